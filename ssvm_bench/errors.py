@@ -1,0 +1,40 @@
+"""The two kinds of failure that a user sees, and how a near miss is named.
+
+Both end in one message that says what is wrong, where, and what to do; the command line turns
+them into the exit status of the contract.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SsvmBenchError(Exception):
+    """Base class; the message is shown to the user without a traceback."""
+
+    exit_status = 1
+
+
+class RunFailedError(SsvmBenchError):
+    """The call was right, but the run could not be done: no data, no disk, no number."""
+
+    exit_status = 1
+
+
+class ConfigError(SsvmBenchError):
+    """A mistake in the call or in a config: unknown name, bad value, things that do not fit."""
+
+    exit_status = 2
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return the sentence that lists the valid names, the nearest one first.
+
+    >>> nearest("mpbcwf", ["bcfw", "mpbcfw"])
+    'Did you mean mpbcfw? Valid: bcfw, mpbcfw.'
+    """
+    valid = sorted(valid)
+    close = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
+    hint = f"Did you mean {close[0]}? " if close else ""
+    return f"{hint}Valid: {', '.join(valid)}."

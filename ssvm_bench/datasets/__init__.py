@@ -1,0 +1,1 @@
+"""Datasets: one module each, with its real loader and its stand-in."""

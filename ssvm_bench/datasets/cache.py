@@ -1,0 +1,66 @@
+"""Parsed arrays, kept as an uncompressed npz beside the raw file or in the user's cache folder.
+
+A cache file carries the key of what it was made from (the raw file's hash and the loader's
+version). One that is missing, damaged or has another key is simply made again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+
+Arrays = dict[str, np.ndarray]
+
+
+def user_folder() -> Path:
+    """Return the user's cache folder of ssvm-bench, which need not exist."""
+    return Path(platformdirs.user_cache_dir("ssvm-bench"))
+
+
+def cached(places: list[Path], key: str, make: Callable[[], Arrays]) -> Arrays:
+    """Return ``make()``, from the first of the places that has it under this key.
+
+    Parameters
+    ----------
+    places : list of Path
+        Where the cache file may be, the preferred place first. Failing to write to all of them
+        is no error: the arrays are then made again next time.
+    key : str
+        Whatever changes when the arrays must.
+    make : callable
+        Returns the arrays by name.
+    """
+    for place in places:
+        # whatever a damaged file makes numpy's reader raise, the answer is to make it again
+        with suppress(Exception), np.load(place, allow_pickle=False) as stored:
+            if stored["key"].item() == key:
+                return {name: stored[name] for name in stored.files if name != "key"}
+    arrays = make()
+    for place in places:
+        with suppress(OSError):
+            _write(place, key, arrays)
+            break
+    return arrays
+
+
+def _write(place: Path, key: str, arrays: Arrays) -> None:
+    """Write to a temporary name and rename, so that nobody reads half a file."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # the mode bits are asked because they do not stop root, and a read-only folder is a wish
+    if not place.parent.stat().st_mode & 0o222:
+        raise PermissionError(place.parent)
+    handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, key=np.array(key), **arrays)  # type: ignore[arg-type]
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(place)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

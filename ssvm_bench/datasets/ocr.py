@@ -1,0 +1,179 @@
+"""OCR letters (Kassel, Taskar): handwritten words, one chain of letters each.
+
+The file has one line a letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
+and 16 × 8 pixels, 0 or 1, row by row. The first (capital) letter of every word was removed.
+
+References
+----------
+B. Taskar, C. Guestrin, D. Koller: Max-margin Markov networks. NIPS 2003.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.datasets import content, handwriting, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.random import bell, permutation, uniform
+
+Config = SourceConfig
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+CELL = (16, 8)
+N_COLUMNS = 6 + CELL[0] * CELL[1]
+N_LETTERS = 52152
+MEAN_PIXEL = 0.2197
+WORDS_PER_FOLD = np.array([626, 704, 684, 698, 693, 651, 739, 717, 690, 675])
+# number of words of each length 0..14
+WORDS_PER_LENGTH = np.array([0, 0, 0, 1283, 0, 568, 768, 695, 750, 1047, 584, 304, 298, 313, 267])
+N_WORDS = int(WORDS_PER_LENGTH.sum())
+
+
+def load(config: Config) -> Dataset:
+    """Return the letters: x uint8 (52152, 128), words as chains; see `sources.load`."""
+    return sources.load(config, RAW, structure="chain", n_labels=len(ALPHABET))
+
+
+def read(raw: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of the original file's bytes, after every check; else `ContentError`."""
+    arrays = parse(raw)
+    check(arrays)
+    return arrays
+
+
+def parse(raw: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays ``x, y, offsets, fold`` of a file in this format, of any length.
+
+    Raises
+    ------
+    ContentError
+        Names the first line that is not a letter, or does not continue its word.
+    """
+    table = content.read_table(raw, N_COLUMNS, text_columns=(1,))
+    letters = table[1].astype(str)
+    content.check_lines(
+        letters.isin(list(ALPHABET)), lambda k: f"letter {letters[k]!r}, expected a … z"
+    )
+    pixels = table.loc[:, 6:].to_numpy()
+    binary = (pixels == 0) | (pixels == 1)
+    content.check_lines(binary.all(axis=1), lambda k: "a pixel that is neither 0 nor 1")
+    folds = table[5].to_numpy()
+    content.check_lines(
+        np.isin(folds, np.arange(WORDS_PER_FOLD.size)),
+        lambda k: f"fold {folds[k]:g}, expected 0 … {WORDS_PER_FOLD.size - 1}",
+    )
+
+    ids, next_ids = table[0].to_numpy(), table[2].to_numpy()
+    last = next_ids == -1
+    chained = last.copy()
+    chained[:-1] |= next_ids[:-1] == ids[1:]
+    content.check_lines(
+        chained, lambda k: f"next_id {next_ids[k]:g}, expected −1 or the id of the next line"
+    )
+    same_fold = last.copy()
+    same_fold[:-1] |= folds[:-1] == folds[1:]
+    content.check_lines(same_fold, lambda k: "a word that goes on in another fold")
+    ends = np.flatnonzero(last) + 1
+    return {
+        "x": pixels.astype(np.uint8),
+        "y": letters.to_numpy("U1").view(np.uint32).astype(np.uint8) - np.uint8(ord("a")),
+        "offsets": np.concatenate(([0], ends)).astype(np.int64),
+        "fold": folds[ends - 1].astype(np.int64),
+    }
+
+
+def check(arrays: dict[str, np.ndarray]) -> None:
+    """Check the counts that identify the real data; raise `ContentError` where one differs."""
+    content.check_equal("letters", len(arrays["y"]), N_LETTERS)
+    lengths = np.diff(arrays["offsets"])
+    content.check_equal("words", len(lengths), N_WORDS)
+    content.check_equal("words of length 0, 1, …", np.bincount(lengths), WORDS_PER_LENGTH)
+    content.check_equal("words per fold", np.bincount(arrays["fold"]), WORDS_PER_FOLD)
+    mean = arrays["x"].mean()
+    if abs(mean - MEAN_PIXEL) > 5e-4:
+        raise ContentError(f"the mean pixel is {mean:.4f}, expected {MEAN_PIXEL}")
+
+
+# The followers of each letter in English words, the most frequent first. Only the ranks matter.
+FOLLOWERS = {
+    "a": "ntlrscbdmgpivkuywzf", "b": "leroaiusbyjt", "c": "oethakircuylsq", "d": "eisaoduryglvn",
+    "e": "rsndaltcmepxvifwgyoqk", "f": "oierfautlys", "g": "erhainolgusy", "h": "eaiotryunlm",
+    "i": "noscteladmgvrfkbpzxq", "j": "uoaei", "k": "esiynalo", "l": "eiylaodtusvkpfm",
+    "m": "eapiobmusyn", "n": "gtdeciasonkluvyjfxbmz", "o": "nrumflwsptocdvkgbxyieaq",
+    "p": "elroatipuhsy", "q": "u", "r": "eiaotsyndmrckulgvpbfjx", "s": "tseihcuopamlkyqwz",
+    "t": "ihieoarutylswczm", "u": "rnsltmcpgbdieakzxf", "v": "eiaoyu", "w": "aeionhrslkz",
+    "x": "ptacieou", "y": "spoemilctnax", "z": "eaiozyl",
+}  # fmt: skip
+START = "eoanirutlhmcpsbgdkvwxqfyjz"
+
+
+def stand_in() -> dict[str, np.ndarray]:
+    """Return arrays of the real file's sizes: random words in many handwritings.
+
+    The words' lengths and the folds' sizes are the real ones; the letters of a word are a
+    first-order Markov chain; a word has one writer, whose slant, proportions and pen vary a
+    little from letter to letter.
+    """
+    bits = np.random.PCG64(1729)
+    lengths = np.repeat(np.arange(WORDS_PER_LENGTH.size), WORDS_PER_LENGTH)
+    lengths = lengths[permutation(N_WORDS, bits)]
+    fold = np.repeat(np.arange(WORDS_PER_FOLD.size), WORDS_PER_FOLD)[permutation(N_WORDS, bits)]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    y = _markov_words(lengths, offsets, bits)
+    word = np.repeat(np.arange(N_WORDS), lengths)
+
+    def varied(middle: float, writer: float, letter: float) -> np.ndarray:
+        of_writer = writer * bell((N_WORDS,), bits)[word]
+        return middle + of_writer + letter * bell((N_LETTERS,), bits)
+
+    style = handwriting.Style(
+        slant=varied(0.05, 0.13, 0.08),
+        aspect=np.clip(varied(1.1, 0.25, 0.15), 0.45, 1.8),
+        size=np.clip(varied(1.0, 0.06, 0.06), 0.7, 1.05),
+        shift=np.stack([varied(0, 0.2, 0.25), varied(0, 0.5, 0.4)], axis=1),
+        wobble=np.clip(varied(0.45, 0.15, 0.0), 0.1, None),
+    )
+    habit = uniform((N_WORDS, len(ALPHABET)), bits)[word, y]  # a writer's form of each letter
+    distance = handwriting.distances(ALPHABET, y, habit, style, CELL, bits)
+    radius = np.clip(varied(0.6, 0.1, 0.05), 0.45, 1.1)[:, None]
+    ink = distance < radius.astype(np.float32)
+    ink ^= uniform(ink.shape, bits) < 0.01
+    return {
+        "x": ink.astype(np.uint8),
+        "y": y.astype(np.uint8),
+        "offsets": offsets.astype(np.int64),
+        "fold": fold.astype(np.int64),
+    }
+
+
+def _markov_words(lengths: np.ndarray, offsets: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
+    """Return the letters (int64) of all words, first letters first."""
+    # Zipf's law over the ranks, and a little of everything, so that no transition is impossible
+    weights = np.full((27, 26), 0.004)
+    for row, followers in enumerate([*(FOLLOWERS[letter] for letter in ALPHABET), START]):
+        for rank, letter in enumerate(followers):
+            weights[row, ALPHABET.index(letter)] += 1 / (rank + 1.5)
+    steps = np.cumsum(weights, axis=1)
+    steps /= steps[:, -1:]
+    y = np.empty(offsets[-1], dtype=np.int64)
+    previous = np.full(lengths.size, 26)
+    for t in range(int(lengths.max())):
+        alive = lengths > t
+        draw = uniform((lengths.size,), bits)[alive, None]
+        previous[alive] = (steps[previous[alive]] <= draw).sum(axis=1)
+        y[offsets[:-1][alive] + t] = previous[alive]
+    return y
+
+
+RAW = RawFile(
+    dataset="ocr",
+    folder="ocr",
+    file="letter.data.gz",
+    url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+    n=N_WORDS,
+    read=read,
+    stand_in=stand_in,
+    version=1,
+)

@@ -1,0 +1,102 @@
+"""USPS handwritten digits (LeCun et al. 1990), the training set of the ZIP code data.
+
+The file has one line a digit: the label, written as 6.0000, and 16 × 16 grey values in [−1, 1],
+row by row; the background is −1. There is no bias feature.
+
+References
+----------
+T. Hastie, R. Tibshirani, J. Friedman: The Elements of Statistical Learning, 2nd ed., 2009.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.datasets import content, handwriting, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.random import bell, permutation, uniform
+
+Config = SourceConfig
+
+CELL = (16, 16)
+N_COLUMNS = 1 + CELL[0] * CELL[1]
+SAMPLES_PER_DIGIT = np.array([1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644])
+N_SAMPLES = int(SAMPLES_PER_DIGIT.sum())
+
+
+def load(config: Config) -> Dataset:
+    """Return the digits: x float64 (7291, 256), one part an example; see `sources.load`."""
+    return sources.load(config, RAW, structure="independent", n_labels=SAMPLES_PER_DIGIT.size)
+
+
+def read(raw: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of the original file's bytes, after every check; else `ContentError`."""
+    arrays = parse(raw)
+    check(arrays)
+    return arrays
+
+
+def parse(raw: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays ``x, y, offsets`` of a file in this format, of any length.
+
+    Raises
+    ------
+    ContentError
+        Names the first line that is not a digit with grey values in [−1, 1].
+    """
+    table = content.read_table(raw, N_COLUMNS).to_numpy(dtype=np.float64)
+    labels, x = table[:, 0], np.ascontiguousarray(table[:, 1:])
+    content.check_lines(
+        np.isin(labels, np.arange(SAMPLES_PER_DIGIT.size)),
+        lambda k: f"label {labels[k]:g}, expected 0 … {SAMPLES_PER_DIGIT.size - 1}",
+    )
+    content.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
+    return {"x": x, "y": labels.astype(np.uint8), "offsets": np.arange(len(x) + 1)}
+
+
+def check(arrays: dict[str, np.ndarray]) -> None:
+    """Check the counts that identify the real data; raise `ContentError` where one differs."""
+    content.check_equal("digits", len(arrays["y"]), N_SAMPLES)
+    content.check_equal("samples per digit", np.bincount(arrays["y"]), SAMPLES_PER_DIGIT)
+    low, high = arrays["x"].min(), arrays["x"].max()
+    if (low, high) != (-1, 1):
+        raise ContentError(f"the grey values span [{low:g}, {high:g}], expected [−1, 1]")
+
+
+def stand_in() -> dict[str, np.ndarray]:
+    """Return arrays of the real file's sizes: warped, blurred and noisy digits."""
+    bits = np.random.PCG64(1729)
+    m = N_SAMPLES
+    y = np.repeat(np.arange(SAMPLES_PER_DIGIT.size), SAMPLES_PER_DIGIT)[permutation(m, bits)]
+    style = handwriting.Style(
+        slant=0.1 + 0.2 * bell((m,), bits),
+        aspect=np.clip(1.0 + 0.2 * bell((m,), bits), 0.5, 1.6),
+        size=np.clip(0.98 + 0.04 * bell((m,), bits), 0.8, 1.05),
+        shift=0.25 * bell((m, 2), bits),
+        wobble=0.8 + 0.6 * np.square(uniform((m,), bits)),  # some write badly
+    )
+    habit = uniform((m,), bits)
+    distance = handwriting.distances("0123456789", y, habit, style, CELL, bits)
+    radius = np.clip(1.15 + 0.35 * bell((m, 1), bits), 0.5, 2.2)
+    ink = np.clip(0.5 + (radius - distance) / 1.3, 0, 1)
+    x = 2 * ink - 1 + 0.05 * bell(ink.shape, bits) * (ink > 0)
+    # three decimals, as in the real file
+    return {
+        "x": np.round(np.clip(x, -1, 1), 3),
+        "y": y.astype(np.uint8),
+        "offsets": np.arange(m + 1),
+    }
+
+
+RAW = RawFile(
+    dataset="usps",
+    folder="usps",
+    file="zip.train.gz",
+    url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",
+    n=N_SAMPLES,
+    read=read,
+    stand_in=stand_in,
+    version=1,
+)

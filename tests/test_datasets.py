@@ -1,0 +1,266 @@
+"""The loaders' content checks, the stand-ins, and the subsets."""
+
+import functools
+import gzip
+import hashlib
+import os
+
+import numpy as np
+import pytest
+
+from ssvm_bench.datasets import ocr, usps
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.random import bell, fisher_yates, permutation, uniform
+
+needs_real_data = pytest.mark.skipif(
+    not os.environ.get("SSVM_BENCH_DATA"), reason="SSVM_BENCH_DATA does not name the real data"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSVM_BENCH_OFFLINE", "1")
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr("ssvm_bench.datasets.sources.user_folder", lambda: folder)
+        yield
+
+
+stand_in = functools.cache(lambda module: module.stand_in())
+
+
+def ocr_lines(words=("cat", "on"), folds=(0, 3)):
+    """Return the rows of a tiny file in the format of the OCR letters, as lists of fields."""
+    rows, number = [], 0
+    for word_id, (word, fold) in enumerate(zip(words, folds, strict=True), start=1):
+        for position, letter in enumerate(word, start=1):
+            number += 1
+            next_id = -1 if position == len(word) else number + 1
+            pixels = [(number + j) % 2 for j in range(128)]
+            rows.append([number, letter, next_id, word_id, position, fold, *pixels])
+    return rows
+
+
+def usps_lines():
+    return [[f"{k}.0000", *(f"{v:.4f}" for v in np.linspace(-1, 1, 256))] for k in (6, 0, 9)]
+
+
+def pack(rows, separator="\t"):
+    text = "".join(separator.join(map(str, row)) + separator + "\n" for row in rows)
+    return gzip.compress(text.encode())
+
+
+def test_ocr_parses_words():
+    arrays = ocr.parse(pack(ocr_lines()))
+    assert arrays["offsets"].tolist() == [0, 3, 5]
+    assert arrays["y"].tolist() == [ord(c) - ord("a") for c in "caton"]
+    assert arrays["fold"].tolist() == [0, 3]
+    assert arrays["x"].dtype == np.uint8
+    assert arrays["x"][0, :3].tolist() == [1, 0, 1]
+
+
+def test_usps_parses_digits():
+    arrays = usps.parse(pack(usps_lines(), " "))
+    assert arrays["y"].tolist() == [6, 0, 9]
+    assert arrays["x"].shape == (3, 256)
+    assert arrays["x"][0, [0, -1]].tolist() == [-1, 1]
+
+
+def test_a_file_that_was_unpacked_on_the_way_is_read():
+    packed = pack(usps_lines(), " ")
+    assert np.array_equal(usps.parse(gzip.decompress(packed))["x"], usps.parse(packed)["x"])
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "message"),
+    [
+        (1, 1, "é", r"line 2: letter .*expected a … z"),
+        (1, 1, "ab", r"line 2: letter 'ab'"),
+        (2, 7, "nan", "line 3: nan in column 8, expected a number"),
+        (2, 7, "x", "line 3: x in column 8, expected a number"),
+        (2, 7, "2", "line 3: a pixel that is neither 0 nor 1"),
+        (4, 5, "10", "line 5: fold 10, expected 0 … 9"),
+        (4, 5, "7", "line 4: a word that goes on in another fold"),
+        (0, 2, "7", "line 1: next_id 7, expected −1 or the id of the next line"),
+        (4, 2, "6", "line 5: next_id 6"),
+    ],
+)
+def test_ocr_names_the_first_bad_line(row, column, value, message):
+    rows = ocr_lines()
+    rows[row][column] = value
+    with pytest.raises(ContentError, match=message):
+        ocr.parse(pack(rows))
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "message"),
+    [
+        (1, 0, "10.0000", "line 2: label 10, expected 0 … 9"),
+        (1, 0, "3.5", "line 2: label 3.5"),
+        (1, 0, "-1", "line 2: label -1"),
+        (2, 9, "NaN", "line 3: nan in column 10, expected a number"),
+        (2, 9, "inf", "line 3: inf in column 10, expected a number"),
+        (2, 9, "1.01", r"line 3: a grey value outside \[−1, 1\]"),
+    ],
+)
+def test_usps_names_the_first_bad_line(row, column, value, message):
+    rows = usps_lines()
+    rows[row][column] = value
+    with pytest.raises(ContentError, match=f"(?i){message}"):
+        usps.parse(pack(rows, " "))
+
+
+@pytest.mark.parametrize("parse", [ocr.parse, usps.parse])
+def test_wrong_format_is_recognised(parse):
+    packed = pack(usps_lines() if parse is usps.parse else ocr_lines(), " ")
+    for raw, message in [
+        (packed[: len(packed) // 2], "cut short or damaged"),
+        (packed[:-4], "cut short or damaged"),
+        (packed[:40] + b"\x00\xff" * 8 + packed[56:], "cut short or damaged"),
+        (b"", "empty"),
+        (gzip.compress(b"\n\n"), "empty"),
+        (b"<!DOCTYPE html>\n<p>404 Not Found</p>\n", "line 1: 2 columns, expected"),
+        (os.urandom(1000), "columns, expected"),
+        (gzip.compress(b"1 2 3\n"), "line 1: 3 columns, expected"),
+    ]:
+        with pytest.raises(ContentError, match=message):
+            parse(raw)
+
+
+@pytest.mark.parametrize("change", [lambda row: row.pop(), lambda row: row.append("0")])
+def test_wrong_number_of_columns(change):
+    rows = ocr_lines()
+    change(rows[3])
+    with pytest.raises(ContentError, match=r"line 4: 13[35] columns, expected 134"):
+        ocr.parse(pack(rows))
+
+
+def test_wrong_counts_are_refused():
+    with pytest.raises(ContentError, match="letters: found 5, expected 52152"):
+        ocr.read(pack(ocr_lines()))
+    with pytest.raises(ContentError, match="digits: found 3, expected 7291"):
+        usps.read(pack(usps_lines(), " "))
+
+
+def test_counts_are_checked_in_detail():
+    good = stand_in(ocr)
+    moved = good["offsets"].copy()
+    moved[1] += 1
+    folds = good["fold"].copy()
+    folds[0] = (folds[0] + 1) % 10
+    for arrays, message in [
+        (good, "mean pixel"),  # the only count in which the stand-in differs
+        (good | {"offsets": moved}, "words of length"),
+        (good | {"fold": folds}, "words per fold"),
+    ]:
+        with pytest.raises(ContentError, match=message):
+            ocr.check(arrays)
+    digits = stand_in(usps)
+    usps.check(digits)
+    with pytest.raises(ContentError, match="samples per digit"):
+        usps.check(digits | {"y": np.roll(digits["y"], 1) * 0})
+    with pytest.raises(ContentError, match="grey values span"):
+        usps.check(digits | {"x": digits["x"] / 2})
+
+
+@pytest.mark.parametrize(
+    ("module", "version", "expected"),
+    [(ocr, 1, "953c0251ddb6222b"), (usps, 1, "9c8ec3278748ad14")],
+)
+def test_stand_ins_are_the_same_everywhere(module, version, expected):
+    """A change here needs a new `version`: cached stand-ins carry the old one."""
+    arrays = stand_in(module)
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(arrays[name].tobytes())
+    assert (module.RAW.version, digest.hexdigest()[:16]) == (version, expected)
+
+
+def test_stand_in_of_ocr_has_the_real_structure():
+    dataset = ocr.load(ocr.Config("ocr", "ocr", "synthetic"))
+    assert (dataset.source, dataset.structure) == ("synthetic", "chain")
+    assert dataset.x.shape == (52152, 128)
+    assert dataset.x.dtype == np.uint8
+    assert set(np.unique(dataset.x)) == {0, 1}
+    assert abs(dataset.x.mean() - 0.22) < 0.01
+    assert (dataset.n, dataset.n_labels) == (6877, 26)
+    assert np.array_equal(np.bincount(np.diff(dataset.offsets)), ocr.WORDS_PER_LENGTH)
+    assert np.array_equal(np.bincount(dataset.fold), ocr.WORDS_PER_FOLD)
+    assert np.bincount(dataset.y, minlength=26).min() > 100
+    assert len(np.unique(dataset.x, axis=0)) > 45000  # next to no letter occurs twice
+
+
+def test_stand_in_of_usps_has_the_real_structure():
+    dataset = usps.load(usps.Config("usps", "usps", "synthetic"))
+    assert (dataset.source, dataset.structure) == ("synthetic", "independent")
+    assert dataset.x.shape == (7291, 256)
+    assert dataset.x.dtype == np.float64
+    assert (dataset.x.min(), dataset.x.max()) == (-1, 1)
+    assert np.array_equal(np.bincount(dataset.y), usps.SAMPLES_PER_DIGIT)
+    assert np.array_equal(dataset.offsets, np.arange(7292))
+    corners = dataset.x[:, [0, 15, 240, 255]]
+    assert np.mean(corners == -1) > 0.8  # a background of −1
+
+
+def test_n_samples_are_nested_and_independent_of_everything():
+    whole = ocr.load(ocr.Config("ocr", "ocr", "synthetic"))
+    large = ocr.load(ocr.Config("ocr", "ocr", "synthetic", 60))
+    small = ocr.load(ocr.Config("ocr", "ocr", "synthetic", 25))
+    assert (small.n, large.n) == (25, 60)
+    first = large.take(np.arange(25))
+    assert first.fingerprint == small.fingerprint
+    assert np.array_equal(first.fold, small.fold)
+    words = {whole.y[a:b].tobytes() for a, b in zip(whole.offsets, whole.offsets[1:], strict=False)}
+    assert all(
+        small.y[a:b].tobytes() in words
+        for a, b in zip(small.offsets, small.offsets[1:], strict=False)
+    )
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ConfigError, match=r"dataset\.n_samples must be ≤ 7291.*got 7292"):
+        usps.load(usps.Config("usps", "usps", "synthetic", 7292))
+    for n_samples in (0, -3, 2.5, True, "all"):
+        with pytest.raises(ConfigError, match=r"dataset\.n_samples must be"):
+            usps.Config("usps", "usps", "synthetic", n_samples)
+    with pytest.raises(ConfigError, match=r"dataset\.source must be .*'fake'"):
+        usps.Config("usps", "usps", "fake")
+
+
+@needs_real_data
+def test_real_ocr():
+    dataset = ocr.load(ocr.Config("ocr", "ocr", "real"))
+    assert (dataset.source, dataset.n, dataset.x.shape) == ("real", 6877, (52152, 128))
+    first = dataset.y[: dataset.offsets[1]]
+    assert "".join(ocr.ALPHABET[c] for c in first) == "ommanding"
+    assert dataset.fold[0] == 0
+
+
+@needs_real_data
+def test_real_usps():
+    dataset = usps.load(usps.Config("usps", "usps", "real"))
+    assert (dataset.source, dataset.n, dataset.x.shape) == ("real", 7291, (7291, 256))
+    assert dataset.y[0] == 6
+    assert dataset.x[0, 7] == -0.631
+
+
+def test_permutations_are_pinned_and_uniform():
+    assert permutation(10, np.random.PCG64(0)).tolist() == [1, 2, 3, 0, 6, 7, 8, 5, 4, 9]
+    bits = np.random.PCG64(3)
+    places = np.array([permutation(5, bits) for _ in range(4000)])
+    counts = np.array([np.bincount(column, minlength=5) for column in places.T])
+    # 4000 draws: 800 in each cell, a standard deviation of 25
+    assert np.abs(counts - 800).max() < 5 * 25
+    assert fisher_yates(np.array([], dtype=np.uint64)).size == 0
+    assert fisher_yates(np.full(1000, 2**64 - 1, dtype=np.uint64)).tolist() == list(range(1000))
+
+
+def test_noise_has_the_moments_it_promises():
+    bits = np.random.PCG64(5)
+    flat, round_ = uniform((200, 500), bits), bell((200, 500), bits)
+    assert 0 <= flat.min() < flat.max() < 1
+    # 10⁵ draws: five standard errors of the mean and of the variance
+    assert abs(flat.mean() - 0.5) < 5 * 0.29 / 316
+    assert abs(round_.mean()) < 5 / 316
+    assert abs(round_.var() - 1) < 5 * 1.2 / 316

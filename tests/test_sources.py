@@ -1,0 +1,321 @@
+"""Where the numbers come from: folders, cache, downloads, stand-in; and the registry."""
+
+import http.server
+import os
+import socket
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ssvm_bench import registry
+from ssvm_bench.datasets import ocr, sources, transfer
+from ssvm_bench.datasets.base import SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+GOOD = b"\x1f\x8b 1 2 3"
+
+
+def arrays_of(number):
+    x = np.full((2, 3), float(number))
+    return {"x": x, "y": np.zeros(2, np.uint8), "offsets": np.arange(3)}
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def raw(calls, monkeypatch, tmp_path):
+    """A tiny dataset whose file must start with the two bytes of gzip; counts its parsing."""
+
+    def read(content):
+        calls.append(content)
+        if not content.startswith(GOOD):
+            raise ContentError("line 1: rubbish")
+        return arrays_of(sum(content))
+
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("SSVM_BENCH_OFFLINE", "1")
+    tiny = sources.RawFile(
+        dataset="tiny",
+        folder="tiny",
+        file="tiny.gz",
+        url="http://localhost/tiny.gz",
+        n=2,
+        read=read,
+        stand_in=lambda: arrays_of(-1),
+        version=1,
+    )
+    monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": tiny}))
+    return tiny
+
+
+def load(raw, source="auto"):
+    return sources.load(SourceConfig("tiny", "tiny", source), raw, "independent", 2)
+
+
+def put(raw, place=0, content=GOOD):
+    path = raw.places()[place]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_data_folder_wins_over_user_folder(raw):
+    put(raw, 1, GOOD + b"longer")
+    assert load(raw).x[0, 0] == sum(GOOD + b"longer")
+    put(raw, 0)
+    assert load(raw).x[0, 0] == sum(GOOD)
+    assert load(raw).source == "real"
+
+
+def test_missing_data_falls_back_loudly(raw, capsys):
+    dataset = load(raw)
+    assert (dataset.source, dataset.x[0, 0]) == ("synthetic", -1)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    for part in ("WARNING: NOT THE REAL TINY DATA", str(raw.places()[0]), "SSVM_BENCH_OFFLINE=1"):
+        assert part in captured.err
+
+
+def test_missing_data_fails_when_it_must_be_real(raw):
+    with pytest.raises(RunFailedError) as failure:
+        load(raw, "real")
+    for part in (raw.file, str(raw.places()[0].parent), raw.url, "source=synthetic"):
+        assert part in str(failure.value)
+    assert failure.value.exit_status == 1
+
+
+def test_stand_in_on_request_needs_no_warning_and_ignores_real_data(raw, capsys):
+    put(raw, 0, b"broken")
+    assert load(raw, "synthetic").source == "synthetic"
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("source", ["auto", "real"])
+def test_broken_data_is_never_replaced(raw, source):
+    path = put(raw, 0, b"broken")
+    put(raw, 1)
+    with pytest.raises(RunFailedError, match="line 1: rubbish") as failure:
+        load(raw, source)
+    for part in (str(path), "Delete", "SSVM_BENCH_DATA"):
+        assert part in str(failure.value)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RunFailedError, match=str(path)):
+        load(raw, source)
+    path.rmdir()
+    path.symlink_to("nowhere")
+    with pytest.raises(RunFailedError, match=str(path)):
+        load(raw, source)
+
+
+def test_parsed_arrays_are_kept_beside_the_raw_file(raw, calls, tmp_path):
+    put(raw)
+    first, second = load(raw), load(raw)
+    assert len(calls) == 1
+    assert first.fingerprint == second.fingerprint
+    assert files(tmp_path) == ["data/tiny/tiny.gz", "data/tiny/tiny.gz.ssvm-bench.npz"]
+
+
+def test_cache_of_another_file_or_loader_is_not_used(raw, calls):
+    path = put(raw, 0, GOOD + b"4")
+    load(raw)
+    stamp = path.stat().st_mtime_ns
+    path.write_bytes(GOOD + b"5")  # the same size, and the same time
+
+    os.utime(path, ns=(stamp, stamp))
+    assert load(raw).x[0, 0] == sum(GOOD + b"5")
+    load(replace(raw, version=2))
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
+def test_damaged_cache_is_made_again(raw, calls, damage):
+    path = put(raw)
+    good = load(raw)
+    cache = path.with_name("tiny.gz.ssvm-bench.npz")
+    content = bytearray(cache.read_bytes())
+    place = content.index(np.float64(sum(GOOD)).tobytes())
+    content[place] ^= 1
+    cache.write_bytes(
+        {"cut": content[:-30], "flip": content, "empty": b"", "text": b"not an archive"}[damage]
+    )
+    assert load(raw).fingerprint == good.fingerprint
+    assert len(calls) == 2
+    load(raw)
+    assert len(calls) == 2  # it was written anew
+
+
+def test_read_only_folder_is_left_alone(raw, calls, tmp_path):
+    folder = put(raw).parent
+    folder.chmod(0o555)
+    try:
+        load(raw)
+        load(raw)
+    finally:
+        folder.chmod(0o755)
+    assert len(calls) == 1
+    assert files(tmp_path) == ["data/tiny/tiny.gz", "user/tiny/tiny.gz.ssvm-bench.npz"]
+
+
+def test_no_place_for_a_cache_is_no_failure(raw, calls, tmp_path, monkeypatch):
+    put(raw)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "file" / "below")
+    (tmp_path / "data" / "tiny").chmod(0o555)
+    try:
+        assert load(raw).source == "real"
+        assert load(raw, "synthetic").source == "synthetic"
+    finally:
+        (tmp_path / "data" / "tiny").chmod(0o755)
+
+
+def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
+    path = put(raw)
+
+    def full_disk(file, **arrays):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    assert load(raw).source == "real"
+    assert files(tmp_path) == [str(path.relative_to(tmp_path))]
+
+
+def test_status_tells_where_a_dataset_stands(raw, calls):
+    missing = sources.status("tiny")
+    assert (missing.state, missing.size, missing.path) == ("missing", 0, raw.places()[0])
+    assert "fetch tiny" in missing.hint
+    path = put(raw)
+    ready = sources.status("tiny")
+    assert (ready.state, ready.path, ready.hint) == ("ready", path, "")
+    assert ready.size == len(GOOD)
+    for rubbish in (b"", b"<html>"):
+        path.write_bytes(rubbish)
+        broken = sources.status("tiny")
+        assert broken.state == "broken"
+        assert "Delete" in broken.hint
+    assert calls == []
+
+
+def test_offline_opens_no_socket(raw, monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("the network was touched")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, forbidden)
+    assert load(raw).source == "synthetic"
+    with pytest.raises(RunFailedError, match="SSVM_BENCH_OFFLINE=1"):
+        sources.fetch("tiny")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A web server on this machine; ``pages`` holds what it serves, None meaning silence."""
+    pages = {}
+    hold = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = pages.get(self.path, b"")
+            if content is None:
+                hold.wait(10)
+                return
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args):
+            pass
+
+    monkeypatch.setenv("SSVM_BENCH_OFFLINE", "0")
+    monkeypatch.setenv("NO_PROXY", "*")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}", pages
+        hold.set()
+        running.shutdown()
+
+
+@pytest.fixture
+def remote(raw, server, monkeypatch):
+    address, pages = server
+    tiny = replace(raw, url=f"{address}/tiny.gz")
+    monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": tiny}))
+    return tiny, pages
+
+
+def test_download_goes_to_the_user_folder(remote, tmp_path, capsys):
+    raw, pages = remote
+    pages["/tiny.gz"] = GOOD
+    path = sources.fetch("tiny", quiet=True)
+    assert path == tmp_path / "user" / "tiny" / "tiny.gz"
+    assert capsys.readouterr() == ("", "")
+    pages.clear()
+    assert sources.fetch("tiny") == path  # not asked for twice
+    assert load(raw).source == "real"
+
+
+def test_download_that_is_not_the_data_is_not_kept(remote, tmp_path, capsys):
+    raw, pages = remote
+    pages["/tiny.gz"] = b"<html>moved</html>"
+    with pytest.raises(RunFailedError, match=r"something else \(line 1: rubbish\)"):
+        load(raw, "real")
+    assert files(tmp_path) == []
+    assert load(raw).source == "synthetic"
+    assert "something else" in capsys.readouterr().err
+
+
+def test_refused_download_falls_back(remote, tmp_path, capsys):
+    raw, _ = remote
+    assert load(raw).source == "synthetic"
+    assert "404" in capsys.readouterr().err
+    assert files(tmp_path / "user") == ["tiny/stand-in.ssvm-bench.npz"]
+
+
+def test_silent_server_is_given_up(remote, monkeypatch):
+    raw, pages = remote
+    pages["/tiny.gz"] = None
+    monkeypatch.setattr(transfer, "CONNECT_SECONDS", 0.2)
+    with pytest.raises(RunFailedError, match=r"did not answer within 0\.2 s"):
+        load(raw, "real")
+
+
+def test_registry_finds_modules_and_names_the_nearest():
+    assert registry.module("dataset", "ocr") is ocr
+    assert {"ocr", "usps"} <= set(registry.kinds("dataset"))
+    assert "sources" not in registry.kinds("dataset")
+    with pytest.raises(ConfigError, match=r"Unknown dataset kind 'ocrr'\. Did you mean ocr\?"):
+        registry.module("dataset", "ocrr")
+    for helper in ("sources", "../ocr", "ocr.Config", ""):
+        with pytest.raises(ConfigError, match="Unknown dataset kind"):
+            registry.module("dataset", helper)
+
+
+def test_registry_takes_modules_of_other_packages(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    def installed(group, name=None):
+        entries = [
+            EntryPoint("letters", "ssvm_bench.datasets.ocr", "ssvm_bench.datasets"),
+            EntryPoint("wrecked", "no_such_package", "ssvm_bench.datasets"),
+        ]
+        return [e for e in entries if e.group == group and name in (None, e.name)]
+
+    monkeypatch.setattr(registry, "entry_points", installed)
+    assert registry.module("dataset", "letters") is ocr
+    assert "letters" in registry.kinds("dataset")
+    with pytest.raises(RunFailedError, match=r"'wrecked'.*no_such_package"):
+        registry.module("dataset", "wrecked")

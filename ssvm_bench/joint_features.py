@@ -1,0 +1,233 @@
+"""Joint features of labeled parts and of transitions between neighbours in a chain.
+
+.. code-block:: text
+
+    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)  +  Σ_l e_{y_l} ⊗ e_{y_{l+1}}      (MP-BCFW, equations 7, 9)
+
+with ψ(x^l) ∈ R^f and K labels. Multiclass problems are chains of length one: no second sum.
+A chain's ϕ is linear in its label indicators, so every inner product below is one of indicators:
+with the scores θ[l, c] = ⟨w_c, ψ(x^l)⟩ and the Gram matrix G[l, m] = ⟨ψ(x^l), ψ(x^m)⟩ of the parts
+of one example,
+
+.. code-block:: text
+
+    ⟨Σ_l δ_l ⊗ ψ(x^l), w⟩ = Σ_l ⟨δ_l, θ[l]⟩         ‖Σ_l δ_l ⊗ ψ(x^l)‖² = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩
+
+**Two layouts of w.** Outside, as in ``weights.npz``: class by class, w[c·f + j], then the
+transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-zero feature touches
+one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
+up to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.jit import allocating_kernel, kernel
+
+
+class JointFeatures(NamedTuple):
+    """The examples of a problem as kernels see them.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Example i owns the parts ``offsets[i]:offsets[i + 1]``.
+    truth : ndarray of uint8, shape (parts,)
+        Ground-truth labels.
+    indptr, indices, values : ndarrays of int64, uint16 or uint32, and the dataset's type
+        ψ(x^l), the rows of a CSR matrix of shape (parts, f).
+    gram_start : ndarray of int64, shape (n + 1,)
+    gram : ndarray of float64
+        G of example i, row by row, from ``gram_start[i]``.
+    n_features, n_labels, stride : int
+        f, K, and K rounded up to a multiple of 4.
+    transitions : bool
+        Whether ϕ has its second sum.
+    """
+
+    offsets: np.ndarray
+    truth: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    gram_start: np.ndarray
+    gram: np.ndarray
+    n_features: int
+    n_labels: int
+    stride: int
+    transitions: bool
+
+
+def build(dataset: Dataset) -> JointFeatures:
+    """Arrange a dataset's examples; transitions are learned if its structure is a chain."""
+    rows = csr_array(dataset.x)
+    indptr = rows.indptr.astype(np.int64)
+    # narrow types: in random order, reading the features is what a pass waits for
+    indices = rows.indices.astype(np.uint16 if dataset.n_features <= 1 << 16 else np.uint32)
+    values = rows.data
+    offsets = dataset.offsets.astype(np.int64)
+    gram_start = np.concatenate(([0], np.cumsum(np.diff(offsets) ** 2)))
+    return JointFeatures(
+        offsets=offsets,
+        truth=np.ascontiguousarray(dataset.y, dtype=np.uint8),
+        indptr=indptr,
+        indices=indices,
+        values=values,
+        gram_start=gram_start,
+        gram=_gram(offsets, indptr, indices, values, gram_start, dataset.n_features),
+        n_features=dataset.n_features,
+        n_labels=dataset.n_labels,
+        stride=-(-dataset.n_labels // 4) * 4,
+        transitions=dataset.structure == "chain",
+    )
+
+
+def dimension(features: JointFeatures) -> int:
+    """Return d, the number of weights."""
+    K = features.n_labels
+    return K * features.n_features + (K * K if features.transitions else 0)
+
+
+def transition_base(features: JointFeatures) -> int:
+    """Return where the transitions begin in the inner layout."""
+    return features.n_features * features.stride
+
+
+def inner_dimension(features: JointFeatures) -> int:
+    """Return the length of w in the inner layout."""
+    rows = features.n_labels if features.transitions else 0
+    return transition_base(features) + rows * features.stride
+
+
+def pack(features: JointFeatures, w: np.ndarray) -> np.ndarray:
+    """Convert w from the outer layout (length d) to the inner one."""
+    K, f = features.n_labels, features.n_features
+    inner = np.zeros((inner_dimension(features) // features.stride, features.stride))
+    inner[:f, :K] = w[: K * f].reshape(K, f).T
+    if features.transitions:
+        inner[f:, :K] = w[K * f :].reshape(K, K).T
+    return inner.ravel()
+
+
+def unpack(features: JointFeatures, inner: np.ndarray) -> np.ndarray:
+    """Convert w from the inner layout to the outer one."""
+    K, f = features.n_labels, features.n_features
+    rows = inner.reshape(-1, features.stride)[:, :K]
+    return np.concatenate((rows[:f].T.ravel(), rows[f:].T.ravel()))
+
+
+@allocating_kernel
+def _gram(offsets, indptr, indices, values, gram_start, n_features):  # type: ignore[no-untyped-def]
+    gram = np.empty(gram_start[-1])
+    dense = np.zeros(n_features)
+    for i in range(offsets.size - 1):
+        first = offsets[i]
+        L = offsets[i + 1] - first
+        for a in range(L):
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[indices[k]] = values[k]
+            for b in range(L):
+                total = 0.0
+                for k in range(indptr[first + b], indptr[first + b + 1]):
+                    total += values[k] * dense[indices[k]]
+                gram[gram_start[i] + a * L + b] = total
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[indices[k]] = 0.0
+    return gram
+
+
+@kernel
+def unary_scores(features, w, i, theta):  # type: ignore[no-untyped-def]
+    """Compute θ of example i into ``theta[:L]``, shape (L, stride); w in the inner layout."""
+    stride = features.stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        indices, values = _row(features, first + l)
+        row = theta[l]
+        row[:] = 0.0
+        k = 0
+        # four features at a time: otherwise every addition waits for the store of the last one
+        while k + 4 <= values.size:
+            a = w[indices[k] * stride :]
+            b = w[indices[k + 1] * stride :]
+            c = w[indices[k + 2] * stride :]
+            d = w[indices[k + 3] * stride :]
+            va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
+            for j in range(stride):
+                row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
+            k += 4
+        while k < values.size:
+            a = w[indices[k] * stride :]
+            va = values[k]
+            for j in range(stride):
+                row[j] += va * a[j]
+            k += 1
+
+
+@kernel
+def _row(features, part):  # type: ignore[no-untyped-def]
+    """Return the indices and values of ψ(x^part)."""
+    begin = features.indptr[part]
+    end = features.indptr[part + 1]
+    return features.indices[begin:end], features.values[begin:end]
+
+
+@kernel
+def label_scores(features, w, part, labels, count, theta):  # type: ignore[no-untyped-def]
+    """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
+    stride = features.stride
+    indices, values = _row(features, part)
+    for s in range(count):
+        weights = w[np.int64(labels[s]) :]
+        k = 0
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+        while k + 4 <= values.size:
+            t0 += values[k] * weights[indices[k] * stride]
+            t1 += values[k + 1] * weights[indices[k + 1] * stride]
+            t2 += values[k + 2] * weights[indices[k + 2] * stride]
+            t3 += values[k + 3] * weights[indices[k + 3] * stride]
+            k += 4
+        while k < values.size:
+            t0 += values[k] * weights[indices[k] * stride]
+            k += 1
+        theta[s] = (t0 + t1) + (t2 + t3)
+
+
+@kernel
+def add_labels(features, part, labels, count, scale, delta, v):  # type: ignore[no-untyped-def]
+    """Add scale · Σ_k delta[k] e_{labels[k]} ⊗ ψ(x^part) to v, over the first ``count`` labels."""
+    indices, values = _row(features, part)
+    for k in range(values.size):
+        row = v[indices[k] * features.stride :]
+        factor = scale * values[k]
+        for s in range(count):
+            row[labels[s]] += factor * delta[s]
+
+
+@kernel
+def labeling_score(features, w, i, theta, y):  # type: ignore[no-untyped-def]
+    """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
+    base = features.n_features * features.stride
+    total = 0.0
+    for l in range(features.offsets[i + 1] - features.offsets[i]):
+        total += theta[l, y[l]]
+        if l > 0 and features.transitions:
+            total += w[base + y[l] * features.stride + y[l - 1]]
+    return total
+
+
+@kernel
+def hamming_loss(features, i, y):  # type: ignore[no-untyped-def]
+    """Return Δ(y_i, y), the share of parts with another label than the ground truth."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    wrong = 0
+    for l in range(L):
+        if y[l] != features.truth[first + l]:
+            wrong += 1
+    return wrong / L

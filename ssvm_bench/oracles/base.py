@@ -1,0 +1,153 @@
+"""The contract of a max-oracle: all that a solver may ask of the terms of a problem.
+
+.. code-block:: text
+
+    H_i(w) = 1/n max_y { Δ(y_i,y) + Θ_i(y) − Θ_i(y_i) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
+           = max_y ⟨φ^{iy}, [w 1]⟩
+
+================  ==================================================
+symbol            name
+================  ==================================================
+ϕ(x_i, y)         ``joint_feature(i, y)``
+Δ(y_i, y)         ``loss(i, y)``
+Θ_i(y)            ``fixed_score(i, y)``, not learned, 0 by default
+φ^{iy}            ``plane(i, y)``, scaled by 1/n
+Σ_i H_i(w)        ``risk(w).value``
+================  ==================================================
+
+A labeling is a uint8 array with one label per part of the example. An oracle is *exact* if
+``argmax`` returns a maximiser for every w; then weak duality holds and H_i(w) ≥ 0. **Ties are
+broken the same way everywhere: of all maximisers, the one with the lowest label in the first
+part, then in the second, and so on** (as compared in floating point).
+
+To plug in an oracle, derive from :class:`Oracle`, implement the abstract methods, and put
+``Config``, ``CODE_VERSION`` and ``build`` beside it. Oracles over labels of parts and of
+transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead, which needs
+one compiled function and brings everything else compiled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.validate import check_at_least
+
+
+class Plane(NamedTuple):
+    """The plane φ = [φ⋆ φ∘] of one labeling, φ⋆ as a sparse row (indices without repeats)."""
+
+    indices: np.ndarray
+    values: np.ndarray
+    offset: float
+
+
+class Risk(NamedTuple):
+    """H(w) = Σ_i H_i(w) and the sum of the maximising planes: H(w) = ⟨φ̂⋆, w⟩ + φ̂∘."""
+
+    value: float
+    star: np.ndarray
+    offset: float
+
+
+@dataclass(frozen=True)
+class OracleConfig:
+    """Options of every oracle.
+
+    Attributes
+    ----------
+    name, kind : str
+        Name of the YAML file, and of the module.
+    cost_call, cost_plane : float
+        Seconds that one exact call and one evaluation of a cached plane count for under
+        ``clock=work``.
+    """
+
+    name: str
+    kind: str
+    cost_call: float
+    cost_plane: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_at_least("oracle.cost_call", self.cost_call, 0)
+        check_at_least("oracle.cost_plane", self.cost_plane, 0)
+
+
+class Oracle(ABC):
+    """Max-oracle of the n terms of a problem with d weights.
+
+    Attributes
+    ----------
+    n, d : int
+        Number of terms, and of weights.
+    exact : bool
+        Whether ``argmax`` always returns a maximiser.
+    """
+
+    n: int
+    d: int
+    exact: bool = True
+
+    @abstractmethod
+    def truth(self, i: int) -> np.ndarray:
+        """Return the ground-truth labeling y_i."""
+
+    @abstractmethod
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling that maximises Δ(y_i,y) + ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
+
+    @abstractmethod
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling that maximises ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
+
+    @abstractmethod
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return Δ(y_i, y) ≥ 0."""
+
+    @abstractmethod
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y): indices (int64, without repeats) and values."""
+
+    def fixed_score(self, i: int, y: np.ndarray) -> float:
+        """Return Θ_i(y), the part of the score that is not learned."""
+        return 0.0
+
+    def score(self, w: np.ndarray, i: int, y: np.ndarray) -> float:
+        """Return ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
+        indices, values = self.joint_feature(i, y)
+        return float(values @ w[indices]) + self.fixed_score(i, y)
+
+    def plane(self, i: int, y: np.ndarray) -> Plane:
+        """Return φ^{iy}; that of the ground truth is 0."""
+        truth = self.truth(i)
+        here, values = self.joint_feature(i, y)
+        there, true_values = self.joint_feature(i, truth)
+        indices, place = np.unique(np.concatenate((here, there)), return_inverse=True)
+        star = np.zeros(indices.size)
+        np.add.at(star, place[: here.size], values)
+        np.subtract.at(star, place[here.size :], true_values)
+        kept = star != 0
+        offset = self.loss(i, y) + self.fixed_score(i, y) - self.fixed_score(i, truth)
+        return Plane(indices[kept], star[kept] / self.n, offset / self.n)
+
+    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
+        """Return H(w) and its maximising plane by one call per term.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+        with_plane : bool
+            False leaves ``star`` at zero, for callers that need the value only.
+        """
+        star, value, offset = np.zeros(self.d), 0.0, 0.0
+        for i in range(self.n):
+            plane = self.plane(i, self.argmax(w, i))
+            value += float(plane.values @ w[plane.indices]) + plane.offset
+            offset += plane.offset
+            if with_plane:
+                star[plane.indices] += plane.values
+        return Risk(value, star, offset)

@@ -1,0 +1,163 @@
+"""Oracles over :class:`~ssvm_bench.joint_features.JointFeatures`: everything but the maximisation.
+
+A compiled oracle is a ``NamedTuple`` whose first field is ``features``; it implements the generic
+operation :func:`maximise`. Loss: normalised Hamming, 0/1 for examples of one part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench import joint_features
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.jit import allocating_kernel, generic, kernel
+from ssvm_bench.joint_features import add_labels, hamming_loss, labeling_score, unary_scores
+from ssvm_bench.oracles.base import Oracle, Risk
+
+
+@generic
+def maximise(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
+    """Write the labeling that maximises loss · Δ(y_i,y) + ⟨w, ϕ(x_i,y)⟩ into ``y[:L]``.
+
+    ``theta`` holds the unary scores of example i, ``loss`` is 1.0 or, for prediction, 0.0. Of
+    several maximisers: the lowest label first.
+    """
+
+
+class LabelingOracle(Oracle):
+    """A max-oracle with a compiled maximisation.
+
+    Attributes
+    ----------
+    compiled : NamedTuple
+        What kernels call `maximise` with.
+    features : JointFeatures
+        The examples.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self.compiled = compiled
+        self.features: joint_features.JointFeatures = compiled.features
+        self.n = self.features.offsets.size - 1
+        self.d = joint_features.dimension(self.features)
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.features.truth[self.features.offsets[i] : self.features.offsets[i + 1]]
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the loss-augmented maximiser."""
+        return _labeling(self.compiled, self._pack(w), i, 1.0)
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the maximiser of the score alone."""
+        return _labeling(self.compiled, self._pack(w), i, 0.0)
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return the share of wrong labels."""
+        return float(hamming_loss(self.features, i, y))
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
+        inner = np.zeros(joint_features.inner_dimension(self.features))
+        _add_labeling(self.features, i, np.asarray(y, dtype=np.uint8), 1.0, inner)
+        dense = joint_features.unpack(self.features, inner)
+        indices = np.flatnonzero(dense)
+        return indices, dense[indices]
+
+    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
+        """Return H(w) and its maximising plane by one compiled pass over all terms."""
+        star = np.zeros(joint_features.inner_dimension(self.features))
+        value, offset = _risk(self.compiled, self._pack(w), with_plane, star)
+        return Risk(
+            value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
+        )
+
+    def _pack(self, w: np.ndarray) -> np.ndarray:
+        return joint_features.pack(self.features, np.asarray(w, dtype=np.float64))
+
+
+def check_structure(oracle: str, dataset: Any, structures: tuple[str, ...]) -> None:
+    """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""
+    if dataset.structure not in structures:
+        raise ConfigError(
+            f"oracle={oracle} does not fit dataset={dataset.name}: it handles "
+            f"{' and '.join(structures)} labels, and those of {dataset.name} are "
+            f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
+        )
+
+
+@kernel
+def longest(features):  # type: ignore[no-untyped-def]
+    """Return the largest number of parts of an example."""
+    most = 0
+    for i in range(features.offsets.size - 1):
+        most = max(most, features.offsets[i + 1] - features.offsets[i])
+    return most
+
+
+@allocating_kernel
+def _labeling(oracle, w, i, loss):  # type: ignore[no-untyped-def]
+    features = oracle.features
+    L = features.offsets[i + 1] - features.offsets[i]
+    theta = np.zeros((L, features.stride))
+    y = np.zeros(L, np.uint8)
+    unary_scores(features, w, i, theta)
+    maximise(oracle, w, i, theta, loss, y)
+    return y
+
+
+@kernel
+def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
+    """Add scale · ϕ(x_i, y) to v, in the inner layout."""
+    stride = features.stride
+    base = features.n_features * stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+            v[features.indices[k] * stride + y[l]] += scale * features.values[k]
+        if l > 0 and features.transitions:
+            v[base + y[l] * stride + y[l - 1]] += scale
+
+
+@kernel
+def _add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped-def]
+    """Add ϕ(x_i, y) − ϕ(x_i, y_i) to v, in the inner layout; where they agree costs nothing.
+
+    ``signs`` is [1, −1] and ``labels`` scratch for two labels.
+    """
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        labels[0], labels[1] = y[l], features.truth[first + l]
+        if labels[0] != labels[1]:
+            add_labels(features, first + l, labels, 2, 1.0, signs, v)
+        if l > 0 and features.transitions:
+            v[base + y[l] * features.stride + y[l - 1]] += 1.0
+            v[base + labels[1] * features.stride + features.truth[first + l - 1]] -= 1.0
+
+
+@allocating_kernel
+def _risk(oracle, w, with_plane, star):  # type: ignore[no-untyped-def]
+    """Return n H(w) and n φ̂∘, and add n φ̂⋆ to ``star``."""
+    features = oracle.features
+    most = longest(features)
+    theta = np.zeros((most, features.stride))
+    y = np.zeros(most, np.uint8)
+    labels = np.zeros(2, np.uint8)
+    signs = np.array([1.0, -1.0])
+    value = 0.0
+    offset = 0.0
+    for i in range(features.offsets.size - 1):
+        truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
+        unary_scores(features, w, i, theta)
+        maximise(oracle, w, i, theta, 1.0, y)
+        loss = hamming_loss(features, i, y)
+        score = labeling_score(features, w, i, theta, y)
+        value += loss + (score - labeling_score(features, w, i, theta, truth))
+        offset += loss
+        if with_plane and loss > 0.0:
+            _add_difference(features, i, y, labels, signs, star)
+    return value, offset

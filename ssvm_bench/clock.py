@@ -1,0 +1,117 @@
+"""The clock and the tallies of one run.
+
+A solver reads the time from the clock and tells it what it has done; which kind of clock it is, the
+solver does not know. Evaluation and logging happen between ``pause`` and ``resume``.
+
+========  ==========================================================================
+``wall``  monotonic seconds
+``cpu``   CPU seconds of the process
+``work``  exact calls · cost of a call + plane evaluations · cost of an evaluation
+========  ==========================================================================
+
+Under ``work`` the time, and with it MP-BCFW's choice of the number of approximate passes, is the
+same on every machine and under every load.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Clock:
+    """Time and counted work of one run.
+
+    Parameters
+    ----------
+    kind : str
+        ``"wall"``, ``"cpu"`` or ``"work"``.
+    cost_call, cost_plane : float
+        Seconds of an exact oracle call and of a plane evaluation under ``work``.
+
+    Attributes
+    ----------
+    oracle_calls, approx_calls, plane_evaluations : int
+        Exact oracle calls; calls of working sets, and planes evaluated in them.
+    oracle_time : float
+        Seconds of this clock spent inside the exact oracle.
+    """
+
+    def __init__(self, kind: str, cost_call: float = 0.0, cost_plane: float = 0.0) -> None:
+        self.kind = kind
+        self.oracle_calls = 0
+        self.approx_calls = 0
+        self.plane_evaluations = 0
+        self.oracle_time = 0.0
+        self._cost_call = cost_call
+        self._cost_plane = cost_plane
+        self._wall = _Stopwatch(time.perf_counter)
+        self._cpu = _Stopwatch(time.process_time)
+
+    def now(self) -> float:
+        """Return the solver's seconds so far."""
+        if self.kind == "work":
+            calls = self.oracle_calls * self._cost_call
+            return calls + self.plane_evaluations * self._cost_plane
+        return self.cpu() if self.kind == "cpu" else self._wall.read()
+
+    def cpu(self) -> float:
+        """Return the solver's CPU seconds so far, whatever the kind of clock."""
+        return self._cpu.read()
+
+    def wall(self) -> float:
+        """Return the solver's monotonic seconds so far, whatever the kind of clock."""
+        return self._wall.read()
+
+    @contextmanager
+    def exact(self, calls: int) -> Iterator[list[float]]:
+        """Count ``calls`` exact calls made in the block, and their share of its time.
+
+        Yields
+        ------
+        list of float
+            The block puts the share of its time that the oracle took into entry 0; by default
+            all of it.
+        """
+        start = self.now()
+        share = [1.0]
+        yield share
+        self.oracle_calls += calls
+        if self.kind == "work":
+            self.oracle_time = self.oracle_calls * self._cost_call
+        else:
+            self.oracle_time += share[0] * (self.now() - start)
+
+    def approximate(self, calls: int, plane_evaluations: int) -> None:
+        """Count calls of working sets, and the planes evaluated in them."""
+        self.approx_calls += calls
+        self.plane_evaluations += plane_evaluations
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the block's time not count."""
+        self._wall.stop()
+        self._cpu.stop()
+        try:
+            yield
+        finally:
+            self._wall.start()
+            self._cpu.start()
+
+
+class _Stopwatch:
+    def __init__(self, source: Callable[[], float]) -> None:
+        self._source = source
+        self._total = 0.0
+        self._since: float | None = source()
+
+    def read(self) -> float:
+        return self._total + (0.0 if self._since is None else self._source() - self._since)
+
+    def stop(self) -> None:
+        self._total = self.read()
+        self._since = None
+
+    def start(self) -> None:
+        self._since = self._source()

@@ -1,0 +1,413 @@
+"""Planes as labelings, φ^i as label marginals: the storage of multiclass and chain problems.
+
+A convex combination of planes of term i is linear in the labels' indicators, so it is kept as
+marginals: μ[l, c], the weight of the labelings with label c in part l, and ν[t], the expected
+number of times that transition t is used. With the scores θ and the Gram matrix G of
+:mod:`ssvm_bench.joint_features`, and δ the difference of two such marginals,
+
+.. code-block:: text
+
+    ⟨δ, [w 1]⟩ = Σ_l ⟨δ_l, θ[l]⟩ + Σ_t δ_t w_t + δ∘
+    ‖δ⋆‖²      = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩ + Σ_t δ_t²
+
+Work follows the labels that have been seen. Each part lists the labels, and each term the
+transitions, that some plane of the term has used; μ, ν, θ and δ are kept over these lists only,
+and a plane is a list of places in them: 3 bytes a part. A part in which φ^i is sure of the
+plane's label has δ_l = 0 and costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import implements, kernel
+from ssvm_bench.joint_features import JointFeatures, add_labels, hamming_loss, label_scores
+from ssvm_bench.oracles.labeling import longest
+from ssvm_bench.planes import blocks
+
+# mypy: disable-error-code="no-untyped-def"
+
+_ROOM = 2  # slots of a term at first: one plane, and the candidate
+
+
+class Labelings(NamedTuple):
+    """Storage; the first five fields as in :mod:`ssvm_bench.planes.blocks`.
+
+    Attributes
+    ----------
+    features : JointFeatures
+    seen : ndarray of uint8, shape (parts, stride)
+    seen_count : ndarray of int64, shape (parts,)
+        The labels seen in each part; the ground truth's is the first.
+    mu : ndarray of float64, shape (parts, stride)
+        Label marginals of φ^i over ``seen``.
+    moves : ndarray of uint32
+    nu : ndarray of float64
+        The transitions seen in each term, as places in w behind the unaries, and their expected
+        number in φ^i.
+    moves_start, moves_count : ndarrays of int64, shape (n,)
+        Where term i's transitions begin, and how many there are.
+    labels, links : ndarrays of uint8 and uint16
+        Plane p of term i, of L parts: ``labels[plane_start[i] + p·L + l]`` is the place in
+        ``seen[l]`` of the label of part l, ``links[…]`` the place in the term's transitions of that
+        from part l − 1 to part l.
+    plane_start : ndarray of int64, shape (n,)
+    theta, delta : ndarrays of float64, shape (longest, stride)
+        Scratch: θ and δ of the current term over ``seen``.
+    dense : ndarray of float64, shape (longest, stride)
+        Scratch: δ over all labels.
+    moved : ndarray of int64, shape (longest + 1,)
+        Scratch: the parts with δ_l ≠ 0, their number last.
+    move_theta, move_delta : ndarrays of float64
+        Scratch: weights w_t of the term's transitions, and δ_t.
+    """
+
+    start: np.ndarray
+    n_planes: np.ndarray
+    offset: np.ndarray
+    active: np.ndarray
+    circ: np.ndarray
+    features: JointFeatures
+    seen: np.ndarray
+    seen_count: np.ndarray
+    mu: np.ndarray
+    moves: np.ndarray
+    nu: np.ndarray
+    moves_start: np.ndarray
+    moves_count: np.ndarray
+    labels: np.ndarray
+    links: np.ndarray
+    plane_start: np.ndarray
+    theta: np.ndarray
+    delta: np.ndarray
+    dense: np.ndarray
+    moved: np.ndarray
+    move_theta: np.ndarray
+    move_delta: np.ndarray
+
+
+def allocate(features: JointFeatures) -> Labelings:
+    """Return a storage in which every φ^i is the ground truth's plane and every W_i is empty.
+
+    The ground truth's plane is every term's candidate.
+    """
+    lengths = np.diff(features.offsets)
+    n, parts, most = lengths.size, features.truth.size, int(longest(features))
+    moves = _moves(features)
+    kinds = features.n_labels**2 if features.transitions else 0
+    storage = Labelings(
+        start=np.arange(n, dtype=np.int64) * _ROOM,
+        n_planes=np.zeros(n, np.int64),
+        offset=np.zeros(n * _ROOM),
+        active=np.zeros(n * _ROOM, np.int64),
+        circ=np.zeros(n),
+        features=features,
+        seen=np.zeros((parts, features.stride), np.uint8),
+        seen_count=np.zeros(parts, np.int64),
+        mu=np.zeros((parts, features.stride)),
+        moves=np.zeros(moves.sum(), np.uint32),
+        nu=np.zeros(moves.sum()),
+        moves_start=_starts(moves),
+        moves_count=np.zeros(n, np.int64),
+        labels=np.zeros(parts * _ROOM, np.uint8),
+        links=np.zeros(parts * _ROOM, np.uint16),
+        plane_start=features.offsets[:-1] * _ROOM,
+        theta=np.zeros((most, features.stride)),
+        delta=np.zeros((most, features.stride)),
+        dense=np.zeros((most, features.stride)),
+        moved=np.zeros(most + 1, np.int64),
+        move_theta=np.zeros(kinds),
+        move_delta=np.zeros(kinds),
+    )
+    _begin_at_truth(storage)
+    return storage
+
+
+def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
+    """Return the storage with room for one new plane per visit of each term.
+
+    Parameters
+    ----------
+    visits : ndarray of int64, shape (n,)
+        How often the coming exact pass visits each term.
+    N : int
+        Largest size of a working set.
+    """
+    lengths = np.diff(storage.features.offsets)
+    needed = np.minimum(storage.n_planes + visits, N) + 1
+    room, grows = _room(storage.start, storage.offset.size, needed)
+    if grows:
+        start, plane_start = _starts(room), _starts(room * lengths)
+        slots = (storage.n_planes, storage.start, start)
+        places = (storage.n_planes * lengths, storage.plane_start, plane_start)
+        storage = storage._replace(
+            start=start,
+            offset=_moved(storage.offset, *slots, room.sum()),
+            active=_moved(storage.active, *slots, room.sum()),
+            plane_start=plane_start,
+            labels=_moved(storage.labels, *places, (room * lengths).sum()),
+            links=_moved(storage.links, *places, (room * lengths).sum()),
+        )
+    needed = storage.moves_count + visits * _moves(storage.features)
+    needed = np.minimum(needed, storage.move_theta.size)
+    room, grows = _room(storage.moves_start, storage.moves.size, needed)
+    if grows:
+        moves_start = _starts(room)
+        slots = (storage.moves_count, storage.moves_start, moves_start)
+        storage = storage._replace(
+            moves_start=moves_start,
+            moves=_moved(storage.moves, *slots, room.sum()),
+            nu=_moved(storage.nu, *slots, room.sum()),
+        )
+    return storage
+
+
+def _moves(features: JointFeatures) -> np.ndarray:
+    """Return the number of transitions of one labeling of each term."""
+    moves = np.diff(features.offsets) - 1
+    return moves if features.transitions else np.zeros_like(moves)
+
+
+def _room(start: np.ndarray, end: int, needed: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the places that each term should have, and whether that is more than it has."""
+    room = np.diff(start, append=end)
+    short = needed > room
+    return np.where(short, np.maximum(needed, 2 * room), room), bool(short.any())
+
+
+def _starts(room: np.ndarray) -> np.ndarray:
+    return np.cumsum(room) - room
+
+
+def _moved(array, count, old_start, new_start, size) -> np.ndarray:
+    moved = np.zeros(size, array.dtype)
+    _move(array, moved, count, old_start, new_start)
+    return moved
+
+
+@kernel
+def _move(source, target, count, old_start, new_start):
+    for i in range(count.size):
+        for k in range(count[i]):
+            target[new_start[i] + k] = source[old_start[i] + k]
+
+
+@kernel
+def _begin_at_truth(storage):
+    offsets = storage.features.offsets
+    for i in range(storage.n_planes.size):
+        put(storage, i, storage.features.truth[offsets[i] : offsets[i + 1]])
+        storage.mu[offsets[i] : offsets[i + 1], 0] = 1.0
+        if storage.features.transitions:
+            for l in range(1, offsets[i + 1] - offsets[i]):
+                link = storage.links[storage.plane_start[i] + l]
+                storage.nu[storage.moves_start[i] + link] += 1.0
+
+
+@kernel
+def put(storage, i, y):
+    """Make labeling y the candidate of term i; its labels and transitions count as seen."""
+    features = storage.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    p = storage.n_planes[i]
+    base = storage.plane_start[i] + p * L
+    storage.offset[storage.start[i] + p] = hamming_loss(features, i, y)
+    for l in range(L):
+        seen = storage.seen[first + l]
+        k = 0
+        while k < storage.seen_count[first + l] and seen[k] != y[l]:
+            k += 1
+        if k == storage.seen_count[first + l]:
+            seen[k] = y[l]
+            storage.seen_count[first + l] = k + 1
+        storage.labels[base + l] = k
+    if features.transitions:
+        begin = storage.moves_start[i]
+        for l in range(1, L):
+            place = y[l] * features.stride + y[l - 1]
+            k = 0
+            while k < storage.moves_count[i] and storage.moves[begin + k] != place:
+                k += 1
+            if k == storage.moves_count[i]:
+                storage.moves[begin + k] = place
+                storage.nu[begin + k] = 0.0
+                storage.moves_count[i] = k + 1
+            storage.links[base + l] = k
+
+
+@kernel
+def load_from(storage, w, i, theta):
+    """Do what ``load`` does, given all unary scores ``theta`` of term i."""
+    first = storage.features.offsets[i]
+    for l in range(storage.features.offsets[i + 1] - first):
+        for k in range(storage.seen_count[first + l]):
+            storage.theta[l, k] = theta[l, storage.seen[first + l, k]]
+    _load_moves(storage, w, i)
+
+
+@kernel
+def _load_moves(storage, w, i):
+    base = storage.features.n_features * storage.features.stride
+    begin = storage.moves_start[i]
+    for k in range(storage.moves_count[i]):
+        storage.move_theta[k] = w[base + storage.moves[begin + k]]
+
+
+@implements(blocks.load, Labelings)
+def _load(blocks, w, i):
+    features = blocks.features
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        q = first + l
+        label_scores(features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l])
+    _load_moves(blocks, w, i)
+
+
+@implements(blocks.value, Labelings)
+def _value(blocks, i, p):
+    features = blocks.features
+    L = features.offsets[i + 1] - features.offsets[i]
+    base = blocks.plane_start[i] + p * L
+    total = blocks.offset[blocks.start[i] + p]
+    for l in range(L):
+        total += blocks.theta[l, blocks.labels[base + l]]
+    if features.transitions:
+        for l in range(1, L):
+            total += blocks.move_theta[blocks.links[base + l]]
+    return total
+
+
+@implements(blocks.aim, Labelings)
+def _aim(blocks, i, p):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    base = blocks.plane_start[i] + p * L
+    total = blocks.offset[blocks.start[i] + p] - blocks.circ[i]
+    moved = 0
+    for l in range(L):
+        here = blocks.labels[base + l]
+        mu = blocks.mu[first + l]
+        if mu[here] == 1.0:
+            continue  # all of φ^i has the plane's label in this part
+        blocks.moved[moved] = l
+        moved += 1
+        for k in range(blocks.seen_count[first + l]):
+            step = (1.0 if k == here else 0.0) - mu[k]
+            blocks.delta[l, k] = step
+            total += step * blocks.theta[l, k]
+    blocks.moved[blocks.moved.size - 1] = moved
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = -blocks.nu[begin + k]
+        for l in range(1, L):
+            blocks.move_delta[blocks.links[base + l]] += 1.0
+        for k in range(blocks.moves_count[i]):
+            total += blocks.move_delta[k] * blocks.move_theta[k]
+    return total
+
+
+@implements(blocks.aim_from_truth, Labelings)
+def _aim_from_truth(blocks, i):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    for l in range(L):
+        blocks.moved[l] = l
+        for k in range(blocks.seen_count[first + l]):
+            blocks.delta[l, k] = blocks.mu[first + l, k]
+        blocks.delta[l, 0] -= 1.0
+    blocks.moved[blocks.moved.size - 1] = L
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = blocks.nu[begin + k]
+        for l in range(1, L):
+            here = features.truth[first + l]
+            place = here * features.stride + features.truth[first + l - 1]
+            k = 0
+            while blocks.moves[begin + k] != place:  # seen since the beginning
+                k += 1
+            blocks.move_delta[k] -= 1.0
+
+
+@implements(blocks.length2, Labelings)
+def _length2(blocks, i):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    total = 0.0
+    for s in range(blocks.moved[blocks.moved.size - 1]):
+        l = blocks.moved[s]
+        seen = blocks.seen[first + l]
+        count = blocks.seen_count[first + l]
+        delta = blocks.delta[l]
+        gram = features.gram[features.gram_start[i] + l * L :]
+        for t in range(s):
+            m = blocks.moved[t]
+            overlap = 0.0
+            for k in range(count):
+                overlap += delta[k] * blocks.dense[m, seen[k]]
+            total += 2.0 * gram[m] * overlap
+        square = 0.0
+        blocks.dense[l] = 0.0
+        for k in range(count):
+            square += delta[k] * delta[k]
+            blocks.dense[l, seen[k]] = delta[k]
+        total += gram[l] * square
+    if features.transitions:
+        for k in range(blocks.moves_count[i]):
+            total += blocks.move_delta[k] ** 2
+    return total
+
+
+@implements(blocks.spread, Labelings)
+def _spread(blocks, i, scale, v):
+    features = blocks.features
+    for s in range(blocks.moved[blocks.moved.size - 1]):
+        l = blocks.moved[s]
+        q = features.offsets[i] + l
+        add_labels(features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v)
+    if features.transitions:
+        base = features.n_features * features.stride
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
+
+
+@implements(blocks.advance, Labelings)
+def _advance(blocks, i, gamma):
+    first = blocks.features.offsets[i]
+    for s in range(blocks.moved[blocks.moved.size - 1]):
+        l = blocks.moved[s]
+        for k in range(blocks.seen_count[first + l]):
+            blocks.mu[first + l, k] += gamma * blocks.delta[l, k]
+    if blocks.features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.nu[begin + k] += gamma * blocks.move_delta[k]
+
+
+@implements(blocks.same, Labelings)
+def _same(blocks, i, p, q):
+    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    one = blocks.plane_start[i] + p * L
+    other = blocks.plane_start[i] + q * L
+    for l in range(L):
+        if blocks.labels[one + l] != blocks.labels[other + l]:
+            return False
+    return True
+
+
+@implements(blocks.copy, Labelings)
+def _copy(blocks, i, p, q):
+    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    source = blocks.plane_start[i] + p * L
+    target = blocks.plane_start[i] + q * L
+    for l in range(L):
+        blocks.labels[target + l] = blocks.labels[source + l]
+        blocks.links[target + l] = blocks.links[source + l]

@@ -1,0 +1,73 @@
+"""The problem that a solver solves: terms (dataset and oracle) and λ.
+
+.. code-block:: text
+
+    P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
+
+λ = 1/n unless set; H_i carries its 1/n (see :mod:`ssvm_bench.oracles.base`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.oracles.base import Oracle
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The terms of one training problem and its λ.
+
+    Attributes
+    ----------
+    oracle : Oracle
+        The max-oracle of all terms.
+    lam : float
+        λ > 0.
+    """
+
+    oracle: Oracle
+    lam: float
+
+    @property
+    def n(self) -> int:
+        """Number of terms."""
+        return self.oracle.n
+
+    @property
+    def d(self) -> int:
+        """Number of weights."""
+        return self.oracle.d
+
+    def primal(self, w: np.ndarray) -> float:
+        """Return P(w), by n calls of the exact oracle."""
+        return 0.5 * self.lam * float(w @ w) + self.oracle.risk(w, with_plane=False).value
+
+    def dual(self, w: np.ndarray, circ: float) -> float:
+        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""
+        return circ - 0.5 * self.lam * float(w @ w)
+
+
+def best_interpolation(
+    problem: Problem, one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]
+) -> tuple[np.ndarray, float]:
+    """Return the point between two planes, as (w, φ∘), with the highest dual value.
+
+    F is a concave parabola along the way, so that its maximum over [0, 1] has a closed form
+    (Algorithm 1, step 5; MP-BCFW, section 3.5).
+    """
+    (w, circ), (w_other, circ_other) = one, other
+    step, climb = w_other - w, circ_other - circ
+    slope = climb - problem.lam * float(w @ step)
+    curvature = problem.lam * float(step @ step)
+    gamma = line_search(slope, curvature)
+    return w + gamma * step, circ + gamma * climb
+
+
+def line_search(slope: float, curvature: float) -> float:
+    """Return argmax over γ in [0, 1] of γ · slope − γ²/2 · curvature (1 or 0 if it is flat)."""
+    if slope <= 0.0:
+        return 0.0
+    return 1.0 if slope >= curvature else slope / curvature

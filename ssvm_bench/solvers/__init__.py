@@ -1,0 +1,1 @@
+"""Solvers: one module a family; the contract is in :mod:`ssvm_bench.solvers.base`."""

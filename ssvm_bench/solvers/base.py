@@ -1,0 +1,54 @@
+"""The contract of a solver: a state and one outer iteration; the loop is the runner's.
+
+A solver sees a :class:`~ssvm_bench.problem.Problem` and a :class:`~ssvm_bench.clock.Clock`. It
+knows neither the dataset, nor the file system, nor what kind of clock it is. To add one, derive
+from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.problem import Problem
+
+
+class Iterate(NamedTuple):
+    """What a solver reports: its w (outer layout, shape (d,)) and the dual value F (or NaN)."""
+
+    w: np.ndarray
+    dual: float
+
+
+class Solver(ABC):
+    """A training algorithm.
+
+    Attributes
+    ----------
+    converged : bool
+        The last iteration has proved that the iterate is optimal.
+    approx_passes : int
+        Approximate passes of the last iteration.
+    """
+
+    converged: bool = False
+    approx_passes: int = 0
+
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem = problem
+        self.clock = clock
+
+    @abstractmethod
+    def iterate(self) -> None:
+        """Do one outer iteration (batch methods: one pass of the exact oracle)."""
+
+    @abstractmethod
+    def reported(self) -> Iterate:
+        """Return the iterate to report; called while the clock is paused."""
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of cached planes per term."""
+        return 0.0

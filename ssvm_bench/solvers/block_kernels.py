@@ -1,0 +1,182 @@
+"""Compiled steps and passes of the block-coordinate methods (MP-BCFW, Algorithms 2 and 3).
+
+One step on term i towards a plane φ̂ (section 3.2, step 7), in the units of
+:mod:`ssvm_bench.planes.blocks`, which are n times the paper's: with δ = n (φ̂ − φ^i),
+g = ⟨δ, [w 1]⟩ (n times the block gap) and w = −φ⋆/λ,
+
+.. code-block:: text
+
+    γ = clip( λ n g / ‖δ⋆‖², 0, 1 )      φ^i += γ δ/n      w −= γ/(λ n) δ⋆      φ∘ += γ/n δ∘
+
+The average of the iterates (section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is kept as
+φ̄ = φ − Z/W_k with W_k = k(k+1)/2 and Z = Σ_t W_{t−1} (φ^(t) − φ^(t−1)): a change that comes after
+t averaged iterates enters Z with the weight W_t. So an average costs one more sparse update per
+step. Z is kept in the units of w.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.joint_features import unary_scores
+from ssvm_bench.oracles.labeling import longest, maximise
+from ssvm_bench.planes.blocks import (
+    advance,
+    aim,
+    aim_from_truth,
+    best_plane,
+    drop_inactive,
+    length2,
+    load,
+    remember,
+    spread,
+)
+from ssvm_bench.planes.labelings import load_from, put
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+class State(NamedTuple):
+    """φ = [φ⋆ φ∘] and the number of steps so far; ``w`` in the layout of its storage."""
+
+    w: np.ndarray
+    circ: np.ndarray  # shape (1,)
+    steps: np.ndarray  # int64, shape (1,)
+
+
+class Average(NamedTuple):
+    """Z and its offset, and the number k of averaged iterates; ``z`` is empty if not wanted."""
+
+    z: np.ndarray
+    circ: np.ndarray  # shape (1,)
+    k: np.ndarray  # int64, shape (1,)
+
+
+class Rule(NamedTuple):
+    """Constants of a step."""
+
+    lam: float
+    line_search: bool
+
+
+@kernel
+def take_step(blocks, i, p, state, average, rule):
+    """Move φ^i towards plane p of term i; return whether anything has changed."""
+    n = blocks.n_planes.size
+    climb = aim(blocks, i, p)
+    if rule.line_search:
+        gamma = 0.0
+        if climb > 0.0:
+            numerator = rule.lam * n * climb
+            denominator = length2(blocks, i)
+            gamma = 1.0 if numerator >= denominator else numerator / denominator
+    else:
+        gamma = 2.0 * n / (state.steps[0] + 2.0 * n)
+    state.steps[0] += 1
+    k = average.k[0]
+    average.k[0] = k + 1
+    if gamma == 0.0:
+        return False
+
+    delta_circ = gamma * (blocks.offset[blocks.start[i] + p] - blocks.circ[i])
+    scale = -gamma / (rule.lam * n)
+    spread(blocks, i, scale, state.w)
+    state.circ[0] += delta_circ / n
+    if average.z.size > 0:
+        weight = 0.5 * k * (k + 1.0)
+        spread(blocks, i, weight * scale, average.z)
+        average.circ[0] += weight * (delta_circ / n)
+    advance(blocks, i, gamma)
+    blocks.circ[i] += delta_circ
+    return True
+
+
+@kernel
+def exact_step(blocks, i, state, average, rule, N, now):
+    """Step towards the candidate of term i, and remember it; return whether φ^i has changed."""
+    load(blocks, state.w, i)
+    changed = take_step(blocks, i, blocks.n_planes[i], state, average, rule)
+    remember(blocks, i, N, now)
+    return changed
+
+
+@allocating_kernel
+def exact_pass(oracle, blocks, order, state, average, rule, N, now):
+    """Visit the terms in ``order``, with a compiled oracle (Algorithm 3, step 5).
+
+    Returns
+    -------
+    changed : int
+        Number of steps that changed something.
+    share : float
+        Share of the time that the oracle took: its scores, and the maximisation.
+    """
+    most = longest(oracle.features)
+    y = np.zeros(most, np.uint8)
+    theta = np.zeros((most, oracle.features.stride))
+    timespec = np.zeros(2, np.int64)
+    changed = 0
+    oracle_time = 0
+    begin = nanoseconds(timespec)
+    for i in order:
+        start = nanoseconds(timespec)
+        unary_scores(oracle.features, state.w, i, theta)
+        maximise(oracle, state.w, i, theta, 1.0, y)
+        oracle_time += nanoseconds(timespec) - start
+        put(blocks, i, y)
+        load_from(blocks, state.w, i, theta)
+        changed += take_step(blocks, i, blocks.n_planes[i], state, average, rule)
+        remember(blocks, i, N, now)
+    return changed, oracle_time / max(nanoseconds(timespec) - begin, 1)
+
+
+@kernel
+def approximate_pass(blocks, order, state, average, rule, T, now):
+    """Visit the terms in ``order``, maximising over their working sets (Algorithm 3, step 6).
+
+    Returns
+    -------
+    int
+        Number of planes evaluated.
+    """
+    evaluated = 0
+    for i in order:
+        evaluated += blocks.n_planes[i]
+        load(blocks, state.w, i)
+        p = best_plane(blocks, i)
+        blocks.active[blocks.start[i] + p] = now
+        take_step(blocks, i, p, state, average, rule)
+        drop_inactive(blocks, i, now - T)
+    return evaluated
+
+
+@kernel
+def sum_of_planes(blocks, lam, w):
+    """Recompute w = −Σ_i φ^i⋆/λ in place from the terms, and return φ∘ = Σ_i φ∘^i."""
+    n = blocks.n_planes.size
+    w[:] = 0.0
+    circ = 0.0
+    for i in range(n):
+        aim_from_truth(blocks, i)
+        spread(blocks, i, -1.0 / (lam * n), w)
+        circ += blocks.circ[i]
+    return circ / n
+
+
+@kernel
+def remember_truth(blocks, N, now):
+    """Let every W_i be {the ground truth's plane} (Algorithm 3, line 3); it is the candidate."""
+    for i in range(blocks.n_planes.size):
+        remember(blocks, i, N, now)
+
+
+@kernel
+def squared_norm(w):
+    """Return ‖w‖², summed in order: the same bits on every machine."""
+    total = 0.0
+    for value in w:
+        total += value * value
+    return total

@@ -1,0 +1,80 @@
+"""Batch Frank–Wolfe on the dual (MP-BCFW, Algorithm 1).
+
+.. code-block:: text
+
+    φ̂ ← Σ_i argmax_y ⟨φ^{iy}, [w 1]⟩,    φ ← (1 − γ) φ + γ φ̂,    w = −φ⋆/λ
+
+=====  =====================================================
+γ      ``step``
+=====  =====================================================
+(1)    ``line_search``: argmax_γ F((1 − γ) φ + γ φ̂), closed
+(2)    ``2n/(k+2n)``: 2/(k+2), there being one block
+=====  =====================================================
+
+One iteration is n oracle calls. The state is (w, φ∘).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.problem import Problem, line_search
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.validate import check_choice
+
+CODE_VERSION = 1
+
+STEPS = ("line_search", "2n/(k+2n)")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options of ``fw``."""
+
+    name: str
+    kind: str
+    step: str
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_choice("solver.step", self.step, STEPS)
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWolfe:
+    """Return the solver at w = 0; it makes no random choices."""
+    return FrankWolfe(config, problem, clock)
+
+
+class FrankWolfe(Solver):
+    """Batch Frank–Wolfe."""
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        self.w = np.zeros(problem.d)
+        self.circ = 0.0
+        self.k = 0
+
+    def iterate(self) -> None:
+        """Call the oracle of every term, and step towards the sum of the planes found."""
+        lam = self.problem.lam
+        with self.clock.exact(self.problem.n):
+            risk = self.problem.oracle.risk(self.w)
+        step = -risk.star / lam - self.w
+        climb = risk.offset - self.circ
+        slope = climb - lam * float(self.w @ step)
+        if self.config.step == "line_search":
+            gamma = line_search(slope, lam * float(step @ step))
+            self.converged = gamma == 0.0
+        else:
+            gamma = 2.0 / (self.k + 2.0)
+        self.w += gamma * step
+        self.circ += gamma * climb
+        self.k += 1
+
+    def reported(self) -> Iterate:
+        """Return w and F."""
+        return Iterate(self.w.copy(), self.problem.dual(self.w, self.circ))

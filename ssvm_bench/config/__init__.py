@@ -1,0 +1,7 @@
+"""From the words of a command line to typed configs.
+
+``catalog`` finds the YAML files, ``typed`` turns plain values into dataclasses, ``schema`` says
+what a run is and which folder is its own, ``compose`` reads overrides (the only importer of
+Hydra). Import the module that you need: this package imports none of them, so that
+``ssvm-bench --help`` stays quick.
+"""

@@ -1,0 +1,150 @@
+"""What a run is: every option, typed and checked, and the hash that names its folder.
+
+Two runs share a hash exactly if they should give the same trace but for the seed. Hence the hash
+covers every option except those that say where and how loudly to run, and the versions of the code
+that an option stands for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ssvm_bench import registry
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.validate import check_at_least, check_choice, check_positive
+
+CLOCKS = ("wall", "cpu", "work")
+"""The clocks that a run's time can be told by."""
+
+SOURCES = ("auto", "real", "synthetic")
+"""Where a dataset may come from; a loaded one is never ``auto``."""
+
+NOT_HASHED = ("seed", "results_dir", "force", "quiet")
+"""Options of a run that leave its hash alone; the seed has a folder of its own."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a run ends: at the first limit that it reaches.
+
+    Attributes
+    ----------
+    max_iterations : int or None
+        Outer iterations.
+    max_seconds : float or None
+        Solver seconds on the run's clock.
+    gap_tol : float
+        Relative duality gap (P − F)/max(|P|, 1e-12); 0 means that the gap never ends the run.
+    """
+
+    max_iterations: int | None
+    max_seconds: float | None
+    gap_tol: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.max_iterations is not None:
+            check_at_least("budget.max_iterations", self.max_iterations, 0)
+        if self.max_seconds is not None:
+            check_positive("budget.max_seconds", self.max_seconds)
+        check_at_least("budget.gap_tol", self.gap_tol, 0)
+        if self.max_iterations is None and self.max_seconds is None and self.gap_tol == 0:
+            raise ConfigError(
+                "The run would never end. Set budget.max_iterations, budget.max_seconds or "
+                "budget.gap_tol."
+            )
+
+
+@dataclass(frozen=True)
+class Eval:
+    """When primal and gap are evaluated: every k-th iteration, and after the last."""
+
+    every: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_at_least("eval.every", self.every, 1)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Every option of one run.
+
+    Attributes
+    ----------
+    dataset, oracle, solver : dataclass
+        The ``Config`` of the chosen component, defined beside its implementation.
+    budget : Budget
+        When to end.
+    eval : Eval
+        When to evaluate.
+    seed : int
+        Seed of the solver's random choices; the same for every solver.
+    lam : float or None
+        λ of the objective; None stands for 1/n.
+    clock : str
+        ``wall``, ``cpu`` or ``work``.
+    results_dir : Path
+        Root of all results.
+    force : bool
+        Run again even if the run has finished.
+    quiet : bool
+        No status output.
+    """
+
+    dataset: Any
+    oracle: Any
+    solver: Any
+    budget: Budget
+    eval: Eval
+    seed: int
+    lam: float | None
+    clock: str
+    results_dir: Path
+    force: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_at_least("seed", self.seed, 0)
+        if self.lam is not None:
+            check_positive("lam", self.lam)
+        check_choice("clock", self.clock, CLOCKS)
+        check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
+
+    def with_source(self, source: str) -> RunConfig:
+        """Return the config that says where the dataset really came from: ``real`` or not."""
+        return replace(self, dataset=replace(self.dataset, source=source))
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
+        return {**asdict(self), "results_dir": str(self.results_dir)}
+
+    def hash(self) -> str:
+        """Return 12 hexadecimal digits over everything that changes the result but the seed.
+
+        Raises
+        ------
+        ValueError
+            If the dataset's source is still ``auto``: real and synthetic runs must not share a
+            hash, so the source has to be known first (see :meth:`with_source`).
+        """
+        if self.dataset.source == "auto":
+            raise ValueError("hash() of a config whose dataset.source is not resolved yet")
+        content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
+        content["code"] = {
+            group: registry.module(group, getattr(self, group).kind).CODE_VERSION
+            for group in ("oracle", "solver")
+        }
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run's files; same condition as :meth:`hash`."""
+        runs = self.results_dir / "runs" / self.dataset.name / self.solver.name
+        return runs / self.hash() / f"seed={self.seed}"

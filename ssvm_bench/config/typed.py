@@ -1,0 +1,147 @@
+"""Plain values from YAML or the command line into frozen dataclasses, strictly by annotation.
+
+Strict means that nothing is guessed: text is not a number, a truth value is not an integer, and
+NaN and infinity are no values of an option. The one convenience is that ``1e3`` may stand for the
+integer 1000, and an integer for a float, so that equal values written differently are equal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from ssvm_bench.errors import ConfigError
+
+T = TypeVar("T")
+
+_WORDS: dict[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    Path: "a path",
+    NoneType: "null",
+}
+
+
+class _WrongTypeError(Exception):
+    """The value does not fit the annotation."""
+
+
+def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
+    """Return ``cls(**values)`` with every value converted to its field's type.
+
+    Parameters
+    ----------
+    cls : dataclass
+        The typed section of the config.
+    values : mapping
+        One value for each field; fields with a default may be absent.
+    section : str
+        The section's name, for the messages: field ``T`` of ``"solver"`` is ``solver.T``.
+
+    Raises
+    ------
+    ConfigError
+        If an option is unknown, missing, or of the wrong type.
+    """
+    hints = get_type_hints(cls)
+    known = fields(cast(Any, cls))
+    for key in values:
+        if key not in hints:
+            options = [_join(section, field.name) for field in known]
+            raise unknown_option(_join(section, key), options)
+    arguments = {}
+    for field in known:
+        option = _join(section, field.name)
+        if field.name in values:
+            arguments[field.name] = convert(hints[field.name], values[field.name], option)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise ConfigError(f"{option} has no value: its config file does not set it.")
+    return cls(**arguments)
+
+
+def convert(annotation: Any, value: Any, option: str) -> Any:
+    """Return ``value`` as the annotated type, or raise ``ConfigError`` naming the ``option``."""
+    if is_dataclass(annotation) and isinstance(value, Mapping):
+        return build(cast(type, annotation), value, option)
+    try:
+        return _convert(annotation, value)
+    except _WrongTypeError:
+        raise ConfigError(f"{option} must be {_words(annotation)}, got {_show(value)}.") from None
+
+
+def unknown_option(option: str, valid: Iterable[str], where: str = "") -> ConfigError:
+    """Return the error for an option that does not exist.
+
+    The nearest valid option is the one whose last word is nearest, whatever its section:
+    ``max_iterations`` is a near miss of ``budget.max_iterations``.
+    """
+    valid = list(valid)
+    section, _, word = option.rpartition(".")
+    siblings = [name for name in valid if name.rpartition(".")[0] == section] or valid
+    for names in (siblings, valid):
+        last = {name.rpartition(".")[2]: name for name in reversed(names)}
+        close = difflib.get_close_matches(word, last, n=1, cutoff=0.6)
+        if close:
+            break
+    hint = f"Did you mean {last[close[0]]}? " if close else ""
+    context = f" with {where}" if where else ""
+    return ConfigError(
+        f"There is no option {option}{context}. {hint}Valid: {', '.join(sorted(siblings))}."
+    )
+
+
+def _convert(annotation: Any, value: Any) -> Any:
+    """Convert without a message; the recursion over unions and sequences."""
+    if annotation is Any or (isinstance(annotation, type) and type(value) is annotation):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _WrongTypeError
+        return value
+    if get_origin(annotation) in (Union, UnionType):
+        for member in get_args(annotation):
+            try:
+                return _convert(member, value)
+            except _WrongTypeError:
+                continue
+        raise _WrongTypeError
+    if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
+        return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
+    if annotation is NoneType and value is None:
+        return None
+    if annotation is float and type(value) is int:
+        return float(value)
+    if annotation is int and type(value) is float and value.is_integer():
+        return int(value)
+    if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
+        return Path(value).expanduser()
+    raise _WrongTypeError
+
+
+def _words(annotation: Any) -> str:
+    """Say the type in words: ``a number or null``."""
+    if get_origin(annotation) in (Union, UnionType):
+        return " or ".join(_words(member) for member in get_args(annotation))
+    if get_origin(annotation) in (tuple, list):
+        return "a list"
+    if is_dataclass(annotation):
+        return "a section of options"
+    return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def _show(value: Any) -> str:
+    """Show the value as it would be written in a config."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+def _join(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else str(key)

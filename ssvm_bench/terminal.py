@@ -1,0 +1,271 @@
+"""What a run says while it works, and the table it ends with.
+
+Status goes to stderr: one live line on a terminal, one line an evaluated iteration when piped.
+Results go to stdout: the closing table and the folder of the run's files. Nothing here runs in
+the background, so that drawing never disturbs a time measurement.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import Budget, RunConfig
+
+REDRAW_SECONDS = 0.1
+"""A live line is redrawn at most this often."""
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+class Display(Protocol):
+    """What the runner tells of a run.
+
+    ``start`` comes first, then ``row`` after each evaluated iteration, then ``finish`` if the run
+    got to its end; ``message`` may come at any time. A display is a context manager that leaves
+    the terminal in order whatever happens in between.
+    """
+
+    def __enter__(self) -> Display:
+        """Get ready."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave the terminal in order."""
+
+    def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
+        """Say what is about to run: n examples, d weights, λ, real or synthetic data."""
+
+    def row(self, row: Row) -> None:
+        """Show one row of the trace."""
+
+    def finish(self, summary: Row, folder: Path) -> None:
+        """Show the end of the run."""
+
+    def message(self, text: str) -> None:
+        """Say something in one sentence."""
+
+
+class Silent:
+    """A display that shows nothing (``quiet=true``)."""
+
+    def __enter__(self) -> Silent:
+        """Do nothing."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Do nothing."""
+
+    def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
+        """Do nothing."""
+
+    def row(self, row: Row) -> None:
+        """Do nothing."""
+
+    def finish(self, summary: Row, folder: Path) -> None:
+        """Do nothing."""
+
+    def message(self, text: str) -> None:
+        """Do nothing."""
+
+
+COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
+    "iteration": ("iteration", 9, lambda value: f"{value}"),
+    "oracle_calls": ("exact calls", 12, lambda value: f"{value:,}"),
+    "time": ("time", 9, lambda value: duration(value)),
+    "primal": ("primal", 10, lambda value: number(value)),
+    "dual": ("dual", 10, lambda value: number(value)),
+    "gap": ("gap", 9, lambda value: number(value, ".1e")),
+    "working_set_mean": ("planes", 7, lambda value: number(value, ".2f")),
+}
+"""Trace columns shown in a line: heading, width, format."""
+
+
+class PlainLines(Silent):
+    """One aligned line for each evaluated iteration; for pipes and log files.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write.
+    clock : callable
+        Seconds on a monotonic clock, for the estimate of the time left.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.clock = clock
+        self.budget: Budget | None = None
+        self.started = clock()
+
+    def __enter__(self) -> PlainLines:
+        """Do nothing."""
+        return self
+
+    def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
+        """Print what runs, and the heading of the lines to come."""
+        self.budget, self.started = config.budget, self.clock()
+        self.message(
+            f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}: "
+            f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, clock = {config.clock}"
+        )
+        self.heading()
+
+    def heading(self) -> None:
+        """Print the heading line."""
+        names = [f"{name:>{width}}" for name, width, _ in COLUMNS.values()]
+        self.message(" ".join(names) + f" {'ETA':>8}")
+
+    def row(self, row: Row) -> None:
+        """Print the row."""
+        cells = [f"{show(row[key]):>{width}}" for key, (_, width, show) in COLUMNS.items()]
+        self.message(" ".join(cells) + f" {self.eta(row):>8}")
+
+    def eta(self, row: Row) -> str:
+        """Estimate the time left from the share of the budget that is spent; ``?`` if unknown."""
+        if self.budget is None:
+            return "?"
+        shares = [
+            row[key] / limit
+            for key, limit in (
+                ("iteration", self.budget.max_iterations),
+                ("time", self.budget.max_seconds),
+            )
+            if limit
+        ]
+        share = min(max(shares, default=0.0), 1.0)
+        return time_left((self.clock() - self.started) * (1 - share) / share) if share > 0 else "?"
+
+    def message(self, text: str) -> None:
+        """Print the text, unwrapped and as it is."""
+        self.console.print(Text(text), soft_wrap=True)
+
+
+class LiveLine(PlainLines):
+    """One line that is redrawn in place; for terminals."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console, clock)
+        self.live: Live | None = None
+        self.drawn = -math.inf
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave the last state of the line on the terminal."""
+        if self.live is not None:
+            self.live.update(self.line, refresh=True)
+            self.live.stop()
+            self.live = None
+
+    def heading(self) -> None:
+        """Open the live line; its cells carry their own names."""
+        self.line = Text("starting")
+        self.live = Live(self.line, console=self.console, auto_refresh=False)
+        self.live.start()
+
+    def row(self, row: Row) -> None:
+        """Redraw the line, if that has not just been done."""
+        cells = [f"{name} {show(row[key])}" for key, (name, _, show) in COLUMNS.items()]
+        text = " | ".join([*cells, f"ETA {self.eta(row)}"])
+        self.line = Text(text)
+        if self.live is not None and self.clock() - self.drawn >= REDRAW_SECONDS:
+            self.live.update(self.line, refresh=True)
+            self.drawn = self.clock()
+
+    def finish(self, summary: Row, folder: Path) -> None:
+        """Close the line."""
+        self.__exit__()
+
+
+def make_display(quiet: bool = False) -> Display:
+    """Return the display that fits: nothing, a live line on a terminal, or plain lines."""
+    if quiet:
+        return Silent()
+    console = Console(stderr=True, highlight=False)
+    live = console.is_terminal and not console.is_dumb_terminal
+    return LiveLine(console) if live else PlainLines(console)
+
+
+def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
+    """Return the table of the runs: upright for one run, one line each for several.
+
+    Parameters
+    ----------
+    runs : list of (RunConfig, status, summary)
+        A summary may lack entries (a run that failed early); they are shown as ``-``.
+    """
+    entries = [_entries(*run) for run in runs]
+    if len(entries) == 1:
+        table = Table(box=None, show_header=False, pad_edge=False)
+        for name, value in entries[0].items():
+            table.add_row(name, value)
+        return table
+    table = Table(box=box.ASCII2, show_edge=False, pad_edge=False)
+    numeric = [name for name, _, _ in COLUMNS.values()]
+    for name in entries[0] if entries else ():
+        table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
+    for entry in entries:
+        table.add_row(*entry.values())
+    return table
+
+
+def _entries(config: RunConfig, status: str, summary: Row) -> dict[str, str]:
+    """Return heading → text of one run."""
+    data = f"{config.dataset.name} ({summary.get('source', config.dataset.source)})"
+    shown = {
+        name: show(summary[key]) if key in summary else "-"
+        for key, (name, _, show) in COLUMNS.items()
+    }
+    ended = str(summary.get("stop_reason") or status)
+    if status == "skipped":
+        ended += " (finished before)"
+    head = {"solver": config.solver.name, "dataset": data, "seed": str(config.seed)}
+    return {**head, **shown, "stopped by": ended}
+
+
+def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path]) -> None:
+    """Print the closing table and the folder (of several runs: the common one) to stdout."""
+    # Wide enough for the table: a narrow terminal wraps its lines, but no digit is cut off.
+    console = Console(highlight=False, width=200)
+    console.print(closing_table(runs))
+    console.print(Text(f"files: {os.path.commonpath(folders)}"), soft_wrap=True)
+
+
+def number(value: float | None, form: str = ".5g") -> str:
+    """Format a number; ``-`` for one that does not exist.
+
+    >>> number(0.123456), number(None), number(float("nan"))
+    ('0.12346', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def duration(seconds: float | None) -> str:
+    """Format a duration with three digits, or in minutes.
+
+    >>> duration(0.0042), duration(12.345), duration(75)
+    ('0.0042 s', '12.3 s', '1:15')
+    """
+    if seconds is None or math.isnan(seconds):
+        return "-"
+    return f"{seconds:.3g} s" if seconds < 60 else time_left(seconds)
+
+
+def time_left(seconds: float) -> str:
+    """Format a duration in whole seconds.
+
+    >>> time_left(7.2), time_left(3725)
+    ('0:07', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

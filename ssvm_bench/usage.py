@@ -1,0 +1,61 @@
+"""What ``--help`` shows below the options: examples, and the overrides of a run."""
+
+
+def verbatim(text: str) -> str:
+    """Mark every paragraph of an epilog as one that click must not wrap."""
+    paragraphs = text.strip("\n").split("\n\n")
+    return "\n\n".join(f"\b\n{paragraph}" for paragraph in paragraphs)
+
+
+MAIN = verbatim("""
+Examples:
+  ssvm-bench run solver=mpbcfw dataset=ocr
+  ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)' dataset=usps
+  ssvm-bench experiment quickstart
+  ssvm-bench list solvers
+""")
+
+RUN = verbatim("""
+Examples:
+  ssvm-bench run solver=mpbcfw dataset=ocr
+  ssvm-bench run dataset=usps solver=bcfw budget.max_iterations=20 clock=cpu
+  ssvm-bench run lam=1e-3 solver.T=5 dataset.source=synthetic
+  ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)'
+
+Overrides that always exist [default]:
+  dataset, solver, oracle  by name, see 'ssvm-bench list'; a dataset brings its oracle
+  seed                     of the solver's random choices [0]
+  lam                      weight of the regulariser [null = 1/n]
+  budget.max_iterations    outer iterations [50]
+  budget.max_seconds       solver seconds on the run's clock [null = no limit]
+  budget.gap_tol           relative duality gap at which to stop [0]
+  eval.every               evaluate every k-th iteration [1]
+  clock                    wall | cpu | work (counted; the same on every machine) [wall]
+  dataset.source           auto | real | synthetic [auto]
+  dataset.n_samples        use only so many examples [null = all]
+  results_dir              root of all results [results]
+  force                    run again what has finished [false]
+  quiet                    no status output [false]
+
+Options of one solver, as in solver.T=5, are listed in configs/solver/NAME.yaml.
+""")
+
+EXPERIMENT = verbatim("""
+Examples:
+  ssvm-bench experiment quickstart
+  ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
+""")
+
+PLOT = verbatim("""
+Examples:
+  ssvm-bench plot quickstart
+  ssvm-bench plot quickstart --format svg
+""")
+
+DATA = verbatim("""
+Examples:
+  ssvm-bench data status
+  ssvm-bench data fetch ocr
+
+Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
+""")

@@ -1,0 +1,298 @@
+"""The loop of a run: budget, evaluation, stop reason, interrupt.
+
+A run repeats the solver's outer iterations, evaluates the iterate it reports while the clock is
+paused, and ends for one of the named reasons:
+
+==================  ==========================================================================
+``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
+``max_iterations``  outer iterations done
+``max_seconds``     seconds on the run's clock spent
+``converged``       the solver has proved that its iterate is optimal
+``diverged``        primal or dual is not finite: the run has failed
+``interrupted``     Ctrl-C or SIGTERM: a partial trace is kept
+``error``           the solver or the oracle raised: partial trace and traceback are kept
+==================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench import jit, registry
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.problem import Problem
+from ssvm_bench.provenance import provenance
+from ssvm_bench.solvers.base import Solver
+from ssvm_bench.terminal import Display
+from ssvm_bench.trace import is_finished, lock, read_summary, write_partial, write_run
+
+_WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes
+    ----------
+    status : str
+        ``finished``, ``skipped`` (it had finished before) or ``interrupted``.
+    stop_reason : str
+        See the module's docstring.
+    folder : Path
+        Where its files are; of an interrupted run, the partial ones.
+    summary : dict
+        What ``summary.json`` holds.
+    """
+
+    status: str
+    stop_reason: str
+    folder: Path
+    summary: dict[str, Any]
+
+
+def run(config: RunConfig, display: Display) -> Outcome:
+    """Do one run and write its files, unless it has finished before.
+
+    Raises
+    ------
+    ConfigError
+        If dataset, oracle and solver do not fit together.
+    RunFailedError
+        If the data cannot be had, the run fails, or its files cannot be written.
+    """
+    begin = time.perf_counter()
+    dataset = load_dataset(config.dataset)
+    config = config.with_source(dataset.source)
+    with lock(config.folder, display.message):
+        if is_finished(config.folder) and not config.force:
+            display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
+            summary = read_summary(config.folder)
+            return Outcome("skipped", summary["stop_reason"], config.folder, summary)
+        problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
+        warm_up(config, dataset, display)
+        display.start(config, dataset.source, problem.n, problem.d, problem.lam)
+        return _run(config, dataset, problem, display, begin)
+
+
+@functools.lru_cache(maxsize=1)
+def load_dataset(config: Any) -> Dataset:
+    """Load a dataset; the last one is kept for the next run of a sweep."""
+    return registry.module("dataset", config.kind).load(config)
+
+
+@functools.lru_cache(maxsize=1)
+def build_oracle(config: Any, dataset_config: Any) -> Any:
+    """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
+    return registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
+
+
+def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
+    """Build the solver of a run, at w = 0."""
+    module = registry.module("solver", config.solver.kind)
+    return module.build(config.solver, problem, clock, config.seed)
+
+
+def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
+    """Compile, or load from the disk cache, every kernel of the run on its first two examples."""
+    if jit.cache_is_empty():
+        display.message("Compiling (only this first time; up to a minute) …")
+    head = dataset.take(np.arange(min(2, dataset.n)))
+    problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
+    # under a clock of work that costs nothing, no approximate pass seems to pay: one is done
+    solver = build_solver(config, problem, Clock("work"))
+    for _ in range(_WARM_UP_ITERATIONS):
+        solver.iterate()
+    problem.primal(solver.reported().w)
+
+
+def _run(
+    config: RunConfig, dataset: Dataset, problem: Problem, display: Display, begin: float
+) -> Outcome:
+    metadata = {
+        "config": config.resolved(),
+        "dataset": {
+            "name": dataset.name,
+            "source": dataset.source,
+            "n": problem.n,
+            "d": problem.d,
+            "fingerprint": dataset.fingerprint,
+        },
+        "lam": problem.lam,
+        "seed": config.seed,
+        "clock": config.clock,
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **provenance(),
+    }
+    recorder = Recorder(problem, display)
+
+    def summary(reason: str) -> dict[str, Any]:
+        return {
+            **recorder.summary(),
+            "stop_reason": reason,
+            "dataset": dataset.name,
+            "solver": config.solver.name,
+            "source": dataset.source,
+            "seed": config.seed,
+            "wall_time": time.perf_counter() - begin,
+        }
+
+    try:
+        clock = Clock(config.clock, config.oracle.cost_call, config.oracle.cost_plane)
+        reason = loop(config, problem, clock, recorder)
+    except Exception as error:
+        rows, text = recorder.rows, traceback.format_exc()
+        where = write_partial(config.folder, rows, metadata, summary("error"), text)
+        kind = "" if isinstance(error, SsvmBenchError) else f"{type(error).__name__}: "
+        raise RunFailedError(
+            f"The run failed in iteration {len(rows)}: {kind}{error}. "
+            f"What it had measured, and the traceback, are in {where}."
+        ) from error
+    if reason in ("interrupted", "diverged"):
+        where = write_partial(config.folder, recorder.rows, metadata, summary(reason))
+        if reason == "diverged":
+            raise RunFailedError(
+                f"The run diverged in iteration {recorder.rows[-1]['iteration']}: primal "
+                f"{recorder.rows[-1]['primal']}, dual {recorder.rows[-1]['dual']}. Its trace is in "
+                f"{where}; try solver.step=line_search or a larger lam."
+            )
+        display.message(f"Interrupted; the trace so far is in {where}. The same call starts anew.")
+        return Outcome("interrupted", reason, where, summary(reason))
+    final = summary(reason)
+    write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
+    display.finish(final, config.folder)
+    return Outcome("finished", reason, config.folder, final)
+
+
+def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) -> str:
+    """Iterate and evaluate until something ends the run; return the stop reason."""
+    with interrupts() as interrupted:
+        solver = build_solver(config, problem, clock)
+        iteration = 0
+        while True:
+            recorder.passes += solver.approx_passes
+            reason = _exhausted(config.budget, iteration, clock)
+            if reason is None and solver.converged:
+                reason = "converged"
+            if interrupted.is_set():
+                reason = "interrupted"
+            if reason is not None or iteration % config.eval.every == 0:
+                row = recorder.evaluate(solver, iteration)
+                if not math.isfinite(row["primal"]) or math.isinf(row["dual"]):
+                    return "diverged"
+                relative = row["gap"] / max(abs(row["primal"]), 1e-12)
+                if reason is None and relative <= config.budget.gap_tol:
+                    reason = "gap_tol"
+            if reason is not None:
+                return reason
+            solver.iterate()
+            iteration += 1
+
+
+def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
+    if budget.max_iterations is not None and iteration >= budget.max_iterations:
+        return "max_iterations"
+    if budget.max_seconds is not None and clock.now() >= budget.max_seconds:
+        return "max_seconds"
+    return None
+
+
+class Recorder:
+    """Evaluates what a solver reports, and keeps the rows of the trace.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The trace so far.
+    w : ndarray of float64, shape (d,)
+        The iterate of the last row.
+    passes : int
+        Approximate passes since the last row.
+    """
+
+    def __init__(self, problem: Problem, display: Display) -> None:
+        self.problem = problem
+        self.display = display
+        self.rows: list[dict[str, Any]] = []
+        self.w = np.zeros(problem.d)
+        self.passes = 0
+        self._eval_time = 0.0
+
+    def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
+        """Add, show and return the row of an iteration; the clock stands still meanwhile."""
+        with solver.clock.paused():
+            start = time.perf_counter()
+            self.w, dual = solver.reported()
+            primal = self.problem.primal(self.w)
+            self._eval_time += time.perf_counter() - start
+            row = {
+                "iteration": iteration,
+                "oracle_calls": solver.clock.oracle_calls,
+                "approx_calls": solver.clock.approx_calls,
+                "time": solver.clock.now(),
+                "oracle_time": solver.clock.oracle_time,
+                "cpu_time": solver.clock.cpu(),
+                "eval_time": self._eval_time,
+                "primal": primal,
+                "dual": dual,
+                "gap": primal - dual,
+                "working_set_mean": solver.working_set_mean(),
+                "approx_passes": self.passes,
+                "w_norm": float(np.linalg.norm(self.w)),
+            }
+            self.rows.append(row)
+            self.passes = 0
+            self.display.row(row)
+        return row
+
+    def summary(self) -> dict[str, Any]:
+        """Return the last row, and the best primal and dual of all."""
+        if not self.rows:
+            return {}
+        duals = [row["dual"] for row in self.rows if not math.isnan(row["dual"])]
+        return {
+            **self.rows[-1],
+            "best_primal": min(row["primal"] for row in self.rows),
+            "best_dual": max(duals, default=math.nan),
+        }
+
+
+@contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Turn the first SIGINT or SIGTERM into an event, so that a pass is never left half done.
+
+    A second one interrupts at once. Outside the main thread, signals are left alone.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield event
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -58,7 +58,7 @@ def _cache_folder() -> Path:
 
 
 _CACHE = _cache_folder()
-numba.config.CACHE_DIR = str(_CACHE)  # type: ignore[attr-defined]
+numba.config.CACHE_DIR = str(_CACHE)
 
 
 def cache_is_empty() -> bool:

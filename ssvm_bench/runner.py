@@ -37,6 +37,7 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.provenance import provenance
 from ssvm_bench.solvers.base import Solver
@@ -99,7 +100,7 @@ def load_dataset(config: Any) -> Dataset:
 
 
 @functools.lru_cache(maxsize=1)
-def build_oracle(config: Any, dataset_config: Any) -> Any:
+def build_oracle(config: Any, dataset_config: Any) -> Oracle:
     """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
     return registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
 
@@ -187,7 +188,6 @@ def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) 
         solver = build_solver(config, problem, clock)
         iteration = 0
         while True:
-            recorder.passes += solver.approx_passes
             reason = _exhausted(config.budget, iteration, clock)
             if reason is None and solver.converged:
                 reason = "converged"
@@ -223,8 +223,6 @@ class Recorder:
         The trace so far.
     w : ndarray of float64, shape (d,)
         The iterate of the last row.
-    passes : int
-        Approximate passes since the last row.
     """
 
     def __init__(self, problem: Problem, display: Display) -> None:
@@ -232,7 +230,6 @@ class Recorder:
         self.display = display
         self.rows: list[dict[str, Any]] = []
         self.w = np.zeros(problem.d)
-        self.passes = 0
         self._eval_time = 0.0
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
@@ -254,11 +251,10 @@ class Recorder:
                 "dual": dual,
                 "gap": primal - dual,
                 "working_set_mean": solver.working_set_mean(),
-                "approx_passes": self.passes,
+                "approx_passes": solver.approx_passes,
                 "w_norm": float(np.linalg.norm(self.w)),
             }
             self.rows.append(row)
-            self.passes = 0
             self.display.row(row)
         return row
 

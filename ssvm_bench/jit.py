@@ -36,8 +36,8 @@ _OLD_CACHES_KEPT = 3
 _NO_COUNTS: Any = {"_nrt": False, "forceinline": True}
 
 
-def _source_digest() -> str:
-    package = Path(__file__).parent
+def source_digest(package: Path) -> str:
+    """Return 16 hexadecimal digits over numba's version and the modules with kernels."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
@@ -49,7 +49,7 @@ def _source_digest() -> str:
 def _cache_folder() -> Path:
     base = os.environ.get("NUMBA_CACHE_DIR")
     root = Path(base) if base else Path(platformdirs.user_cache_dir("ssvm-bench"), "numba")
-    folder = root / f"kernels-{_source_digest()}"
+    folder = root / f"kernels-{source_digest(Path(__file__).parent)}"
     if not folder.exists():
         others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
         for old in others[: -_OLD_CACHES_KEPT or None]:

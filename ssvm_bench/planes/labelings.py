@@ -2,18 +2,13 @@
 
 A convex combination of planes of term i is linear in the labels' indicators, so it is kept as
 marginals: μ[l, c], the weight of the labelings with label c in part l, and ν[t], the expected
-number of times that transition t is used. With the scores θ and the Gram matrix G of
-:mod:`ssvm_bench.joint_features`, and δ the difference of two such marginals,
-
-.. code-block:: text
-
-    ⟨δ, [w 1]⟩ = Σ_l ⟨δ_l, θ[l]⟩ + Σ_t δ_t w_t + δ∘
-    ‖δ⋆‖²      = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩ + Σ_t δ_t²
+number of times that transition t is used.
 
 Work follows the labels that have been seen. Each part lists the labels, and each term the
-transitions, that some plane of the term has used; μ, ν, θ and δ are kept over these lists only,
-and a plane is a list of places in them: 3 bytes a part. A part in which φ^i is sure of the
-plane's label has δ_l = 0 and costs nothing.
+transitions, that some plane of the term has used; μ and ν are kept over these lists only, and a
+plane is a list of places in them: 3 bytes a part.
+
+The operations on this storage are in :mod:`ssvm_bench.planes.labeling_steps`.
 """
 
 from __future__ import annotations
@@ -22,10 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel
-from ssvm_bench.joint_features import JointFeatures, add_labels, hamming_loss, label_scores
+from ssvm_bench.jit import kernel
+from ssvm_bench.joint_features import JointFeatures, hamming_loss
 from ssvm_bench.oracles.labeling import longest
-from ssvm_bench.planes import blocks
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -236,178 +230,3 @@ def put(storage, i, y):
                 storage.nu[begin + k] = 0.0
                 storage.moves_count[i] = k + 1
             storage.links[base + l] = k
-
-
-@kernel
-def load_from(storage, w, i, theta):
-    """Do what ``load`` does, given all unary scores ``theta`` of term i."""
-    first = storage.features.offsets[i]
-    for l in range(storage.features.offsets[i + 1] - first):
-        for k in range(storage.seen_count[first + l]):
-            storage.theta[l, k] = theta[l, storage.seen[first + l, k]]
-    _load_moves(storage, w, i)
-
-
-@kernel
-def _load_moves(storage, w, i):
-    base = storage.features.n_features * storage.features.stride
-    begin = storage.moves_start[i]
-    for k in range(storage.moves_count[i]):
-        storage.move_theta[k] = w[base + storage.moves[begin + k]]
-
-
-@implements(blocks.load, Labelings)
-def _load(blocks, w, i):
-    features = blocks.features
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        q = first + l
-        label_scores(features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l])
-    _load_moves(blocks, w, i)
-
-
-@implements(blocks.value, Labelings)
-def _value(blocks, i, p):
-    features = blocks.features
-    L = features.offsets[i + 1] - features.offsets[i]
-    base = blocks.plane_start[i] + p * L
-    total = blocks.offset[blocks.start[i] + p]
-    for l in range(L):
-        total += blocks.theta[l, blocks.labels[base + l]]
-    if features.transitions:
-        for l in range(1, L):
-            total += blocks.move_theta[blocks.links[base + l]]
-    return total
-
-
-@implements(blocks.aim, Labelings)
-def _aim(blocks, i, p):
-    features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    base = blocks.plane_start[i] + p * L
-    total = blocks.offset[blocks.start[i] + p] - blocks.circ[i]
-    moved = 0
-    for l in range(L):
-        here = blocks.labels[base + l]
-        mu = blocks.mu[first + l]
-        if mu[here] == 1.0:
-            continue  # all of φ^i has the plane's label in this part
-        blocks.moved[moved] = l
-        moved += 1
-        for k in range(blocks.seen_count[first + l]):
-            step = (1.0 if k == here else 0.0) - mu[k]
-            blocks.delta[l, k] = step
-            total += step * blocks.theta[l, k]
-    blocks.moved[blocks.moved.size - 1] = moved
-    if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.move_delta[k] = -blocks.nu[begin + k]
-        for l in range(1, L):
-            blocks.move_delta[blocks.links[base + l]] += 1.0
-        for k in range(blocks.moves_count[i]):
-            total += blocks.move_delta[k] * blocks.move_theta[k]
-    return total
-
-
-@implements(blocks.aim_from_truth, Labelings)
-def _aim_from_truth(blocks, i):
-    features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    for l in range(L):
-        blocks.moved[l] = l
-        for k in range(blocks.seen_count[first + l]):
-            blocks.delta[l, k] = blocks.mu[first + l, k]
-        blocks.delta[l, 0] -= 1.0
-    blocks.moved[blocks.moved.size - 1] = L
-    if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.move_delta[k] = blocks.nu[begin + k]
-        for l in range(1, L):
-            here = features.truth[first + l]
-            place = here * features.stride + features.truth[first + l - 1]
-            k = 0
-            while blocks.moves[begin + k] != place:  # seen since the beginning
-                k += 1
-            blocks.move_delta[k] -= 1.0
-
-
-@implements(blocks.length2, Labelings)
-def _length2(blocks, i):
-    features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    total = 0.0
-    for s in range(blocks.moved[blocks.moved.size - 1]):
-        l = blocks.moved[s]
-        seen = blocks.seen[first + l]
-        count = blocks.seen_count[first + l]
-        delta = blocks.delta[l]
-        gram = features.gram[features.gram_start[i] + l * L :]
-        for t in range(s):
-            m = blocks.moved[t]
-            overlap = 0.0
-            for k in range(count):
-                overlap += delta[k] * blocks.dense[m, seen[k]]
-            total += 2.0 * gram[m] * overlap
-        square = 0.0
-        blocks.dense[l] = 0.0
-        for k in range(count):
-            square += delta[k] * delta[k]
-            blocks.dense[l, seen[k]] = delta[k]
-        total += gram[l] * square
-    if features.transitions:
-        for k in range(blocks.moves_count[i]):
-            total += blocks.move_delta[k] ** 2
-    return total
-
-
-@implements(blocks.spread, Labelings)
-def _spread(blocks, i, scale, v):
-    features = blocks.features
-    for s in range(blocks.moved[blocks.moved.size - 1]):
-        l = blocks.moved[s]
-        q = features.offsets[i] + l
-        add_labels(features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v)
-    if features.transitions:
-        base = features.n_features * features.stride
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
-
-
-@implements(blocks.advance, Labelings)
-def _advance(blocks, i, gamma):
-    first = blocks.features.offsets[i]
-    for s in range(blocks.moved[blocks.moved.size - 1]):
-        l = blocks.moved[s]
-        for k in range(blocks.seen_count[first + l]):
-            blocks.mu[first + l, k] += gamma * blocks.delta[l, k]
-    if blocks.features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.nu[begin + k] += gamma * blocks.move_delta[k]
-
-
-@implements(blocks.same, Labelings)
-def _same(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
-    one = blocks.plane_start[i] + p * L
-    other = blocks.plane_start[i] + q * L
-    for l in range(L):
-        if blocks.labels[one + l] != blocks.labels[other + l]:
-            return False
-    return True
-
-
-@implements(blocks.copy, Labelings)
-def _copy(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
-    source = blocks.plane_start[i] + p * L
-    target = blocks.plane_start[i] + q * L
-    for l in range(L):
-        blocks.labels[target + l] = blocks.labels[source + l]
-        blocks.links[target + l] = blocks.links[source + l]

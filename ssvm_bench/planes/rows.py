@@ -40,6 +40,8 @@ class Rows(NamedTuple):
         Slots, coordinates and values handed out so far.
     w_here, delta : ndarrays of float64, shape (d,)
         Scratch: w[J_i] and δ⋆ of the current term.
+    place : ndarray of int64, shape (d,)
+        Scratch: place of a coordinate in J_i, −1 if it is not there; all −1 between calls.
     """
 
     start: np.ndarray
@@ -57,6 +59,7 @@ class Rows(NamedTuple):
     used: np.ndarray
     w_here: np.ndarray
     delta: np.ndarray
+    place: np.ndarray
 
 
 def allocate(n: int, d: int) -> Rows:
@@ -77,6 +80,7 @@ def allocate(n: int, d: int) -> Rows:
         used=np.array([n, 0, 0]),
         w_here=np.zeros(d),
         delta=np.zeros(d),
+        place=np.full(d, -1, np.int64),
     )
 
 
@@ -85,12 +89,12 @@ def put(storage: Rows, i: int, plane: Plane) -> Rows:
     n, p, size = storage.n_planes.size, int(storage.n_planes[i]), int(storage.size[i])
     begin = int(storage.support_start[i])
     known = storage.support[begin : begin + size]
-    order = np.argsort(known)
-    place = np.searchsorted(known, plane.indices, sorter=order)
-    place = order[np.minimum(place, size - 1)] if size else np.zeros(plane.indices.size, np.int64)
-    new = known[place] != plane.indices if size else np.ones(plane.indices.size, bool)
-    place[new] = size + np.arange(int(new.sum()))
-    size += int(new.sum())
+    storage.place[known] = np.arange(size)
+    place = storage.place[plane.indices]
+    storage.place[known] = -1
+    new = place < 0
+    place[new] = size + np.arange(np.count_nonzero(new))
+    size += np.count_nonzero(new)
 
     storage = _make_room(storage, i, p + 1, size)
     begin, width = int(storage.support_start[i]), int(storage.width[i])

@@ -34,7 +34,8 @@ from ssvm_bench.planes.blocks import (
     remember,
     spread,
 )
-from ssvm_bench.planes.labelings import load_from, put
+from ssvm_bench.planes.labeling_steps import load_from
+from ssvm_bench.planes.labelings import put
 
 # mypy: disable-error-code="no-untyped-def"
 

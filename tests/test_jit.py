@@ -1,0 +1,88 @@
+"""Compilation: dispatch on the type of the first argument, and a cache that is never stale."""
+
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from ssvm_bench.jit import generic, implements, kernel, nanoseconds, source_digest
+
+
+class Square(NamedTuple):
+    side: float
+
+
+class Circle(NamedTuple):
+    radius: float
+
+
+class Line(NamedTuple):
+    length: float
+
+
+@generic
+def area(shape, times):
+    """Return times · the area of a shape."""
+
+
+@implements(area, Square)
+def _square(shape, times):
+    return times * shape.side**2
+
+
+@implements(area, Circle)
+def _circle(shape, times):
+    return times * np.pi * shape.radius**2
+
+
+@kernel
+def twice(shape):
+    return area(shape, 2.0)
+
+
+def test_the_type_of_the_first_argument_selects_the_implementation():
+    assert twice(Square(3.0)) == 18.0
+    assert twice(Circle(1.0)) == 2.0 * np.pi
+
+
+def test_a_type_without_an_implementation_fails_to_compile():
+    with pytest.raises(numba.core.errors.TypingError, match="area"):
+        twice(Line(1.0))
+
+
+def test_kernels_never_fall_back_on_python():
+    @kernel
+    def opaque(value):
+        return {}.setdefault(value, print)
+
+    with pytest.raises(numba.core.errors.NumbaError):
+        opaque(object())
+
+
+def test_the_digest_follows_kernels_only(tmp_path):
+    (tmp_path / "kernels.py").write_text("from ssvm_bench.jit import kernel\n")
+    (tmp_path / "other.py").write_text("x = 1\n")
+    before = source_digest(tmp_path)
+    (tmp_path / "other.py").write_text("x = 2\n")
+    assert source_digest(tmp_path) == before
+    (tmp_path / "kernels.py").write_text("from ssvm_bench.jit import kernel\ny = 1\n")
+    assert source_digest(tmp_path) != before
+
+
+def test_the_cache_goes_below_the_folder_that_numba_is_told(tmp_path):
+    code = "import numba, ssvm_bench.jit; print(numba.config.CACHE_DIR)"
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(str(tmp_path / "kernels-"))
+
+
+def test_the_clock_inside_kernels_does_not_run_backwards():
+    timespec = np.zeros(2, np.int64)
+    readings = [nanoseconds(timespec) for _ in range(100)]
+    assert readings == sorted(readings)
+    assert readings[-1] > readings[0]

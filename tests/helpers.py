@@ -1,0 +1,168 @@
+"""Tiny problems, and their terms enumerated straight from the definitions.
+
+`Table` knows neither the oracles nor the joint features of the package: it writes every labeling's
+plane down densely, in the outer layout of w, so that a test can compare with it.
+"""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles import multiclass, viterbi
+from ssvm_bench.oracles.base import Oracle, OracleConfig
+from ssvm_bench.planes import rows
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers import block, fw
+
+COST_CALL, COST_PLANE = 1e-6, 1e-7
+
+
+def dataset(x, y, n_labels, lengths=None):
+    """Return a dataset of chains of the given lengths; without lengths, a multiclass one."""
+    sizes = np.ones(len(y), np.int64) if lengths is None else np.asarray(lengths, np.int64)
+    return Dataset(
+        name="tiny",
+        source="synthetic",
+        x=np.ascontiguousarray(x),
+        y=np.asarray(y, np.uint8),
+        offsets=np.concatenate(([0], np.cumsum(sizes))),
+        n_labels=n_labels,
+        structure="independent" if lengths is None else "chain",
+    )
+
+
+def random_chains(lengths, K, f, seed=0):
+    """Return chains with Gaussian features and labels that the features say something about."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, K, sum(lengths))
+    return dataset(rng.normal(size=(K, f))[y] + rng.normal(size=(y.size, f)), y, K, lengths)
+
+
+def random_multiclass(n, K, f, seed=0):
+    chains = random_chains([1] * n, K, f, seed)
+    return dataset(chains.x, chains.y, K)
+
+
+def oracle(data):
+    module = multiclass if data.structure == "independent" else viterbi
+    return module.build(OracleConfig("tiny", "tiny", COST_CALL, COST_PLANE), data)
+
+
+def problem(data, lam=None):
+    return Problem(oracle(data), 1 / data.n if lam is None else lam)
+
+
+def solver(problem, name="bcfw", seed=0, clock=None, **options):
+    """Build the solver that ``solver=name`` names, with some of its options changed."""
+    (run,) = compose_runs([f"solver={name}"])
+    config = replace(run.solver, **options)
+    module = {"block": block, "fw": fw}[config.kind]
+    clock = clock or Clock("work", COST_CALL, COST_PLANE)
+    return module.build(config, problem, clock, seed)
+
+
+class Plain(Oracle):
+    """An oracle of which only the abstract methods are known: its planes are kept as rows."""
+
+    def __init__(self, inner):
+        self.inner, self.n, self.d = inner, inner.n, inner.d
+
+    def truth(self, i):
+        return self.inner.truth(i)
+
+    def argmax(self, w, i):
+        return self.inner.argmax(w, i)
+
+    def predict(self, w, i):
+        return self.inner.predict(w, i)
+
+    def loss(self, i, y):
+        return self.inner.loss(i, y)
+
+    def joint_feature(self, i, y):
+        return self.inner.joint_feature(i, y)
+
+
+class Table:
+    """All labelings of all terms, in lexicographic order, and their dense planes.
+
+    Attributes
+    ----------
+    n, d : int
+    labelings : list of int arrays, shape (labelings of term i, L)
+    features : list of arrays, shape (labelings of term i, d)
+    losses : list of arrays, shape (labelings of term i,)
+    planes : list of arrays, shape (labelings of term i, d + 1)
+    truth : list of int
+        The row of the ground truth.
+    """
+
+    def __init__(self, data):
+        K, f = data.n_labels, data.n_features
+        chain = data.structure == "chain"
+        self.n, self.d = data.n, K * f + (K * K if chain else 0)
+        self.labelings, self.features, self.losses, self.planes, self.truth = [], [], [], [], []
+        for begin, end in itertools.pairwise(data.offsets):
+            x, truth = data.x[begin:end].astype(float), data.y[begin:end]
+            labelings = np.array(list(itertools.product(range(K), repeat=len(truth))))
+            features = np.zeros((len(labelings), self.d))
+            for phi, y in zip(features, labelings, strict=True):
+                for part, label in zip(x, y, strict=True):
+                    phi[label * f : (label + 1) * f] += part
+                if chain:
+                    for a, b in itertools.pairwise(y):
+                        phi[K * f + K * a + b] += 1
+            losses = (labelings != truth).mean(axis=1)
+            row = int(np.flatnonzero(losses == 0)[0])
+            planes = np.column_stack((features - features[row], losses)) / self.n
+            self.labelings.append(labelings)
+            self.features.append(features)
+            self.losses.append(losses)
+            self.planes.append(planes)
+            self.truth.append(row)
+
+    def values(self, w, i):
+        """Return ⟨φ^{iy}, [w 1]⟩ of every labeling."""
+        return self.planes[i] @ np.append(w, 1.0)
+
+    def row(self, i, y):
+        """Return the row of labeling y of term i."""
+        return int(np.flatnonzero((self.labelings[i] == y).all(axis=1))[0])
+
+
+def cached(blocks, table, i):
+    """Decode W_i, oldest first: labelings as rows of the table, and dense planes."""
+    if isinstance(blocks, rows.Rows):
+        size, begin, width = blocks.size[i], blocks.support_start[i], blocks.width[i]
+        support, planes = blocks.support[begin : begin + size], []
+        for p in range(blocks.n_planes[i]):
+            row = blocks.row_start[i] + (1 + p) * width
+            plane = np.zeros(table.d + 1)
+            plane[support] = blocks.values[row : row + size]
+            plane[-1] = blocks.offset[blocks.start[i] + p]
+            planes.append(plane / table.n)
+        found = [int(np.abs(table.planes[i] - plane).sum(axis=1).argmin()) for plane in planes]
+        return found, planes
+
+    features, found = blocks.features, []
+    parts = np.arange(features.offsets[i], features.offsets[i + 1])
+    for p in range(blocks.n_planes[i]):
+        base = blocks.plane_start[i] + p * parts.size
+        places = blocks.labels[base : base + parts.size]
+        y = blocks.seen[parts, places]
+        found.append(table.row(i, y))
+        assert blocks.offset[blocks.start[i] + p] == table.losses[i][found[-1]]
+        if features.transitions:
+            links = blocks.links[base + 1 : base + parts.size]
+            moves = blocks.moves[blocks.moves_start[i] + links.astype(int)]
+            expected = y[1:].astype(int) * features.stride + y[:-1]
+            assert moves.tolist() == expected.tolist()
+    return found, [table.planes[i][row] for row in found]
+
+
+def working_sets(made, table):
+    return [cached(made.blocks, table, i)[0] for i in range(table.n)]

@@ -1,0 +1,125 @@
+"""The clock's three kinds, against a time that the test moves by hand."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ssvm_bench.clock import Clock
+
+
+class Hands:
+    """Both of a machine's times; CPU time runs at half the speed of wall time."""
+
+    def __init__(self):
+        self.seconds = 100.0
+
+    def move(self, seconds):
+        self.seconds += seconds
+
+
+@pytest.fixture
+def hands(monkeypatch):
+    hands = Hands()
+    times = SimpleNamespace(
+        perf_counter=lambda: hands.seconds, process_time=lambda: 0.5 * hands.seconds
+    )
+    monkeypatch.setattr("ssvm_bench.clock.time", times)
+    return hands
+
+
+# All seconds below are multiples of 1/8, which floating point represents exactly.
+
+
+@pytest.mark.parametrize(("kind", "speed"), [("wall", 1.0), ("cpu", 0.5)])
+def test_time_starts_at_zero_and_runs(hands, kind, speed):
+    clock = Clock(kind)
+    assert clock.now() == 0
+    hands.move(2)
+    assert clock.now() == 2 * speed
+    hands.move(3)
+    assert clock.now() == 5 * speed
+
+
+@pytest.mark.parametrize("kind", ["wall", "cpu", "work"])
+def test_wall_and_cpu_time_are_kept_whatever_the_kind(hands, kind):
+    clock = Clock(kind, cost_call=1, cost_plane=1)
+    hands.move(2)
+    with clock.paused():
+        hands.move(10)
+    assert (clock.wall(), clock.cpu()) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", ["wall", "cpu"])
+def test_paused_time_does_not_count(hands, kind):
+    clock = Clock(kind)
+    hands.move(2)
+    with clock.paused():
+        before = clock.now()
+        hands.move(40)
+        assert clock.now() == before
+    hands.move(1)
+    with clock.paused():
+        hands.move(40)
+    assert clock.wall() == 3
+    assert clock.cpu() == 1.5
+
+
+def test_the_clock_goes_on_after_an_error_in_a_pause(hands):
+    clock = Clock("wall")
+
+    def fail():
+        hands.move(1)
+        raise KeyError
+
+    with pytest.raises(KeyError), clock.paused():
+        fail()
+    hands.move(2)
+    assert clock.now() == 2
+
+
+def test_work_counts_calls_and_plane_evaluations_only(hands):
+    clock = Clock("work", cost_call=0.5, cost_plane=0.125)
+    hands.move(1000)
+    assert clock.now() == 0
+    with clock.exact(3):
+        hands.move(1000)
+    assert clock.now() == 1.5
+    clock.approximate(4, 7)
+    assert clock.now() == 1.5 + 7 * 0.125
+    with clock.paused():
+        hands.move(1000)
+    assert clock.now() == 1.5 + 7 * 0.125
+    assert (clock.oracle_calls, clock.approx_calls, clock.plane_evaluations) == (3, 4, 7)
+
+
+@pytest.mark.parametrize(("kind", "speed"), [("wall", 1.0), ("cpu", 0.5)])
+def test_oracle_time_is_the_oracles_share_of_the_exact_calls(hands, kind, speed):
+    clock = Clock(kind)
+    with clock.exact(10):  # all of it, unless the block says otherwise
+        hands.move(2)
+    hands.move(5)
+    with clock.exact(10) as share:
+        hands.move(4)
+        share[0] = 0.25
+    clock.approximate(3, 3)
+    assert clock.oracle_time == (2 + 0.25 * 4) * speed
+    assert clock.oracle_calls == 20
+    assert clock.now() == 11 * speed
+
+
+def test_oracle_time_under_work_is_the_calls_cost(hands):
+    clock = Clock("work", cost_call=0.5, cost_plane=0.125)
+    for _ in range(2):
+        with clock.exact(3) as share:
+            share[0] = 0.01
+        clock.approximate(2, 2)
+    assert clock.oracle_time == 6 * 0.5
+    assert clock.now() == 6 * 0.5 + 4 * 0.125
+
+
+@pytest.mark.parametrize("kind", ["wall", "cpu", "work"])
+def test_real_time_never_runs_backwards(kind):
+    clock = Clock(kind, cost_call=1e-6, cost_plane=1e-7)
+    times = [clock.now() for _ in range(1000)]
+    assert times == sorted(times)
+    assert 0 <= times[0] <= times[-1] < 60

@@ -1,0 +1,226 @@
+"""Oracles and joint features against enumeration of all labelings."""
+
+import numpy as np
+import pytest
+from helpers import Plain, Table, dataset, oracle, random_chains, random_multiclass
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ssvm_bench import joint_features
+from ssvm_bench.errors import ConfigError
+
+# Sums of at most 30 terms below 100, taken in different orders: 30 · 2⁻⁵³ · 100 < 1e-12.
+ROUNDING = 1e-12
+
+small_integers = st.integers(-2, 2).map(float)
+real_numbers = st.floats(-4, 4, width=32).map(float)
+
+
+@st.composite
+def instances(draw, lengths=(1, 2, 3, 4), numbers=small_integers):
+    """Draw (dataset, w): 1–3 chains, or 1–4 multiclass examples; small integers tie often.
+
+    K is below, at and above 4, to which the rows of w are padded, and past two times 4.
+    """
+    if draw(st.booleans()):
+        K = draw(st.sampled_from((1, 2, 3, 4, 5, 6)))
+        sizes, parts = None, draw(st.integers(1, 4))
+    else:
+        K = draw(st.sampled_from((1, 2, 3, 4, 5, 9)))
+        lengths = [L for L in lengths if K**L <= 256]
+        sizes = draw(st.lists(st.sampled_from(lengths), min_size=1, max_size=3))
+        parts = sum(sizes)
+    f = draw(st.integers(1, 6))
+    x = draw(arrays(np.float64, (parts, f), elements=numbers))
+    y = draw(arrays(np.uint8, parts, elements=st.integers(0, K - 1)))
+    w = draw(arrays(np.float64, K * f + (0 if sizes is None else K * K), elements=numbers))
+    return dataset(x, y, K, sizes), w
+
+
+def check_bits(expected, got):
+    np.testing.assert_array_equal(got, expected)
+
+
+# ---- maximisation and its tie rule --------------------------------------------------------------
+
+
+@given(instances(lengths=(1, 2, 4)))
+def test_argmax_is_the_lexicographically_first_maximiser(instance):
+    # integers, and losses that are multiples of 1/4: no sum is rounded, ties are exact
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        scores = table.features[i] @ w + table.losses[i]
+        check_bits(table.labelings[i][np.argmax(scores)], tested.argmax(w, i))
+
+
+@given(instances())
+def test_prediction_is_the_lexicographically_first_maximiser(instance):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        check_bits(table.labelings[i][np.argmax(table.features[i] @ w)], tested.predict(w, i))
+
+
+@given(instances(numbers=real_numbers))
+def test_real_numbers_are_maximised_up_to_rounding(instance):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        values, scores = table.values(w, i), table.features[i] @ w
+        assert values[table.row(i, tested.argmax(w, i))] >= values.max() - ROUNDING
+        assert scores[table.row(i, tested.predict(w, i))] >= scores.max() - ROUNDING
+
+
+def test_at_zero_every_label_but_the_truth_ties():
+    # with w = 0 every part prefers any wrong label: the lowest of them
+    data = dataset(np.zeros((4, 1)), [0, 1, 2, 0], 3, [4])
+    assert oracle(data).argmax(np.zeros(12), 0).tolist() == [1, 0, 0, 1]
+    assert oracle(data).predict(np.zeros(12), 0).tolist() == [0, 0, 0, 0]
+
+
+def test_a_long_chain_of_the_size_of_ocr():
+    # L = 15, K = 26, f = 128 bytes cannot be enumerated: compare the value with Viterbi's
+    # recursion forwards, written down with dense arrays
+    rng = np.random.default_rng(0)
+    L, K, f = 15, 26, 128
+    x = rng.integers(0, 2, (L, f)).astype(np.uint8)
+    data = dataset(x, rng.integers(0, K, L), K, [L])
+    tested, w = oracle(data), rng.normal(size=K * f + K * K)
+    transitions = w[K * f :].reshape(K, K)
+    unary = x.astype(float) @ w[: K * f].reshape(K, f).T
+    for loss in (0.0, 1.0):
+        best = np.zeros(K)
+        for l in range(L):
+            arriving = best if l == 0 else (best[:, None] + transitions).max(axis=0)
+            best = arriving + unary[l] + loss * (np.arange(K) != data.y[l]) / L
+        y = tested.argmax(w, 0) if loss else tested.predict(w, 0)
+        value = tested.score(w, 0, y) + loss * tested.loss(0, y)
+        assert value == pytest.approx(best.max(), rel=1e-13)  # 2000 terms, rounded at random
+
+
+# ---- features, losses, planes -------------------------------------------------------------------
+
+
+@given(instances(), st.randoms(use_true_random=False))
+def test_features_scores_losses_and_planes_follow_their_definitions(instance, random):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    assert (tested.n, tested.d) == (table.n, table.d)
+    for i in range(data.n):
+        check_bits(table.labelings[i][table.truth[i]], tested.truth(i))
+        row = random.randrange(len(table.labelings[i]))
+        y = table.labelings[i][row].astype(np.uint8)
+
+        indices, values = tested.joint_feature(i, y)
+        assert indices.dtype == np.int64
+        assert len(set(indices.tolist())) == indices.size
+        assert np.all(values != 0)
+        dense = np.zeros(table.d)
+        dense[indices] = values
+        check_bits(table.features[i][row], dense)  # integers: exact
+
+        assert tested.score(w, i, y) == table.features[i][row] @ w
+        assert tested.loss(i, y) == table.losses[i][row]
+
+        plane = tested.plane(i, y)
+        assert len(set(plane.indices.tolist())) == plane.indices.size
+        dense = np.zeros(table.d)
+        dense[plane.indices] = plane.values
+        check_bits(table.planes[i][row], np.append(dense, plane.offset))
+
+
+@given(instances(numbers=real_numbers))
+def test_plane_of_the_truth_is_zero(instance):
+    data, _ = instance
+    tested = oracle(data)
+    for i in range(data.n):
+        plane = tested.plane(i, tested.truth(i))
+        assert plane.indices.size == 0
+        assert plane.offset == 0.0
+
+
+def test_layout_of_w():
+    # f = 2, K = 3, labels (2, 1): w[c·f + j], then w[K·f + K·a + b]
+    data = dataset(np.array([[5.0, 7.0], [11.0, 0.0]]), [0, 0], 3, [2])
+    indices, values = oracle(data).joint_feature(0, np.array([2, 1], np.uint8))
+    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == {
+        2 * 2 + 0: 5.0,
+        2 * 2 + 1: 7.0,
+        1 * 2 + 0: 11.0,
+        3 * 2 + 3 * 2 + 1: 1.0,
+    }
+
+
+@given(instances(numbers=real_numbers))
+def test_packing_is_lossless_and_pads_with_zeros(instance):
+    data, w = instance
+    features = oracle(data).features
+    inner = joint_features.pack(features, w)
+    assert inner.size == joint_features.inner_dimension(features)
+    assert np.count_nonzero(inner) == np.count_nonzero(w)
+    check_bits(w, joint_features.unpack(features, inner))
+    check_bits(inner, joint_features.pack(features, joint_features.unpack(features, inner)))
+
+
+# ---- the risk -----------------------------------------------------------------------------------
+
+
+@given(instances(numbers=real_numbers))
+@settings(max_examples=50)
+def test_risk_is_the_sum_of_the_hinges(instance):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    hinges = [table.values(w, i).max() for i in range(data.n)]
+    # the same by one Python call per term: the default of the interface
+    for risk in (tested.risk(w), Plain(tested).risk(w)):
+        assert risk.value == pytest.approx(sum(hinges), abs=ROUNDING)
+        assert risk.star @ w + risk.offset == pytest.approx(risk.value, abs=ROUNDING)
+        # the plane supports H: at w + v, H is not below it
+        v = np.cos(np.arange(w.size))
+        above = sum(table.values(w + v, i).max() for i in range(data.n))
+        assert risk.star @ (w + v) + risk.offset <= above + ROUNDING
+    assert tested.risk(w, with_plane=False).value == tested.risk(w).value
+    assert np.all(np.array(hinges) >= 0)
+
+
+@given(instances(lengths=(1, 2, 4)))
+@settings(max_examples=50)
+def test_hinges_are_never_negative(instance):
+    data, w = instance
+    tested = oracle(data)
+    for i in range(data.n):
+        plane = tested.plane(i, tested.argmax(w, i))
+        # scaled by 1/n ≤ 1/4 after exact sums: a few roundings at most
+        assert plane.values @ w[plane.indices] + plane.offset >= -1e-15
+
+
+def test_risk_at_zero_is_one():
+    # with two labels or more, all parts of all terms can be wrong at once
+    for data in (random_chains([1, 2, 3, 4], 3, 2), random_multiclass(5, 4, 3)):
+        # n terms of 1/n each
+        assert oracle(data).risk(np.zeros(oracle(data).d)).value == pytest.approx(1, abs=1e-15)
+
+
+def test_bytes_and_floats_give_the_same_bits():
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 256, (6, 5)).astype(np.uint8)
+    y = rng.integers(0, 3, 6)
+    small, large = (oracle(dataset(values, y, 3, [1, 5])) for values in (x, x.astype(float)))
+    w = rng.normal(size=small.d)
+    for i in range(2):
+        check_bits(large.argmax(w, i), small.argmax(w, i))
+    check_bits(large.risk(w).star, small.risk(w).star)
+    assert large.risk(w).value == small.risk(w).value
+
+
+def test_an_oracle_refuses_a_structure_that_it_cannot_handle():
+    from ssvm_bench.oracles import multiclass, viterbi
+    from ssvm_bench.oracles.base import OracleConfig
+
+    chains, digits = random_chains([2], 2, 1), random_multiclass(2, 2, 1)
+    with pytest.raises(ConfigError, match="does not fit dataset=tiny"):
+        multiclass.build(OracleConfig("multiclass", "multiclass", 0, 0), chains)
+    with pytest.raises(ConfigError, match="does not fit dataset=tiny"):
+        viterbi.build(OracleConfig("viterbi", "viterbi", 0, 0), digits)

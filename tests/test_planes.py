@@ -1,0 +1,298 @@
+"""Working sets and the planes φ^i: the two storages, against each other and the definitions."""
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    cached,
+    oracle,
+    problem,
+    random_chains,
+    random_multiclass,
+    solver,
+    working_sets,
+)
+
+from ssvm_bench.oracles.base import Plane
+from ssvm_bench.planes import blocks as operations
+from ssvm_bench.planes import labelings, rows
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers import block_kernels
+
+# Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
+ROUNDING = 1e-12
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(12, 5, 3, seed=4),
+}
+STORAGES = ("labelings", "rows")
+
+
+def make(data, storage, name, **options):
+    """Return a solver whose planes are kept in that storage."""
+    posed = problem(data)
+    if storage == "rows":
+        posed = Problem(Plain(posed.oracle), posed.lam)
+    made = solver(posed, name, **options)
+    expected = labelings.Labelings if storage == "labelings" else rows.Rows
+    assert isinstance(made.blocks, expected)
+    return made
+
+
+@pytest.fixture(params=DATA)
+def data(request):
+    return DATA[request.param]
+
+
+# ---- the two storages ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bcfw", {}),
+        ("bcfw", {"step": "2n/(k+2n)", "sampling": "uniform"}),
+        ("bcfw_avg", {}),
+        ("mpbcfw", {"T": 2, "N": 3}),
+        ("mpbcfw_avg", {"T": 2}),
+        ("mpbcfw_avg", {"sampling": "uniform"}),
+    ],
+)
+def test_storages_agree(data, name, options):
+    table = Table(data)
+    one, other = (make(data, storage, name, **options) for storage in STORAGES)
+    for _ in range(8):
+        one.iterate()
+        other.iterate()
+        here, there = one.reported(), other.reported()
+        # the same sums in another order; some hundred steps pass the rounding on
+        np.testing.assert_allclose(here.w, there.w, rtol=0, atol=1e-9)
+        assert here.dual == pytest.approx(there.dual, abs=1e-10)
+        assert working_sets(one, table) == working_sets(other, table)
+        assert one.approx_passes == other.approx_passes
+        for tally in ("oracle_calls", "approx_calls", "plane_evaluations"):
+            assert getattr(one.clock, tally) == getattr(other.clock, tally)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, storage):
+    table = Table(data)
+    made = make(data, storage, "mpbcfw")
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        made.iterate()
+    for i in range(table.n):
+        found, planes = cached(made.blocks, table, i)
+        for row, plane in zip(found, planes, strict=True):
+            np.testing.assert_allclose(plane, table.planes[i][row], rtol=0, atol=ROUNDING)
+            for _ in range(5):
+                w = rng.normal(size=table.d)
+                assert plane @ np.append(w, 1.0) <= table.values(w, i).max() + ROUNDING
+
+
+# ---- φ^i ----------------------------------------------------------------------------------------
+
+
+def iterate_of(blocks, table, i):
+    """Return φ^i as a dense plane."""
+    phi = np.zeros(table.d + 1)
+    phi[-1] = blocks.circ[i]
+    if isinstance(blocks, rows.Rows):
+        begin, row = blocks.support_start[i], blocks.row_start[i]
+        support = blocks.support[begin : begin + blocks.size[i]]
+        phi[support] = blocks.values[row : row + blocks.size[i]]
+        return phi / table.n
+
+    features = blocks.features
+    f, K = features.n_features, features.n_labels
+    for part in range(features.offsets[i], features.offsets[i + 1]):
+        x = np.zeros(f)
+        span = slice(features.indptr[part], features.indptr[part + 1])
+        x[features.indices[span]] = features.values[span]
+        for k in range(blocks.seen_count[part]):
+            label = blocks.seen[part, k]
+            phi[label * f : (label + 1) * f] += blocks.mu[part, k] * x
+    for k in range(blocks.moves_start[i], blocks.moves_start[i] + blocks.moves_count[i]):
+        b, a = divmod(int(blocks.moves[k]), features.stride)
+        phi[K * f + K * a + b] += blocks.nu[k]
+    truth = table.features[i][table.truth[i]]
+    phi[:-1] -= truth
+    return phi / table.n
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_phi_stays_a_convex_combination_of_planes_even_of_dropped_ones(data, storage):
+    table = Table(data)
+    made = make(data, storage, "mpbcfw", T=1, N=2)
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        made.iterate()
+        total = np.zeros(table.d + 1)
+        for i in range(table.n):
+            phi = iterate_of(made.blocks, table, i)
+            total += phi
+            # a point is in a convex hull if no direction separates it
+            for _ in range(10):
+                direction = rng.normal(size=table.d + 1)
+                assert phi @ direction <= (table.planes[i] @ direction).max() + ROUNDING
+        # w and the dual are those of φ = Σ φ^i
+        reported = made.reported()
+        np.testing.assert_allclose(reported.w, -total[:-1] / made.problem.lam, atol=1e-11)
+        assert reported.dual == pytest.approx(made.problem.dual(reported.w, total[-1]), abs=1e-12)
+
+
+def test_marginals_are_probabilities(data):
+    table = Table(data)
+    made = make(data, "labelings", "mpbcfw", T=1, N=2)
+    for _ in range(10):
+        made.iterate()
+    store = made.blocks
+    assert store.mu.min() >= 0  # μ − γ μ cannot round below 0
+    # some thousand updates, each rounding by 2⁻⁵³
+    np.testing.assert_allclose(store.mu.sum(axis=1), 1, atol=ROUNDING)
+    for i in range(table.n):
+        parts = np.arange(data.offsets[i], data.offsets[i + 1])
+        moves = slice(store.moves_start[i], store.moves_start[i] + store.moves_count[i])
+        if data.structure == "chain":
+            assert store.nu[moves].sum() == pytest.approx(parts.size - 1, abs=ROUNDING)
+            assert store.nu[moves].min(initial=0) >= -ROUNDING
+        # the loss of a combination: the mass that is not on the truth, which is seen first
+        assert store.seen[parts, 0].tolist() == data.y[parts].tolist()
+        loss = 1 - store.mu[parts, 0].mean()
+        assert store.circ[i] == pytest.approx(loss, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw"])
+def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
+    made = make(data, storage, name)
+    for _ in range(9):
+        made.iterate()
+    w = np.full_like(made.state.w, np.nan)
+    circ = block_kernels.sum_of_planes(made.blocks, made.problem.lam, w)
+    # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each
+    np.testing.assert_allclose(w, made.state.w, rtol=0, atol=ROUNDING)
+    assert circ == pytest.approx(made.state.circ[0], abs=ROUNDING)
+
+
+# ---- working sets -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_working_sets_begin_with_the_truth(data, storage):
+    table = Table(data)
+    made = make(data, storage, "mpbcfw")
+    assert working_sets(made, table) == [[row] for row in table.truth]
+    assert made.working_set_mean() == 1
+    for i in range(table.n):
+        (plane,) = cached(made.blocks, table, i)[1]
+        assert not plane.any()
+    bcfw = make(data, storage, "bcfw")
+    bcfw.iterate()
+    assert bcfw.working_set_mean() == 0
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("sampling", ["permutation", "uniform"])
+@pytest.mark.parametrize("N", [1, 2, 1000])
+def test_working_sets_have_no_duplicates_and_keep_to_their_limit(data, storage, sampling, N):
+    table = Table(data)
+    made = make(data, storage, "mpbcfw", N=N, M=2, sampling=sampling)
+    largest = 0
+    for _ in range(6):
+        made.iterate()
+        sets = working_sets(made, table)
+        assert all(len(set(found)) == len(found) <= N for found in sets)
+        assert made.working_set_mean() == pytest.approx(np.mean([len(found) for found in sets]))
+        largest = max(largest, *map(len, sets))
+    assert largest == N or N == 1000
+
+
+class Hand:
+    """A storage of one term, filled by hand."""
+
+    def __init__(self, storage, N):
+        data = random_chains([2], 4, 2, seed=1)
+        self.oracle, self.table, self.N = oracle(data), Table(data), N
+        if storage == "labelings":
+            self.blocks = labelings.allocate(self.oracle.features)
+        else:
+            self.blocks = rows.allocate(1, self.oracle.d)
+            self.blocks = rows.put(self.blocks, 0, Plane(np.zeros(0, int), np.zeros(0), 0.0))
+        block_kernels.remember_truth(self.blocks, N, 0)
+        wrong = [row for row in range(16) if row != self.table.truth[0]]
+        self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
+
+    def find(self, letters, now):
+        """Let the exact oracle return these planes in iteration ``now``."""
+        for letter in letters:
+            y = self.table.labelings[0][self.rows[letter]].astype(np.uint8)
+            if isinstance(self.blocks, labelings.Labelings):
+                self.blocks = labelings.reserve(self.blocks, np.ones(1, np.int64), self.N)
+                labelings.put(self.blocks, 0, y)
+            else:
+                self.blocks = rows.put(self.blocks, 0, self.oracle.plane(0, y))
+            operations.remember(self.blocks, 0, self.N, now)
+
+    def letters(self):
+        names = {row: letter for letter, row in self.rows.items()}
+        return "".join(names[row] for row in cached(self.blocks, self.table, 0)[0])
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_over_the_limit_the_longest_inactive_is_dropped(storage):
+    hand = Hand(storage, N=3)
+    assert hand.letters() == "t"
+    hand.find("A", 1)
+    hand.find("B", 2)
+    assert hand.letters() == "tAB"
+    hand.find("A", 3)  # marked active, not stored twice
+    assert hand.letters() == "tAB"
+    hand.find("C", 4)  # the truth was active at the start only
+    assert hand.letters() == "ABC"
+    hand.find("D", 5)  # B was active in 2, A in 3
+    assert hand.letters() == "ACD"
+    hand.find("t", 5)  # the truth's plane comes back like any other
+    assert hand.letters() == "CDt"
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_of_equally_long_inactive_planes_the_oldest_is_dropped(storage):
+    hand = Hand(storage, N=2)
+    hand.find("ABC", 1)
+    assert hand.letters() == "BC"
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_inactive_planes_are_dropped(storage):
+    hand = Hand(storage, N=10)
+    for now, letter in enumerate("ABCAD", start=1):
+        hand.find(letter, now)
+    assert hand.letters() == "tABCD"
+    operations.drop_inactive(hand.blocks, 0, 2)
+    assert hand.letters() == "ACD"  # active in 4, 3, 5; the truth in 0, B in 2
+    operations.drop_inactive(hand.blocks, 0, 4)
+    assert hand.letters() == "D"
+    # the planes that are left are still themselves
+    row, (plane,) = cached(hand.blocks, hand.table, 0)
+    np.testing.assert_array_equal(plane, hand.table.planes[0][row[0]])
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("T", [1, 2, 3])
+def test_after_an_approximate_pass_all_planes_were_active_lately(data, storage, T):
+    made = make(data, storage, "mpbcfw", T=T, M=1)
+    dropped = False
+    for now in range(1, 9):
+        before = int(made.blocks.n_planes.sum())
+        made.iterate()
+        assert made.approx_passes == 1
+        for i in range(data.n):
+            first = made.blocks.start[i]
+            active = made.blocks.active[first : first + made.blocks.n_planes[i]]
+            assert now - T < active.min()
+            assert active.max() == now
+        dropped |= int(made.blocks.n_planes.sum()) < before
+    assert dropped or T == 3

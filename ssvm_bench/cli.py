@@ -61,6 +61,8 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f" Try '{context.command_path} --help'." if context is not None else ""
+        if isinstance(error, click.NoSuchOption) and error.option_name.startswith("--"):
+            hint += " Options of a run have no dashes: solver=bcfw."
         return error.format_message() + hint, error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "Interrupted.", 1
@@ -90,7 +92,8 @@ class Cli(click.Group):
         extra.update(standalone_mode=False, prog_name=PROGRAM, obj=settings)
         try:
             status = super().main(arguments, **extra)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # as it is after `>&-`
+                sys.stdout.flush()
         except BrokenPipeError:
             # The reader has seen enough. Nothing may be flushed into the pipe at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -217,7 +220,7 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
         return 0
     click.echo(
         f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
-        f"{outcome.status} ({outcome.stop_reason}). What it did so far: {outcome.folder}",
+        f"{outcome.stop_reason}. What it did so far: {outcome.folder}",
         err=True,
     )
     return 1

@@ -163,8 +163,6 @@ def run(
             say(f"{_title(config)} failed: {error}")
             continue
         result.runs.append((config, outcome))
-        if outcome.status == "failed":
-            say(f"{_title(config)} failed ({outcome.stop_reason}): see {outcome.folder}")
         if outcome.status == "interrupted":
             say(f"Interrupted in run {k} of {len(configs)}; the same command goes on from here.")
             return result
@@ -220,7 +218,8 @@ def plot(
     if not folders:
         raise RunFailedError(
             f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
-            f"with `ssvm-bench experiment {name}`, or choose another folder with results_dir=…"
+            f"with `ssvm-bench experiment {name}`, and plot with the same overrides as you run; or "
+            "choose another folder with results_dir=…"
         )
     if missing:
         say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")

@@ -81,11 +81,11 @@ class Silent:
 
 COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
     "iteration": ("iteration", 9, lambda value: f"{value}"),
-    "oracle_calls": ("exact calls", 12, lambda value: f"{value:,}"),
+    "oracle_calls": ("exact calls", 11, lambda value: f"{value:,}"),
     "time": ("time", 9, lambda value: duration(value)),
     "primal": ("primal", 10, lambda value: number(value)),
     "dual": ("dual", 10, lambda value: number(value)),
-    "gap": ("gap", 9, lambda value: number(value, ".1e")),
+    "gap": ("gap", 8, lambda value: number(value, ".1e")),
     "working_set_mean": ("planes", 7, lambda value: number(value, ".2f")),
 }
 """Trace columns shown in a line: heading, width, format."""
@@ -128,8 +128,12 @@ class PlainLines(Silent):
 
     def row(self, row: Row) -> None:
         """Print the row."""
+        self.message(self.cells(row))
+
+    def cells(self, row: Row) -> str:
+        """Return the row below its heading."""
         cells = [f"{show(row[key]):>{width}}" for key, (_, width, show) in COLUMNS.items()]
-        self.message(" ".join(cells) + f" {self.eta(row):>8}")
+        return " ".join(cells) + f" {self.eta(row):>8}"
 
     def eta(self, row: Row) -> str:
         """Estimate the time left from the share of the budget that is spent; ``?`` if unknown."""
@@ -167,16 +171,15 @@ class LiveLine(PlainLines):
             self.live = None
 
     def heading(self) -> None:
-        """Open the live line; its cells carry their own names."""
-        self.line = Text("starting")
+        """Print the heading line, and open the live one below it."""
+        super().heading()
+        self.line = Text()
         self.live = Live(self.line, console=self.console, auto_refresh=False)
         self.live.start()
 
     def row(self, row: Row) -> None:
         """Redraw the line, if that has not just been done."""
-        cells = [f"{name} {show(row[key])}" for key, (name, _, show) in COLUMNS.items()]
-        text = " | ".join([*cells, f"ETA {self.eta(row)}"])
-        self.line = Text(text)
+        self.line = Text(self.cells(row), no_wrap=True, overflow="crop")
         if self.live is not None and self.clock() - self.drawn >= REDRAW_SECONDS:
             self.live.update(self.line, refresh=True)
             self.drawn = self.clock()
@@ -186,11 +189,19 @@ class LiveLine(PlainLines):
         self.__exit__()
 
 
+class _Status(Console):
+    """Where the status goes. If nobody reads it any more (``| head``), the run goes on in silence."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing from now on."""
+        self.quiet = True
+
+
 def make_display(quiet: bool = False) -> Display:
     """Return the display that fits: nothing, a live line on a terminal, or plain lines."""
     if quiet:
         return Silent()
-    console = Console(stderr=True, highlight=False)
+    console = _Status(stderr=True, highlight=False)
     live = console.is_terminal and not console.is_dumb_terminal
     return LiveLine(console) if live else PlainLines(console)
 
@@ -252,11 +263,13 @@ def number(value: float | None, form: str = ".5g") -> str:
 def duration(seconds: float | None) -> str:
     """Format a duration with three digits, or in minutes.
 
-    >>> duration(0.0042), duration(12.345), duration(75)
-    ('0.0042 s', '12.3 s', '1:15')
+    >>> duration(0.00012345), duration(0.0042), duration(12.345), duration(75)
+    ('1.2e-04 s', '0.0042 s', '12.3 s', '1:15')
     """
     if seconds is None or math.isnan(seconds):
         return "-"
+    if 0 < seconds < 1e-3:
+        return f"{seconds:.1e} s"
     return f"{seconds:.3g} s" if seconds < 60 else time_left(seconds)
 
 

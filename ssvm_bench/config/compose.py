@@ -159,16 +159,17 @@ def _typed(tree: DictConfig, options: Mapping[str, Any]) -> RunConfig:
     tree = tree.copy()
     fixed = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}
     leaves = [leaf for leaf in _leaves(OmegaConf.to_container(tree)) if leaf not in fixed]
-    for option, value in options.items():
+    for option in options:
         if option in fixed:
             group = fixed[option]
             raise ConfigError(f"{option} cannot be set. Choose a {group} with {group}=NAME.")
         if option not in leaves:
             raise _not_an_option(option, leaves, tree)
-        OmegaConf.update(tree, option, value, merge=False)
     try:
+        for option, value in options.items():
+            OmegaConf.update(tree, option, value, merge=False)
         values = OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
+    except OmegaConfBaseException as error:  # such as an interpolation, ${…}, without an end
         raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}.") from error
     assert isinstance(values, dict)
     for group in catalog.COMPONENTS:
@@ -191,7 +192,7 @@ def _not_an_option(option: str, leaves: list[str], tree: DictConfig) -> ConfigEr
     below = [leaf for leaf in leaves if leaf.startswith(f"{option}.")]
     if below:
         return ConfigError(f"{option} is a section. Its options: {', '.join(below)}.")
-    choosable = [*leaves, *map(str, tree)] if "." not in option else leaves
+    choosable = sorted({*leaves, *map(str, tree)}) if "." not in option else leaves
     if section in catalog.COMPONENTS:
         return typed.unknown_option(option, choosable, f"{section}={tree[section].name}")
     if "." in option and section not in tree:

@@ -238,7 +238,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     repeats = table.groupby(["fingerprint", "lam", "solver"])["repeats"].max()
     low, high = int(repeats.min()), int(repeats.max())
     count = f"{low}" if low == high else f"{low} to {high}"
-    found = [f"Lines: median; bands: minimum to maximum; {count} repeat{'s' * (high > 1)}."]
+    lines = "median, up to where the first repeat ends" if high > 1 and axis == "time" else "median"
+    found = [f"Lines: {lines}; bands: minimum to maximum; {count} repeat{'s' * (high > 1)}."]
     if axis != "time":
         return found
     beside = sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces)

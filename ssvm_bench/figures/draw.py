@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
@@ -85,9 +85,8 @@ def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
         panel.fill_between(
             curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
         )
-        # Near the end only the slowest repeats are left: their median is not the curve's.
-        most = curve["repeats"] * 2 > curve["repeats"].max()
-        median = curve["median"].where(most)
+        # Where a repeat has ended, the median of those that are left jumps.
+        median = curve["median"].where(curve["repeats"] == curve["repeats"].max())
         panel.plot(curve["x"], median, color=color, linestyle=style.line(name))
     if curves["median"].isna().all():
         panel.text(0.5, 0.5, "no positive values", transform=panel.transAxes, ha="center")
@@ -97,6 +96,10 @@ def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
     low, high = panel.get_ylim()
     if high / low > 10:  # two labelled decades at least: labels between them only clutter
         panel.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:.4g}"))
+        panel.yaxis.set_minor_formatter(StrMethodFormatter("{x:.4g}"))
+        panel.grid(axis="y", which="minor")
 
 
 def _draw_legend(figure: Figure, solvers: Sequence[str], bottom: float) -> None:

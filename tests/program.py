@@ -1,0 +1,109 @@
+"""The program as its users start it, on instances that take milliseconds.
+
+Compiled code and stand-ins are kept in the user's cache folder: what one test has made, the others
+find there.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ssvm_bench import jit, runner
+from ssvm_bench.cli import main
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.terminal import Silent
+
+USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
+OCR = ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=20")
+FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
+
+
+def real_data(file):
+    """Skip a test whose real data is not there; ``file`` is below the data folder."""
+    folder = os.environ.get("SSVM_BENCH_DATA")
+    there = folder is not None and (Path(folder) / file).is_file()
+    return pytest.mark.skipif(not there, reason=f"no $SSVM_BENCH_DATA/{file}")
+
+
+def config_of(results_dir, *overrides, data=USPS):
+    """Return the config of one small run."""
+    (config,) = compose_runs([*data, f"results_dir={results_dir}", *overrides])
+    return config
+
+
+def run_here(results_dir, *overrides, data=USPS):
+    """Make one small run in this process."""
+    return runner.run(config_of(results_dir, *overrides, data=data), Silent())
+
+
+def call(*arguments):
+    """Call the program in this process."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def error_of(result, status):
+    """Return the only error message of a failed call, which must come without a traceback."""
+    stderr = result.stderr
+    assert getattr(result, "exit_code", getattr(result, "returncode", None)) == status, stderr
+    assert "Traceback" not in stderr
+    messages = [line for line in stderr.splitlines() if "error:" in line]
+    assert len(messages) == 1, stderr
+    assert messages[0].startswith("ssvm-bench: error: ")
+    assert stderr.endswith(f"{messages[0]}\n")
+    return messages[0]
+
+
+def environment(**changes):
+    """Return the environment of a program that a test starts; None removes a variable."""
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PYTHONIOENCODING": "utf-8",
+        "NUMBA_CACHE_DIR": str(jit._CACHE.parent),
+        **changes,
+    }
+    return {key: str(value) for key, value in variables.items() if value is not None}
+
+
+@contextmanager
+def started(*arguments, log, **changes):
+    """Start the program; its stderr goes to the file ``log``. Whatever is left of it is killed."""
+    command = [sys.executable, "-m", "ssvm_bench", *map(str, arguments)]
+    with Path(log).open("w") as stderr:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment(**changes)
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def wait_until(condition, process=None, seconds=120):
+    """Wait until a condition holds; a program that ends before that is an error."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, "the program has ended"
+        assert time.monotonic() < deadline, f"nothing happened in {seconds} s"
+        time.sleep(0.01)
+
+
+def end(process, number=signal.SIGKILL):
+    """Send a signal and return the exit status."""
+    process.send_signal(number)
+    return process.wait(60)
+
+
+def run_folders(folder, *, hidden=False):
+    """Return the names of the run folders, partial ones included, below a results folder."""
+    found = Path(folder).glob("runs/*/*/*/*")
+    return sorted(path.name for path in found if path.is_dir() and (hidden or path.name[0] != "."))

@@ -1,0 +1,358 @@
+"""The command line as a user meets it: what is printed where, and the exit status."""
+
+import errno
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from ssvm_bench import __version__, terminal
+from ssvm_bench.cli import main
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+HEAVY = {"hydra", "matplotlib", "numba", "pandas", "pyarrow", "scipy"}
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def error_of(*arguments, status):
+    result = call(*arguments)
+    assert result.exit_code == status, result.output
+    lines = result.stderr.strip().splitlines()
+    assert "Traceback" not in result.stderr
+    assert lines[-1].startswith("ssvm-bench: error: ")
+    return lines[-1]
+
+
+def python(*arguments, **environment):
+    root = str(Path(__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root, "PYTHONIOENCODING": "utf-8", **environment},
+    )
+
+
+ROW = {
+    "iteration": 5,
+    "oracle_calls": 34385,
+    "time": 1.5,
+    "primal": 0.5,
+    "dual": 0.0125,
+    "gap": 0.4875,
+    "working_set_mean": 7.25,
+}
+
+
+@dataclass
+class Outcome:
+    """What the runner gives back, as far as the command line looks at it."""
+
+    status: str = "finished"
+    stop_reason: str = "max_iterations"
+    folder: Path = Path("results/runs/ocr/mpbcfw/0123456789ab/seed=0")
+    summary: dict = field(default_factory=dict)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Replace the runner; the runs asked for are collected, ``runs.react`` decides their end."""
+
+    class Runs(list):
+        react = staticmethod(lambda config: Outcome())
+
+    made = Runs()
+
+    def run(config, display):
+        made.append(config)
+        outcome = made.react(config)
+        display.start(config, "real", 6877, 4004, 1 / 6877)
+        display.row(ROW)
+        if outcome.status == "finished":
+            outcome.summary = {**ROW, "stop_reason": outcome.stop_reason, "source": "real"}
+            display.finish(outcome.summary, outcome.folder)
+        return outcome
+
+    module = ModuleType("ssvm_bench.runner")
+    module.run = run
+    monkeypatch.setitem(sys.modules, "ssvm_bench.runner", module)
+    monkeypatch.setattr("ssvm_bench.runner", module, raising=False)
+    return made
+
+
+# ---- answers without work -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["--version"], ["data", "status"]])
+def test_quick_answers_import_nothing_heavy(arguments):
+    program = (
+        "import sys\n"
+        "from ssvm_bench.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n"
+        "    status = end.code\n"
+        f"print(sorted({HEAVY!r} & set(sys.modules)), status)\n"
+    )
+    done = python("-c", program, *arguments)
+    assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "experiment", "plot", "list", "data"])
+def test_every_command_has_help(command):
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert command in result.stdout
+    assert command in call("--help").stdout
+
+
+def test_without_a_command_help_is_shown():
+    assert call().stdout == call("--help").stdout
+
+
+def test_version():
+    assert __version__ in call("--version").stdout
+
+
+def test_list_shows_names_and_descriptions():
+    everything = call("list").stdout
+    for kind, name in (("datasets", "usps"), ("oracles", "viterbi"), ("solvers", "mpbcfw_avg")):
+        assert f"{kind}:" in everything
+        (line,) = [row for row in call("list", kind).stdout.splitlines() if row.startswith(name)]
+        description = line.removeprefix(name).strip()
+        assert description
+        assert description in everything
+    assert "quickstart" in call("list", "experiments").stdout
+
+
+def test_list_shows_the_users_files(tmp_path):
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "mine.yaml").write_text("# my own\n")
+    assert "my own" in call("list", "solvers", "--config-dir", str(tmp_path)).stdout
+    assert "my own" in call("--config-dir", str(tmp_path), "list", "solvers").stdout
+
+
+def test_data_status_names_every_dataset(monkeypatch, tmp_path):
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    result = call("data")
+    assert result.exit_code == 0
+    assert "ocr" in result.stdout
+    assert "usps" in result.stdout
+    assert call("data", "status", "ocr").stdout.startswith("ocr ")
+
+
+# ---- mistakes in the call -----------------------------------------------------------------------
+
+
+def test_unknown_words_name_the_nearest(runs):
+    assert "Did you mean run?" in error_of("rn", status=2)
+    assert "Did you mean solvers?" in error_of("list", "solver", status=2)
+    assert "Did you mean fetch?" in error_of("data", "fetsh", status=2)
+    assert "Did you mean ocr?" in error_of("data", "status", "orc", status=2)
+    assert "Did you mean quickstart?" in error_of("experiment", "quikstart", status=2)
+    assert "Did you mean quickstart?" in error_of("plot", "quikstart", status=2)
+
+
+def test_unknown_options_of_the_program():
+    assert "Try 'ssvm-bench run --help'" in error_of("run", "--sedd", status=2)
+    assert "--bogus" in error_of("--bogus", status=2)
+    assert "Options of a run have no dashes" in error_of("run", "--solver=bcfw", status=2)
+    assert "png" in error_of("plot", "quickstart", "--format", "gif", status=2)
+
+
+def test_unknown_options_of_a_run(runs):
+    assert "Did you mean mpbcfw?" in error_of("run", "solver=mpbcwf", status=2)
+    assert "solver.lamda" in error_of("run", "+solver.lamda=1", status=2)
+    assert "Add -m" in error_of("run", "seed=range(3)", status=2)
+    assert "there is no such folder" in error_of("run", "--config-dir", "nowhere", status=2)
+    assert not runs
+
+
+# ---- runs ---------------------------------------------------------------------------------------
+
+
+def test_a_run_prints_progress_and_a_table(runs):
+    result = call("run", "solver=bcfw", "seed=3")
+    assert result.exit_code == 0, result.output
+    assert [run.seed for run in runs] == [3]
+    heading, columns, row = result.stderr.splitlines()
+    assert "bcfw on ocr (real data), seed 3: n = 6,877" in heading
+    assert len(columns) == len(row)
+    assert "34,385" in row
+    assert "0.0125" in row
+    assert "0.0125" in result.stdout
+    assert "max_iterations" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"files: {Outcome.folder}"
+
+
+def test_quiet_prints_nothing(runs):
+    result = call("run", "quiet=true")
+    assert (result.exit_code, result.output) == (0, "")
+    assert len(runs) == 1
+
+
+def test_a_sweep_makes_all_runs_and_one_table(runs):
+    result = call("run", "-m", "solver=bcfw,mpbcfw", "seed=range(2)")
+    assert result.exit_code == 0
+    assert len(runs) == 4
+    assert "run 4 of 4" in result.stderr
+    assert result.stdout.count("max_iterations") == 4
+    assert result.stdout.count("solver") == 1
+
+
+@pytest.mark.parametrize("failure", [RunFailedError("no disk"), ValueError("odd"), MemoryError()])
+def test_a_failed_run_does_not_stop_a_sweep(runs, failure):
+    def react(config):
+        if config.seed == 1:
+            raise failure
+        return Outcome()
+
+    runs.react = react
+    result = call("run", "-m", "seed=range(3)")
+    assert result.exit_code == 1
+    assert len(runs) == 3
+    assert str(failure) in result.stderr
+    assert "1 of 3 runs did not finish" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in call("run", "-m", "seed=range(3)", "--debug").stderr
+
+
+def test_an_interrupt_stops_a_sweep(runs):
+    runs.react = lambda config: Outcome("interrupted", "interrupted")
+    result = call("run", "-m", "seed=range(3)")
+    assert result.exit_code == 1
+    assert len(runs) == 1
+    assert "interrupted" in result.stderr
+
+
+def test_a_run_that_was_interrupted_exits_with_1(runs):
+    runs.react = lambda config: Outcome("interrupted", "interrupted")
+    assert "mpbcfw on ocr, seed 0: interrupted. What it did" in error_of("run", status=1)
+
+
+def test_a_skipped_run_is_done(runs):
+    runs.react = lambda config: Outcome("skipped", summary={"stop_reason": "gap_tol", **ROW})
+    result = call("run")
+    assert result.exit_code == 0
+    assert "gap_tol (finished before)" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "part"),
+    [
+        (RunFailedError("nothing left"), 1, "nothing left"),
+        (ConfigError("does not fit"), 2, "does not fit"),
+        (MemoryError(), 1, "Out of memory"),
+        (OSError(errno.ENOSPC, "x", "/a/b"), 1, "No space left for /a/b"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a"), 1, "/a: Permission denied"),
+        (ZeroDivisionError("by\nzero"), 1, "by zero. Run again with --debug"),
+        (KeyboardInterrupt(), 1, "Interrupted"),
+    ],
+)
+def test_every_failure_is_one_message(runs, failure, status, part):
+    def react(config):
+        raise failure
+
+    runs.react = react
+    assert part in error_of("run", status=status)
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "run", "x=1"], ["run", "x=1", "--debug"]])
+def test_debug_shows_the_traceback(arguments):
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "ssvm-bench: error: There is no option x" in result.stderr
+
+
+def test_a_closed_pipe_is_quiet():
+    program = "import ssvm_bench.cli as c, os, sys; os.close(r); c.main(['list'])"
+    setup = "import os; r, w = os.pipe(); os.dup2(w, 1)\n"
+    done = python("-c", setup + program)
+    assert done.stderr == ""
+
+
+def test_module_is_the_program():
+    done = python("-m", "ssvm_bench", "nonsense")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ssvm-bench: error: There is no command 'nonsense'.")
+
+
+# ---- displays -----------------------------------------------------------------------------------
+
+
+def shown(display_class, *rows, overrides=(), **console):
+    stream = io.StringIO()
+    ticks = iter(range(1000))
+    display = display_class(Console(file=stream, width=200, **console), lambda: next(ticks))
+    (config,) = compose_runs(overrides)
+    with display:
+        display.start(config, "synthetic", 10, 20, 0.1)
+        for row in rows:
+            display.row({**ROW, **row})
+    return stream.getvalue()
+
+
+def test_plain_lines_are_aligned():
+    text = shown(terminal.PlainLines, {}, {"iteration": 50, "dual": None, "gap": float("nan")})
+    heading, columns, first, second = text.splitlines()
+    assert "synthetic data" in heading
+    assert len(columns) == len(first) == len(second)
+    assert columns.split() == [
+        *("iteration", "exact", "calls", "time", "primal", "dual", "gap", "planes", "ETA"),
+    ]
+    assert "\x1b" not in text
+
+
+def test_a_line_fits_into_80_columns():
+    text = shown(terminal.PlainLines, {"primal": 1.2345678e-5, "oracle_calls": 999_999_999})
+    assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+def test_the_live_line_shows_the_last_row():
+    text = shown(terminal.LiveLine, *({"iteration": k} for k in range(9)), force_terminal=True)
+    assert text.count("iteration") == 1
+    assert re.search(r"\s8 +34,385 +1\.5 s", text)
+    assert text.endswith(("\n", "\x1b[?25h"))  # the cursor is back
+
+
+def test_eta_follows_the_budget():
+    def eta(row, *overrides):
+        return shown(terminal.PlainLines, row, overrides=overrides).split()[-1]
+
+    # The clock of these tests ticks once a look: 0 made, 1 started, 2 at the row.
+    assert eta({"iteration": 0, "time": 0.0}) == "?"
+    assert eta({"iteration": 10}) == "0:04"
+    assert eta({"iteration": 25}) == "0:01"
+    assert eta({"iteration": 10, "time": 2.5}, "budget.max_seconds=10") == "0:03"
+    assert eta({}, "budget.max_iterations=null", "budget.gap_tol=0.1") == "?"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *(
+            (0.0, "0 s"),
+            (0.00004, "4.0e-05 s"),
+            (0.25, "0.25 s"),
+            (59.94, "59.9 s"),
+            (60, "1:00"),
+            (3599.9, "1:00:00"),
+        ),
+        *((None, "-"), (float("nan"), "-")),
+    ],
+)
+def test_durations(seconds, text):
+    assert terminal.duration(seconds) == text

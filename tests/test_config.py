@@ -1,0 +1,422 @@
+"""Overrides into run configs: what is accepted, what is refused, and in which words."""
+
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ssvm_bench import registry
+from ssvm_bench.config import catalog, typed
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.validate import check_at_least, check_choice, check_positive
+
+
+def one(*overrides, **options):
+    (config,) = compose_runs(overrides, **options)
+    return config
+
+
+def message(*overrides, **options):
+    with pytest.raises(ConfigError) as caught:
+        compose_runs(overrides, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert "append" not in text
+    assert "hydra" not in text.lower()
+    assert "omegaconf" not in text.lower()
+    return text
+
+
+# ---- defaults and choices -----------------------------------------------------------------------
+
+
+def test_defaults_are_those_of_the_contract():
+    config = one()
+    assert (config.dataset.name, config.oracle.name, config.solver.name) == (
+        *("ocr", "viterbi", "mpbcfw"),
+    )
+    assert (config.solver.N, config.solver.M, config.solver.T) == (1000, 1000, 10)
+    assert config.resolved() == {
+        "dataset": {"name": "ocr", "kind": "ocr", "source": "auto", "n_samples": None},
+        "oracle": config.resolved()["oracle"],
+        "solver": config.resolved()["solver"],
+        "budget": {"max_iterations": 50, "max_seconds": None, "gap_tol": 0.0},
+        "eval": {"every": 1},
+        "seed": 0,
+        "lam": None,
+        "clock": "wall",
+        "results_dir": "results",
+        "force": False,
+        "quiet": False,
+    }
+
+
+def test_a_dataset_brings_its_oracle_and_an_explicit_one_wins():
+    assert one("dataset=usps").oracle.name == "multiclass"
+    assert one("dataset=usps", "oracle=viterbi").oracle.name == "viterbi"
+    assert one("oracle=viterbi", "dataset=usps").oracle.name == "viterbi"
+    assert one("oracle=multiclass").oracle.name == "multiclass"
+
+
+def test_bcfw_is_mpbcfw_without_planes():
+    bcfw, mpbcfw = one("solver=bcfw").solver, one("solver=mpbcfw").solver
+    assert (bcfw.N, bcfw.M, bcfw.average) == (0, 0, False)
+    same = {field.name for field in fields(bcfw)} - {"name", "N", "M"}
+    assert all(getattr(bcfw, name) == getattr(mpbcfw, name) for name in same)
+    assert one("solver=bcfw_avg").solver.average
+    assert one("solver=mpbcfw_avg").solver.average
+
+
+@pytest.mark.parametrize("group", catalog.COMPONENTS)
+def test_a_yaml_lists_every_option_of_its_component(group):
+    for name, file in catalog.entries(group).items():
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        values.pop("defaults", None)
+        config = registry.module(group, values["kind"]).Config
+        assert values["name"] == name
+        assert sorted(values) == sorted(field.name for field in fields(config))
+        assert catalog.description(file)
+
+
+def test_values_are_typed():
+    config = one("lam=1", "solver.N=1e3", "budget.max_seconds=5", "results_dir=~/x", "seed=3.0")
+    assert (type(config.lam), config.lam) == (float, 1.0)
+    assert (type(config.solver.N), config.solver.N) == (int, 1000)
+    assert type(config.budget.max_seconds) is float
+    assert (type(config.seed), config.seed) == (int, 3)
+    assert config.results_dir == Path.home() / "x"
+
+
+def test_of_two_values_the_last_one_counts():
+    assert one("seed=1", "solver=fw", "seed=2", "solver=bcfw").seed == 2
+    assert one("solver=fw", "solver.T=3", "solver=bcfw").solver.T == 3
+
+
+def test_values_with_symbols():
+    assert one("solver=bcfw", "solver.step=2n/(k+2n)").solver.step == "2n/(k+2n)"
+    assert one("solver=bcfw", "solver.step='2n/(k+2n)'").solver.step == "2n/(k+2n)"
+    assert one("results_dir=it's (1)").results_dir == Path("it's (1)")
+    assert one("results_dir='a b=c,d'").results_dir == Path("a b=c,d")
+
+
+# ---- sweeps -------------------------------------------------------------------------------------
+
+
+def test_a_sweep_makes_every_combination_in_order():
+    runs = compose_runs(["seed=range(2)", "solver=bcfw,mpbcfw", "solver.T=5"], multirun=True)
+    assert [(run.seed, run.solver.name, run.solver.T) for run in runs] == [
+        *((0, "bcfw", 5), (0, "mpbcfw", 5), (1, "bcfw", 5), (1, "mpbcfw", 5)),
+    ]
+
+
+def test_a_sweep_over_patterns_lists_and_numbers():
+    runs = compose_runs(["solver=glob(*bcfw)", "lam=1e-3,null"], multirun=True)
+    assert [(run.solver.name, run.lam) for run in runs] == [
+        *(("bcfw", 1e-3), ("bcfw", None), ("mpbcfw", 1e-3), ("mpbcfw", None)),
+    ]
+
+
+def test_a_sweep_without_multirun_says_what_to_add():
+    assert "Add -m" in message("seed=range(3)")
+    assert "Add -m" in message("solver=bcfw,mpbcfw")
+
+
+@pytest.mark.parametrize("sweep", ["seed=range(0)", "solver=glob(nothing*)", "lam=interval(0,1)"])
+def test_a_sweep_needs_values(sweep):
+    assert sweep in message(sweep, multirun=True)
+
+
+def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
+    assert "solver.T must be ≥ 1, got 0" in message("solver.T=1,0", multirun=True)
+    assert "Did you mean mpbcfw?" in message("solver=bcfw,mpbcwf", multirun=True)
+
+
+# ---- mistakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
+        ("dataset=orc", "dataset=orc is not known. Did you mean ocr? Valid: ocr, usps."),
+        ("oracle=vitrebi", "Did you mean viterbi?"),
+        ("solver=../budget/default", "is not known"),
+        ("solver=null", "solver=None is not known"),
+        ("solver=[bcfw]", "is not known"),
+        ("solver={T:3}", "is not known"),
+    ],
+)
+def test_unknown_choices_name_the_nearest(override, part):
+    assert part in message(override)
+
+
+@pytest.mark.parametrize("prefix", ["", "+", "++"])
+def test_unknown_options_name_the_nearest(prefix):
+    text = message(f"{prefix}solver.lamda=1")
+    assert "no option solver.lamda with solver=mpbcfw. Did you mean lam?" in text
+    assert "solver.M, solver.N, solver.T, solver.average" in text
+    assert "Did you mean lam?" in message(f"{prefix}lamda=1")
+
+
+def test_unknown_options_name_the_nearest_in_any_section():
+    assert "Did you mean budget.max_iterations?" in message("max_iterations=3")
+    assert "Did you mean budget.gap_tol?" in message("budget.gaptol=3")
+    assert "Did you mean solver?" in message("sovler=bcfw")
+    assert message("sovler=bcfw").count(" clock,") == 1
+    assert "Did you mean solver?" in message("sovler.T=3")
+    assert "with solver=fw" in message("solver=fw", "solver.T=3")
+    assert "no option budget.max_iterations.x" in message("budget.max_iterations.x=3")
+
+
+@pytest.mark.parametrize("override", ["+solver.T=3", "++solver.T=3", "+seed=3", "+solver=bcfw"])
+def test_options_cannot_be_added(override):
+    assert "an option cannot be added, only set" in message(override)
+
+
+@pytest.mark.parametrize("override", ["~solver.T", "~solver", "~oracle=viterbi"])
+def test_options_cannot_be_removed(override):
+    assert "cannot be removed" in message(override)
+
+
+@pytest.mark.parametrize("override", ["solver", "a b", "=3", "", "-x", "a b=3", "solver@x=bcfw"])
+def test_malformed_overrides_are_shown(override):
+    text = message(override)
+    assert "Cannot read" in text
+    assert repr(override) in text
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("solver.T=abc", "solver.T must be an integer, got 'abc'"),
+        ("solver.T='3'", "solver.T must be an integer, got '3'"),
+        ("solver.T=true", "solver.T must be an integer, got true"),
+        ("solver.T=null", "solver.T must be an integer, got null"),
+        ("solver.T=", "solver.T must be an integer, got ''"),
+        ("solver.T=[1,2]", "solver.T must be an integer, got [1, 2]"),
+        ("solver.average=1", "solver.average must be true or false, got 1"),
+        ("budget.max_iterations=1.5", "budget.max_iterations must be an integer or null, got 1.5"),
+        ("seed=x", "seed must be an integer, got 'x'"),
+        ("seed=null", "seed must be an integer, got null"),
+        ("lam=1/n", "lam must be a number or null, got '1/n'"),
+        ("lam=nan", "lam must be a number or null, got nan"),
+        ("lam=inf", "lam must be a number or null, got inf"),
+        ("budget.gap_tol=nan", "budget.gap_tol must be a number, got nan"),
+        ("budget.max_seconds=inf", "budget.max_seconds must be a number or null, got inf"),
+        ("clock=1", "clock must be text, got 1"),
+        ("results_dir=", "results_dir must be a path, got ''"),
+        ("results_dir=null", "results_dir must be a path, got null"),
+        ("force=maybe", "force must be true or false, got 'maybe'"),
+        ("dataset.n_samples=many", "dataset.n_samples must be"),
+        ("clock=${nothing}", "clock: "),
+        ("clock=${", "clock: "),
+        ("seed==", "seed must be an integer, got '='"),
+        ("seed=[1", "seed must be an integer, got '[1'"),
+        ("seed=range(3", "seed must be an integer, got 'range(3'"),
+    ],
+)
+def test_wrong_types(override, part):
+    assert part in message(override)
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("lam=0", "lam must be a positive number, got 0"),
+        ("lam=-1", "lam must be a positive number, got -1"),
+        ("solver.T=0", "solver.T must be ≥ 1, got 0"),
+        ("solver.N=-1", "solver.N must be ≥ 0, got -1"),
+        ("solver.M=-1", "solver.M must be ≥ 0, got -1"),
+        ("solver.step=linesearch", "Did you mean line_search?"),
+        ("solver.step=2n/(k+2n)", "Set solver.M=0, or solver.step=line_search"),
+        ("solver.sampling=permuted", "Did you mean permutation?"),
+        ("budget.max_iterations=-1", "budget.max_iterations must be ≥ 0, got -1"),
+        ("budget.max_seconds=-1", "budget.max_seconds must be a positive number, got -1"),
+        ("budget.gap_tol=-0.1", "budget.gap_tol must be ≥ 0, got -0.1"),
+        ("eval.every=0", "eval.every must be ≥ 1, got 0"),
+        ("clock=cup", "clock=cup is not known. Did you mean cpu?"),
+        ("seed=-1", "seed must be ≥ 0, got -1"),
+        ("dataset.source=fake", "dataset.source"),
+        ("dataset.n_samples=0", "dataset.n_samples"),
+        ("solver.name=mine", "solver.name cannot be set"),
+        ("solver.kind=fw", "solver.kind cannot be set"),
+        ("eval=3", "eval is a section. Its options: eval.every"),
+    ],
+)
+def test_values_out_of_range(override, part):
+    assert part in message(override)
+
+
+def test_a_run_needs_an_end():
+    assert "never end" in message("budget.max_iterations=null")
+    assert one("budget.max_iterations=null", "budget.gap_tol=0.1").budget.max_iterations is None
+    assert one("budget.max_iterations=null", "budget.max_seconds=2").budget.max_seconds == 2.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(alphabet="ab.=+~@,:'\"\\\\[]{}()$ 01\n/", max_size=8))
+def test_whatever_is_typed_there_is_no_crash(text):
+    for override in (text, f"clock={text}"):
+        with pytest.raises(ConfigError):
+            compose_runs([override], multirun=True)
+
+
+# ---- files of the user --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mine(tmp_path):
+    folder = tmp_path / "it's, [mine]"
+    (folder / "solver").mkdir(parents=True)
+    (folder / "dataset").mkdir()
+    (folder / "experiments").mkdir()
+    return folder
+
+
+def test_a_folder_of_the_user_adds_choices(mine):
+    (mine / "solver" / "short.yaml").write_text(
+        "# short memory\ndefaults: [mpbcfw, _self_]\nname: short\nT: 2\n"
+    )
+    config = one("solver=short", config_dirs=[mine])
+    assert (config.solver.name, config.solver.T, config.solver.N) == ("short", 2, 1000)
+    assert "short" in message("solver=shrt", config_dirs=[mine])
+    assert "solver=short is not known" in message("solver=short")
+
+
+def test_a_file_of_the_user_with_a_mistake(mine):
+    file = mine / "solver" / "odd.yaml"
+    for content, part in (
+        ("defaults: [mpbcfw, _self_]\nname: odd\nTT: 2\n", "no option solver.TT"),
+        ("defaults: [mpbcfw, _self_]\nname: odd\nT: none\n", "solver.T must be an integer"),
+        ("defaults: [mpbcfw]\n", "calls itself name: mpbcfw"),
+        ("name: odd\n", "sets no kind"),
+        ("name: odd\nkind: block\n", "solver.N has no value"),
+        ("name: odd\nkind: fw\nstep: ???\n", "solver.step"),
+    ):
+        file.write_text(content)
+        assert part in message("solver=odd", config_dirs=[mine])
+    file.write_text("name: odd\nkind: blokc\n")
+    assert "Did you mean block?" in message("solver=odd", config_dirs=[mine])
+    for content in ("a: [", "defaults: [nothing]\nname: odd\n", "- 1\n", "\t"):
+        file.write_text(content)
+        with pytest.raises(ConfigError, match="solver=odd"):
+            one("solver=odd", config_dirs=[mine])
+
+
+def test_two_files_of_one_name_are_refused(mine):
+    (mine / "solver" / "fw.yaml").write_text("name: fw\nkind: fw\n")
+    assert "Rename one of them" in message(config_dirs=[mine])
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    assert "there is no such folder" in message(config_dirs=[tmp_path / "nowhere"])
+
+
+def test_description_is_the_first_comment(tmp_path):
+    file = tmp_path / "x.yaml"
+    for content, expected in (("\n#  one \n# two\n", "one"), ("a: 1\n# no\n", ""), ("", "")):
+        file.write_text(content)
+        assert catalog.description(file) == expected
+
+
+# ---- typed --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inner:
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner
+    rate: float | str = 0.5
+
+
+def test_nested_sections_and_lists():
+    built = typed.build(Outer, {"inner": {"sizes": [1, 2.0]}})
+    assert built == Outer(Inner((1, 2)), 0.5)
+    assert typed.build(Outer, {"inner": {"sizes": []}, "rate": "auto"}).rate == "auto"
+    for values, part in (
+        ({"inner": {"sizes": 3}}, "outer.inner.sizes must be a list"),
+        ({"inner": 3}, "outer.inner must be a section"),
+        ({}, "outer.inner has no value"),
+        ({"inner": {"sizes": []}, "rat": 1}, "Did you mean outer.rate?"),
+    ):
+        with pytest.raises(ConfigError, match=part):
+            typed.build(Outer, values, "outer")
+
+
+def test_checks():
+    check_choice("clock", "work", ("wall", "work"))
+    check_at_least("x", 0, 0)
+    check_positive("x", 1e-300)
+    for check, arguments in (
+        (check_choice, ("c", ("a",))),
+        (check_at_least, (float("nan"), 0)),
+        (check_at_least, (float("inf"), 0)),
+        (check_positive, (0,)),
+        (check_positive, (float("nan"),)),
+    ):
+        with pytest.raises(ConfigError, match=r"solver\.x"):
+            check("solver.x", *arguments)
+
+
+# ---- hash and folder ----------------------------------------------------------------------------
+
+
+def test_the_hash_covers_what_changes_the_result():
+    def digest(*overrides, source="real"):
+        return one(*overrides).with_source(source).hash()
+
+    base = digest()
+    assert base == digest("dataset.source=real")
+    assert base == digest("seed=7", "results_dir=elsewhere", "force=true", "quiet=true")
+    assert digest("lam=1") == digest("lam=1.0")
+    changed = [
+        *(digest("lam=0.1"), digest("solver.T=9"), digest("clock=work"), digest("eval.every=2")),
+        *(digest("budget.max_iterations=51"), digest("dataset.n_samples=5")),
+        *(digest("oracle.cost_call=1"), digest("solver=mpbcfw_avg"), digest(source="synthetic")),
+    ]
+    assert len({base, *changed}) == len(changed) + 1
+    assert len(base) == 12
+    assert int(base, 16) >= 0
+
+
+def test_the_hash_covers_the_version_of_the_code(monkeypatch):
+    config = one("solver=fw").with_source("real")
+    before = config.hash()
+    solver = registry.module("solver", "fw")
+    monkeypatch.setattr(solver, "CODE_VERSION", f"{solver.CODE_VERSION} changed")
+    assert config.hash() != before
+
+
+def test_the_hash_needs_a_known_source():
+    with pytest.raises(ValueError, match="source"):
+        one().hash()
+
+
+def test_the_hash_is_the_same_in_another_process():
+    program = (
+        "from ssvm_bench.config.compose import compose_runs;"
+        "print(compose_runs(['lam=0.1'])[0].with_source('real').hash())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert done.stdout.strip() == one("lam=0.1").with_source("real").hash()
+
+
+def test_the_folder():
+    config = one("results_dir=out", "seed=4").with_source("real")
+    assert config.folder == Path("out/runs/ocr/mpbcfw") / config.hash() / "seed=4"

@@ -1,0 +1,303 @@
+"""Experiments: their files, which runs are made, and what is drawn from those that finished."""
+
+import itertools
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ssvm_bench
+from ssvm_bench import experiments, terminal
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.trace import COLUMNS, is_finished, write_run
+
+FILE = """# Two solvers
+title: Two solvers
+grid:
+  dataset: [toy]
+  solver: [bcfw, mpbcfw]
+  seed: [0, 1]
+figures:
+  suboptimality: [iteration, time]
+"""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The part of a RunConfig that an experiment looks at."""
+
+    dataset: SimpleNamespace
+    solver: SimpleNamespace
+    seed: int
+    results_dir: Path
+    quiet: bool = False
+
+    def with_source(self, source):
+        return replace(self, dataset=SimpleNamespace(name=self.dataset.name, source=source))
+
+    @property
+    def folder(self):
+        assert self.dataset.source != "auto"
+        place = self.results_dir / "runs" / self.dataset.name / self.solver.name
+        return place / f"hash-{self.dataset.source}" / f"seed={self.seed}"
+
+
+@pytest.fixture
+def compose(tmp_path, monkeypatch):
+    """Replace Hydra by the plain product of the overrides."""
+    import ssvm_bench.config.compose as module
+
+    def compose_runs(overrides, multirun=False, config_dirs=()):
+        assert multirun
+        options = {"source": ["auto"]}
+        for text in overrides:
+            key, _, value = text.partition("=")
+            options[key.removeprefix("dataset.")] = value.split(",")
+        for values in itertools.product(*options.values()):
+            option = dict(zip(options, values, strict=True))
+            dataset = SimpleNamespace(name=option["dataset"], source=option["source"])
+            solver = SimpleNamespace(name=option["solver"])
+            yield Config(dataset, solver, int(option["seed"]), tmp_path / "results")
+
+    monkeypatch.setattr(module, "compose_runs", lambda *args: list(compose_runs(*args)))
+
+
+def make_run(config, source):
+    """Write the folder of a finished run."""
+    config = config.with_source(source)
+    frame = pd.DataFrame({name: np.zeros(3, column.dtype) for name, column in COLUMNS.items()})
+    frame["iteration"], frame["time"] = [0, 1, 2], [0.0, 1.0, 2.0]
+    frame["primal"], frame["dual"] = [1.0, 0.6, 0.5 + 0.01 * config.seed], [0.0, 0.2, 0.3]
+    metadata = {
+        "config": {"solver": {"name": config.solver.name}, "seed": config.seed},
+        "dataset": {"name": "toy", "source": source, "n": 4, "d": 2, "fingerprint": source},
+        "lam": 0.25,
+        "clock": "wall",
+    }
+    summary = {"stop_reason": "max_iterations", "best_primal": 0.5, "best_dual": 0.3}
+    write_run(config.folder, frame, metadata, {}, summary, np.zeros(2))
+    return config.folder
+
+
+@pytest.fixture
+def runner(monkeypatch, compose):
+    """Replace the runner by one that writes a run at once, or does as told by ``behave``."""
+    fake = SimpleNamespace(calls=[], behave=lambda config: None, source="real")
+
+    def run(config, display):
+        fake.calls.append(f"{config.solver.name} {config.seed}")
+        special = fake.behave(config)
+        if special is not None:
+            return special
+        folder = config.with_source(fake.source).folder
+        status = "skipped" if is_finished(folder) else "finished"
+        return SimpleNamespace(status=status, folder=make_run(config, fake.source))
+
+    fake.run = run
+    monkeypatch.setattr(ssvm_bench, "runner", fake, raising=False)
+    return fake
+
+
+@pytest.fixture
+def blank(monkeypatch):
+    """Leave the figures empty: drawing takes a second, and is tested elsewhere."""
+    from matplotlib.figure import Figure
+
+    from ssvm_bench.figures import draw
+
+    monkeypatch.setattr(draw, "draw_curves", lambda *args: Figure(figsize=(1, 1)))
+
+
+@pytest.fixture
+def name(tmp_path):
+    file = tmp_path / "two.yaml"
+    file.write_text(FILE)
+    return str(file)
+
+
+def run(name, *overrides):
+    said = []
+    outcome = experiments.run(name, overrides, (), lambda quiet: terminal.Silent(), said.append)
+    return outcome, said
+
+
+def names(paths):
+    return sorted(path.name for path in paths)
+
+
+ALL = ["iterations.csv", "iterations.pdf", "iterations.png", "time.csv", "time.pdf", "time.png"]
+
+
+# ---- running ----------------------------------------------------------------------------------
+
+
+def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
+    outcome, said = run(name)
+    assert runner.calls == ["bcfw 0", "bcfw 1", "mpbcfw 0", "mpbcfw 1"]
+    assert said[1] == "run 2/4 toy bcfw seed=1"
+    assert (outcome.status, outcome.failed) == ("finished", 0)
+    assert names(outcome.figures) == ALL
+    assert {path.parent for path in outcome.figures} == {tmp_path / "results" / "figures" / "two"}
+    table = pd.read_csv(outcome.figures[0].with_name("iterations.csv"))
+    assert set(table["solver"]) == {"bcfw", "mpbcfw"}
+    assert set(table["repeats"]) == {2}
+
+
+def test_an_override_replaces_the_grid(name, runner, blank):
+    run(name, "solver=fw", "seed=7")
+    assert runner.calls == ["fw 7"]
+
+
+def test_a_failed_run_does_not_stop_the_others(name, runner, blank):
+    def behave(config):
+        if config.solver.name == "bcfw":
+            raise RunFailedError("no data here")
+
+    runner.behave = behave
+    outcome, said = run(name)
+    assert len(runner.calls) == 4
+    assert (outcome.status, outcome.failed) == ("failed", 2)
+    assert "toy bcfw seed=1 failed: no data here" in said
+    assert set(pd.read_csv(outcome.figures[0])["solver"]) == {"mpbcfw"}
+
+
+def test_nothing_is_drawn_if_every_run_fails(name, runner):
+    def behave(config):
+        raise RunFailedError("no data here")
+
+    runner.behave = behave
+    outcome, _ = run(name)
+    assert (outcome.failed, outcome.figures) == (4, [])
+
+
+def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
+    interrupted = SimpleNamespace(status="interrupted", folder=tmp_path)
+    runner.behave = lambda config: interrupted if config.seed == 1 else None
+    outcome, said = run(name)
+    assert runner.calls == ["bcfw 0", "bcfw 1"]
+    assert (outcome.status, outcome.failed, outcome.figures) == ("interrupted", 3, [])
+    assert "same command" in said[-1]
+
+
+def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
+    run(name)
+    runner.source = "synthetic"
+    outcome, _ = run(name)
+    assert "time-synthetic.png" in names(outcome.figures)
+    assert set(pd.read_csv(outcome.figures[0])["source"]) == {"synthetic"}
+    real = outcome.figures[0].with_name("iterations.csv")
+    assert set(pd.read_csv(real)["source"]) == {"real"}
+
+
+# ---- plotting ---------------------------------------------------------------------------------
+
+
+def plot(name, *overrides, formats=("png",)):
+    said = []
+    return experiments.plot(name, formats, overrides, (), said.append), said
+
+
+def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):
+    run(name, "solver=bcfw")
+    calls = list(runner.calls)
+    files, said = plot(name, formats=("svg",))
+    assert names(files) == ["iterations.csv", "iterations.svg", "time.csv", "time.svg"]
+    assert said == ["2 of 4 runs are missing: toy mpbcfw seed=0; toy mpbcfw seed=1."]
+    assert runner.calls == calls
+
+
+def test_plot_without_any_run_is_an_error(name, compose):
+    with pytest.raises(RunFailedError, match="ssvm-bench experiment"):
+        plot(name)
+
+
+def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
+    runner.source = "synthetic"
+    run(name)
+    assert "time-synthetic.png" in names(plot(name)[0])
+    runner.source = "real"
+    run(name, "solver=bcfw")
+    files, said = plot(name)
+    assert names(files) == ["iterations.csv", "iterations.png", "time.csv", "time.png"]
+    assert "2 of 4 runs are missing" in said[0]
+    table = pd.read_csv(files[0])
+    assert set(table["source"]) == {"real"}
+    assert set(table["solver"]) == {"bcfw"}
+    assert "time-synthetic.png" in names(plot(name, "dataset.source=synthetic")[0])
+
+
+def test_plot_stops_at_a_damaged_run_and_passes_over_a_foreign_one(name, runner, blank):
+    outcome, _ = run(name)
+    run(name, "solver=fw")
+    foreign = outcome.folders[0].parents[2] / "fw" / "hash-real" / "seed=0"
+    (foreign / "trace.parquet").write_bytes(b"PAR1")
+    files, said = plot(name)
+    assert len(files) == 4
+    assert str(foreign) in said[0]
+    (outcome.folders[0] / "trace.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RunFailedError, match="force=true"):
+        plot(name)
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+def test_the_quick_start_is_found_by_name():
+    quickstart = experiments.load("quickstart")
+    assert quickstart.name == "quickstart"
+    assert quickstart.figures == {"suboptimality": ("iteration", "time")}
+    assert "seed=range(3)" in quickstart.overrides
+    assert "solver=bcfw,bcfw_avg,mpbcfw,mpbcfw_avg" in quickstart.overrides
+
+
+def test_values_are_written_as_the_command_line_reads_them(tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        "grid: {a: [1, 2.5, null, true, word, '2n/(k+2n)', 1e-3], b: range(3), c: 0.1, d: null}"
+    )
+    assert experiments.load(str(file)).overrides == (
+        "a=1,2.5,null,true,word,'2n/(k+2n)',1e-3",
+        "b=range(3)",
+        "c=0.1",
+        "d=null",
+    )
+
+
+def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.yaml").write_text(FILE)
+    assert experiments.load("mine", [tmp_path]).title == "Two solvers"
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "must be a mapping"),
+        ("{", "Cannot read"),
+        ("- 1", "must be a mapping"),
+        ("title: a", "grid must be a mapping"),
+        ("gird: {}", "Did you mean grid"),
+        ("grid: {seed: []}", "grid.seed must be"),
+        ("grid: {seed: {a: 1}}", "grid.seed must be"),
+        ("grid: {}\nfigures: {suboptimalty: [time]}", "Did you mean suboptimality"),
+        ("grid: {}\nfigures: {suboptimality: [times]}", "Did you mean time"),
+        ("grid: {}\nfigures: {suboptimality: time}", "list of x axes"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=match) as error:
+        experiments.load(str(file))
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_experiment_names_the_nearest():
+    with pytest.raises(ConfigError, match="Did you mean quickstart"):
+        experiments.load("quikstart")
+    with pytest.raises(ConfigError, match="no experiment"):
+        experiments.load("nowhere/quickstart.yaml")

@@ -1,0 +1,131 @@
+"""Convergence curves against those stored in ``tests/regression``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from program import environment
+from regression import reference
+
+from ssvm_bench import problem
+from ssvm_bench.solvers import block, fw
+
+ADVICE = (
+    "The convergence curves have changed. If that is wanted, accept it with "
+    "`make update-reference`, look at the differences of tests/regression/*.csv, and raise "
+    "CODE_VERSION of the solver or oracle module that has changed."
+)
+
+
+@pytest.fixture(scope="module", params=reference.N_SAMPLES)
+def dataset(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def now(dataset):
+    return reference.curves(dataset)
+
+
+def test_the_data_is_that_of_the_reference(dataset, now):
+    assert now[1] == reference.stored(dataset)[1], f"The {dataset} stand-in has changed. {ADVICE}"
+
+
+def test_the_curves_are_those_of_the_reference(dataset, now):
+    found = reference.differences(now[0], reference.stored(dataset)[0])
+    assert not found, "\n".join([ADVICE, *found])
+
+
+def test_the_same_seed_gives_the_same_bits(dataset, now):
+    again, _ = reference.curves(dataset)
+    pd.testing.assert_frame_equal(again, now[0], check_exact=True)
+
+
+def test_the_reference_is_what_the_papers_say(dataset):
+    """Weak duality, a rising dual, and approximate passes that pay."""
+    table, _ = reference.stored(dataset)
+    assert (table["primal"] >= table["dual"]).all()
+    last = {}
+    for solver, curve in table.groupby("solver"):
+        assert list(curve["iteration"]) == list(range(reference.ITERATIONS + 1))
+        assert (np.diff(curve["dual"]) > 0).all() or solver.endswith("_avg")
+        last[solver] = curve.iloc[-1]
+    assert last["mpbcfw"]["dual"] > last["bcfw"]["dual"] > last["fw"]["dual"]
+    assert last["mpbcfw"]["working_set_mean"] > 1 > last["bcfw"]["working_set_mean"]
+
+
+# ---- the comparison can fail --------------------------------------------------------------------
+
+
+def solvers_that_differ(now, dataset):
+    found = reference.differences(now, reference.stored(dataset)[0])
+    return {line.partition(":")[0] for line in found}
+
+
+def test_another_lambda_is_noticed(dataset):
+    n = reference.N_SAMPLES[dataset]
+    changed, _ = reference.curves(dataset, f"lam={(1 + 1e-6) / n}")
+    assert solvers_that_differ(changed, dataset) == set(reference.SOLVERS)
+
+
+def test_another_step_is_noticed(dataset):
+    changed, _ = reference.curves(dataset, "solver=fw,bcfw,bcfw_avg", "solver.step=2n/(k+2n)")
+    complete = pd.concat([changed, reference.stored(dataset)[0].query("solver > 'mp'")])
+    assert solvers_that_differ(complete, dataset) == {"fw", "bcfw", "bcfw_avg"}
+
+
+def test_a_slightly_wrong_line_search_is_noticed(dataset, monkeypatch):
+    right = problem.line_search
+    monkeypatch.setattr(fw, "line_search", lambda *slope: (1 - 1e-7) * right(*slope))
+    changed, _ = reference.curves(dataset)
+    assert solvers_that_differ(changed, dataset) == {"fw"}
+
+
+def test_one_approximate_pass_too_many_is_noticed(dataset, monkeypatch):
+    approximate = block.kernels.approximate_pass
+
+    def twice(*arguments):
+        return approximate(*arguments) + approximate(*arguments)
+
+    monkeypatch.setattr(block.kernels, "approximate_pass", twice)
+    changed, _ = reference.curves(dataset)
+    assert solvers_that_differ(changed, dataset) == {"mpbcfw", "mpbcfw_avg"}
+
+
+def test_a_difference_is_explained():
+    table, _ = reference.stored("usps")
+    changed = table.copy()
+    changed.loc[3, "oracle_calls"] += 1
+    changed.loc[4, "primal"] *= 1 + 2 * reference.TOLERANCE
+    changed.loc[5, "dual"] *= 1 + reference.TOLERANCE / 2
+    first, second = reference.differences(changed, table)
+    assert first == "fw: oracle_calls 181 instead of 180 in iteration 3"
+    assert second.startswith("fw: primal ")
+    assert reference.differences(table.iloc[1:], table) == ["fw: 12 rows instead of 13"]
+    missing = reference.differences(table.query("solver != 'fw'"), table)
+    assert missing == ["fw: 0 rows instead of 13"]
+
+
+def test_another_machine_has_the_same_curves(tmp_path):
+    """Another BLAS stands for another machine (where this one is no OpenBLAS, nothing changes)."""
+    program = (
+        "from regression import reference\n"
+        "for name in reference.N_SAMPLES:\n"
+        "    for line in reference.differences(\n"
+        "        reference.curves(name)[0], reference.stored(name)[0]\n"
+        "    ):\n"
+        "        print(name, line)\n"
+    )
+    path = f"{environment()['PYTHONPATH']}{os.pathsep}{Path(__file__).parent}"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(PYTHONPATH=path, OPENBLAS_CORETYPE="Prescott"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""

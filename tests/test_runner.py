@@ -1,0 +1,453 @@
+"""The runner: why a run ends, what its trace says, what is left of one that does not end."""
+
+import json
+import os
+import signal
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from program import (
+    FILES,
+    OCR,
+    USPS,
+    config_of,
+    end,
+    real_data,
+    run_folders,
+    run_here,
+    started,
+    wait_until,
+)
+
+from ssvm_bench import experiments, runner
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.base import Iterate
+from ssvm_bench.solvers.fw import FrankWolfe
+from ssvm_bench.terminal import Silent
+from ssvm_bench.trace import find_runs, is_finished, lock, partial_folder, read_trace
+
+EXACT, APPROXIMATE = 2.0**-10, 2.0**-14  # powers of two: sums of them are exact
+COSTS = ("clock=work", f"oracle.cost_call={EXACT}", f"oracle.cost_plane={APPROXIMATE}")
+
+
+def frame_of(outcome):
+    return read_trace(outcome.folder).frame
+
+
+@pytest.fixture
+def sabotage(monkeypatch):
+    """Let something happen in the given iteration of ``fw``, of the run but not its warm-up."""
+
+    def arrange(iteration, act):
+        iterate = FrankWolfe.iterate
+
+        def sabotaged(self):
+            iterate(self)
+            if self.problem.n > 2 and self.k == iteration:
+                act(self)
+
+        monkeypatch.setattr(FrankWolfe, "iterate", sabotaged)
+
+    return arrange
+
+
+# ---- stop reasons -------------------------------------------------------------------------------
+
+
+def test_max_iterations(tmp_path):
+    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=4")
+    assert (outcome.status, outcome.stop_reason) == ("finished", "max_iterations")
+    assert list(frame_of(outcome)["iteration"]) == [0, 1, 2, 3, 4]
+
+
+def test_no_iteration_gives_the_start(tmp_path):
+    options = ("solver=mpbcfw", "budget.max_iterations=0", "clock=work")
+    outcome = run_here(tmp_path, *options, data=OCR)
+    assert outcome.stop_reason == "max_iterations"
+    (row,) = frame_of(outcome).to_dict("records")
+    assert (row["iteration"], row["oracle_calls"], row["time"], row["w_norm"]) == (0, 0, 0, 0)
+    assert row["primal"] == pytest.approx(1)  # every letter can be wrong
+    assert row["dual"] == 0
+    with np.load(outcome.folder / "weights.npz") as weights:
+        assert not weights["w"].any()
+
+
+def test_max_seconds_are_those_of_the_clock(tmp_path):
+    # 30 calls of one second an iteration
+    config = ("solver=bcfw", "clock=work", "oracle.cost_call=1", "budget.max_seconds=80")
+    outcome = run_here(tmp_path, *config)
+    assert outcome.stop_reason == "max_seconds"
+    assert list(frame_of(outcome)["time"]) == [0, 30, 60, 90]
+
+
+def test_gap_tol_is_relative(tmp_path):
+    outcome = run_here(tmp_path, "solver=mpbcfw", "budget.gap_tol=0.5", "clock=work")
+    assert outcome.stop_reason == "gap_tol"
+    frame = frame_of(outcome)
+    relative = frame["gap"] / frame["primal"]
+    assert relative.iloc[-1] <= 0.5
+    assert (relative.iloc[:-1] > 0.5).all()
+
+
+def test_converged(tmp_path, sabotage):
+    sabotage(3, lambda solver: setattr(solver, "converged", True))
+    outcome = run_here(tmp_path, "solver=fw", "eval.every=2")
+    assert (outcome.status, outcome.stop_reason) == ("finished", "converged")
+    assert list(frame_of(outcome)["iteration"]) == [0, 2, 3]
+
+
+def test_diverged(tmp_path, sabotage, monkeypatch):
+    def blow_up(solver):
+        solver.w[:] = np.nan
+
+    sabotage(3, blow_up)
+    config = config_of(tmp_path, "solver=fw")
+    with pytest.raises(RunFailedError, match=r"diverged in iteration 3.* larger lam"):
+        runner.run(config, Silent())
+    partial = read_trace(partial_folder(config.folder))
+    assert partial.summary["stop_reason"] == "diverged"
+    assert not is_finished(config.folder)
+
+
+def test_a_dual_that_does_not_exist_is_no_divergence(tmp_path, monkeypatch):
+    reported = FrankWolfe.reported
+    monkeypatch.setattr(FrankWolfe, "reported", lambda self: Iterate(reported(self).w, np.nan))
+    outcome = run_here(tmp_path, "solver=fw", "budget.max_iterations=2", "budget.gap_tol=0.9")
+    assert outcome.stop_reason == "max_iterations"
+    assert frame_of(outcome)[["dual", "gap"]].isna().all(axis=None)
+    assert json.loads((outcome.folder / "summary.json").read_text())["best_dual"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(ZeroDivisionError("odd"), "ZeroDivisionError: odd"), (ConfigError("no such"), " no such")],
+)
+def test_an_error_keeps_what_was_measured(tmp_path, sabotage, error, text):
+    def fail(solver):
+        raise error
+
+    sabotage(3, fail)
+    config = config_of(tmp_path, "solver=fw")
+    with pytest.raises(RunFailedError, match=r"failed in iteration 3") as caught:
+        runner.run(config, Silent())
+    partial = partial_folder(config.folder)
+    assert text in str(caught.value)
+    assert str(partial) in str(caught.value)
+    assert read_trace(partial).summary["stop_reason"] == "error"
+    assert list(read_trace(partial).frame["iteration"]) == [0, 1, 2]
+    assert "in fail" in (partial / "traceback.txt").read_text()
+    assert not is_finished(config.folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_after_the_iteration(tmp_path, sabotage, number):
+    before = signal.getsignal(number)
+    sabotage(3, lambda solver: os.kill(os.getpid(), number))
+    outcome = run_here(tmp_path, "solver=fw", "eval.every=10")
+    assert (outcome.status, outcome.stop_reason) == ("interrupted", "interrupted")
+    assert outcome.folder.name == "seed=0.partial"
+    assert list(frame_of(outcome)["iteration"]) == [0, 3]
+    assert find_runs(tmp_path) == []
+    assert signal.getsignal(number) == before
+
+
+def test_a_second_interrupt_does_not_wait(tmp_path, sabotage):
+    def twice(solver):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("still at work")
+
+    sabotage(3, twice)
+    with pytest.raises(KeyboardInterrupt):
+        run_here(tmp_path, "solver=fw")
+    assert run_folders(tmp_path) == []
+
+
+# ---- the rows of the trace ----------------------------------------------------------------------
+
+
+def test_every_kth_iteration_and_the_last_are_evaluated(tmp_path):
+    every = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "budget.max_iterations=7"))
+    third = frame_of(
+        run_here(tmp_path, "solver=mpbcfw", *COSTS, "budget.max_iterations=7", "eval.every=3")
+    )
+    assert list(third["iteration"]) == [0, 3, 6, 7]
+    measured = ["cpu_time", "eval_time"]
+    same = every[every["iteration"].isin(third["iteration"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(
+        third.drop(columns=measured), same.drop(columns=measured), check_exact=True
+    )
+
+
+CONTRACT = {
+    "iteration": "int64",
+    "oracle_calls": "int64",
+    "approx_calls": "int64",
+    "time": "double",
+    "oracle_time": "double",
+    "cpu_time": "double",
+    "eval_time": "double",
+    "primal": "double",
+    "dual": "double",
+    "gap": "double",
+    "working_set_mean": "double",
+    "approx_passes": "int64",
+    "w_norm": "double",
+}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        USPS,
+        pytest.param(
+            ("dataset=ocr", "dataset.source=real", "dataset.n_samples=40"),
+            marks=real_data("ocr/letter.data.gz"),
+        ),
+    ],
+)
+def test_the_files_are_those_of_the_contract(tmp_path, data):
+    outcome = run_here(tmp_path, "solver=mpbcfw", "budget.max_iterations=3", "seed=5", data=data)
+    name, source = data[0].partition("=")[2], data[1].partition("=")[2]
+    config = config_of(tmp_path, "solver=mpbcfw", "budget.max_iterations=3", "seed=5", data=data)
+    folder = tmp_path / "runs" / name / "mpbcfw" / config.hash() / "seed=5"
+    assert outcome.folder == folder
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+
+    schema = pq.read_schema(folder / "trace.parquet")
+    assert {field.name: str(field.type) for field in schema} == CONTRACT
+    assert all(field.type in (pa.int64(), pa.float64()) for field in schema)
+    metadata = json.loads(schema.metadata[b"ssvm_bench"])
+    assert {"config", "dataset", "lam", "seed", "clock", "versions", "git", "cpu", "started"} <= (
+        metadata.keys()
+    )
+    n = config.dataset.n_samples
+    assert metadata["dataset"].keys() == {"name", "source", "n", "d", "fingerprint"}
+    assert (metadata["dataset"]["name"], metadata["dataset"]["source"]) == (name, source)
+    assert (metadata["seed"], metadata["clock"], metadata["lam"]) == (5, "wall", 1 / n)
+    assert {"python", "numpy", "numba", "ssvm-bench"} <= metadata["versions"].keys()
+    assert metadata["started"].endswith("+00:00")
+    assert metadata["config"] == yaml.safe_load((folder / "config.yaml").read_text())
+    assert metadata["config"] == config.resolved()
+
+    frame = pd.read_parquet(folder / "trace.parquet")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert {key: summary[key] for key in CONTRACT} == frame.iloc[-1].to_dict()
+    assert summary["stop_reason"] == "max_iterations"
+    assert summary["best_primal"] == frame["primal"].min()
+    assert summary["best_dual"] == frame["dual"].max()
+    assert summary["wall_time"] > frame[["time", "eval_time"]].iloc[-1].sum()
+
+    with np.load(folder / "weights.npz") as weights:
+        w = weights["w"]
+    d = {"usps": 10 * 256, "ocr": 26 * 128 + 26 * 26}[name]
+    assert (w.dtype, w.shape, metadata["dataset"]["d"]) == (np.float64, (d,), d)
+    assert np.linalg.norm(w) == pytest.approx(summary["w_norm"], rel=1e-12)
+    assert primal(runner.load_dataset(config.dataset), w, 1 / n) == pytest.approx(
+        summary["primal"], rel=1e-10
+    )
+
+
+def primal(data, w, lam):
+    """Return P(w) from its definition, w in the layout of the contract; chains by brute force."""
+    K, f = data.n_labels, data.n_features
+    unary, pairs = w[: K * f].reshape(K, f), w[K * f :].reshape(-1, K)
+    total = 0.0
+    for begin, end_ in pairwise(data.offsets):
+        x, truth = data.x[begin:end_].astype(float), data.y[begin:end_].astype(int)
+        scores = x @ unary.T
+        true_score = scores[np.arange(len(x)), truth].sum() + sum(
+            pairs[a, b] for a, b in pairwise(truth)
+        )
+        scores += (np.arange(K) != truth[:, None]) / len(x)
+        best = scores[0]
+        for row in scores[1:]:
+            best = (best[:, None] + pairs).max(axis=0) + row
+        total += best.max() - true_score
+    return lam / 2 * (w @ w) + total / data.n
+
+
+def test_counters_and_working_time(tmp_path):
+    """Under ``clock=work``, time is the counted work and nothing else."""
+    n = 30
+    passes = ("solver.M=2", "solver.T=1000", "budget.max_iterations=6")
+    for solver, options in (("bcfw", ()), ("mpbcfw", passes), ("mpbcfw_avg", passes), ("fw", ())):
+        frame = frame_of(run_here(tmp_path, f"solver={solver}", *COSTS, *options, "force=true"))
+        assert (frame["oracle_calls"] == n * frame["iteration"]).all()
+        assert (frame["approx_calls"] == n * frame["approx_passes"].cumsum()).all()
+        # no plane is dropped here: an approximate pass evaluates all that are there
+        evaluated = n * frame["working_set_mean"] * frame["approx_passes"]
+        exact = frame["oracle_calls"] * EXACT
+        assert (frame["oracle_time"] == exact).all()
+        assert (frame["time"] == exact + evaluated.round().cumsum() * APPROXIMATE).all()
+        assert (frame["gap"] == frame["primal"] - frame["dual"]).all()
+        assert (np.diff(frame["cpu_time"]) >= 0).all()
+        assert (frame["working_set_mean"] > 0).all() == solver.startswith("mp")
+        assert (frame["approx_passes"].iloc[1:] > 0).all() == solver.startswith("mp")
+
+
+def test_time_is_what_the_clock_has_counted(tmp_path, monkeypatch):
+    clocks = []
+
+    def clock(*arguments):
+        clocks.append(Clock(*arguments))
+        return clocks[-1]
+
+    monkeypatch.setattr(runner, "Clock", clock)
+    frame = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "solver.T=2", data=OCR))
+    last, counted = frame.iloc[-1], clocks[-1]
+    assert counted.plane_evaluations > counted.approx_calls > 0
+    assert last["time"] == counted.oracle_calls * EXACT + counted.plane_evaluations * APPROXIMATE
+
+
+@pytest.mark.parametrize("clock", ["wall", "cpu"])
+def test_evaluation_does_not_count_as_time(tmp_path, monkeypatch, clock):
+    evaluate = Problem.primal
+
+    def slow(self, w):
+        begin = time.process_time()
+        while time.process_time() - begin < 0.05:
+            pass
+        return evaluate(self, w)
+
+    monkeypatch.setattr(Problem, "primal", slow)
+    outcome = run_here(tmp_path, "solver=bcfw", f"clock={clock}", "budget.max_iterations=3")
+    last = frame_of(outcome).iloc[-1]
+    assert last["eval_time"] >= 0.2
+    assert 0 < last["oracle_time"] <= last["time"] < 0.05
+    assert 0 < last["cpu_time"] < 0.05
+
+
+def test_the_seed_decides_and_nothing_else(tmp_path):
+    def curve(*overrides):
+        outcome = run_here(tmp_path, "solver=mpbcfw_avg", *COSTS, "force=true", *overrides)
+        with np.load(outcome.folder / "weights.npz") as weights:
+            return frame_of(outcome).drop(columns=["cpu_time", "eval_time"]), weights["w"]
+
+    (one, w), (again, w_again), (other, _) = curve(), curve(), curve("seed=1")
+    pd.testing.assert_frame_equal(one, again, check_exact=True)
+    assert w.tobytes() == w_again.tobytes()
+    assert (one["primal"] != other["primal"]).any()
+
+
+# ---- finished runs ------------------------------------------------------------------------------
+
+
+def test_a_finished_run_is_skipped_unless_forced(tmp_path):
+    def run(*overrides):
+        return run_here(tmp_path, "solver=fw", "budget.max_iterations=2", *overrides)
+
+    def written(outcome):
+        return (outcome.folder / "trace.parquet").stat().st_mtime_ns
+
+    first = run()
+    moment = written(first)
+    again = run("quiet=true")
+    assert (again.status, again.stop_reason) == ("skipped", "max_iterations")
+    assert again.folder == first.folder
+    assert again.summary == json.loads((first.folder / "summary.json").read_text())
+    assert written(again) == moment
+    assert run("seed=1").status == "finished"
+    assert run("lam=0.5").status == "finished"
+    forced = run("force=true")
+    assert (forced.status, forced.folder) == ("finished", first.folder)
+    assert written(forced) > moment
+
+
+def test_an_interrupted_run_starts_anew(tmp_path, sabotage, monkeypatch):
+    with monkeypatch.context():
+        sabotage(3, lambda solver: os.kill(os.getpid(), signal.SIGINT))
+        partial = run_here(tmp_path, "solver=fw").folder
+    assert run_folders(tmp_path) == ["seed=0.partial"]
+    monkeypatch.undo()
+    outcome = run_here(tmp_path, "solver=fw")
+    assert (outcome.status, len(frame_of(outcome))) == ("finished", 51)
+    assert not partial.exists()
+    assert run_folders(tmp_path) == ["seed=0"]
+
+
+# ---- signals and other processes ----------------------------------------------------------------
+
+ENDLESS = ("solver=bcfw", "budget.max_iterations=1000000000", "eval.every=100")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_program_leaves_a_partial_trace(tmp_path, number):
+    log, results = tmp_path / "log", tmp_path / "results"
+    with started("run", *USPS, *ENDLESS, f"results_dir={results}", log=log) as process:
+        wait_until(lambda: len(log.read_text().splitlines()) > 5, process)
+        assert end(process, number) == 1
+    last = log.read_text().splitlines()[-1]
+    assert last.startswith("ssvm-bench: error: bcfw on usps, seed 0: interrupted. What it did")
+    assert run_folders(results, hidden=True) == ["seed=0.partial"]
+    (partial,) = results.glob("runs/*/*/*/*.partial")
+    assert str(partial) in last
+    trace = read_trace(partial)
+    assert trace.summary["stop_reason"] == "interrupted"
+    assert len(trace.frame) > 3
+    assert find_runs(results) == []
+    with pytest.raises(RunFailedError, match="No run of the experiment"):
+        experiments.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
+
+
+def test_programs_that_wait_for_each_other_make_one_run(tmp_path):
+    options = ("solver=bcfw", "budget.max_iterations=5", f"results_dir={tmp_path}")
+    config = config_of(tmp_path, *options)
+    logs = [tmp_path / "one", tmp_path / "two"]
+    with ExitStack() as programs:
+        with lock(config.folder):
+            both = [
+                programs.enter_context(started("run", *USPS, *options, log=log)) for log in logs
+            ]
+            for process, log in zip(both, logs, strict=True):
+                wait_until(lambda log=log: "Another process works" in log.read_text(), process)
+            assert run_folders(tmp_path, hidden=True) == []
+        assert [process.wait(60) for process in both] == [0, 0]
+        tables = sorted("(finished before)" in process.stdout.read() for process in both)
+    assert tables == [False, True]
+    assert run_folders(tmp_path, hidden=True) == ["seed=0"]
+    check_complete(config.folder)
+
+
+def check_complete(folder):
+    """A finished run is whole, and its files belong together."""
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    trace = read_trace(folder)
+    assert trace.metadata["config"] == yaml.safe_load((folder / "config.yaml").read_text())
+    assert trace.summary["iteration"] == trace.frame["iteration"].iloc[-1]
+    with np.load(folder / "weights.npz") as weights:
+        norm = np.linalg.norm(weights["w"])
+    assert norm == pytest.approx(trace.frame["w_norm"].iloc[-1], rel=1e-12)
+
+
+def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
+    random = np.random.default_rng(0)
+    results, count = tmp_path / "results", 80
+    sweep = ("run", "-m", *USPS, "solver=bcfw", "budget.max_iterations=2", "quiet=true")
+    sweep += (f"seed=range({count})", f"results_dir={results}")
+    for _ in range(2):
+        before = len(run_folders(results))
+        with started(*sweep, log=tmp_path / "log") as process:
+            wait_until(lambda before=before: len(run_folders(results)) > before, process)
+            time.sleep(random.uniform(0.0, 0.15))
+            assert end(process) == -signal.SIGKILL
+        assert before < len(run_folders(results)) < count
+        for name in run_folders(results):
+            (folder,) = results.glob(f"runs/*/*/*/{name}")
+            assert is_finished(folder)
+            check_complete(folder)
+    finished = {folder: folder.stat().st_mtime_ns for folder in find_runs(results)}
+    with started(*sweep, log=tmp_path / "log") as process:
+        assert process.wait(120) == 0
+    assert run_folders(results, hidden=True) == sorted(f"seed={k}" for k in range(count))
+    assert len(find_runs(results)) == count
+    assert all(folder.stat().st_mtime_ns == moment for folder, moment in finished.items())

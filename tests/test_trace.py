@@ -1,0 +1,368 @@
+"""Run folders: complete or absent, whatever happens to their writer."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from ssvm_bench import provenance, trace
+from ssvm_bench.errors import RunFailedError
+
+METADATA = {
+    "config": {"solver": {"name": "bcfw"}, "seed": 0},
+    "dataset": {"name": "toy", "source": "synthetic", "n": 5, "d": 3, "fingerprint": "f00"},
+    "lam": 0.2,
+    "seed": 0,
+    "clock": "work",
+}
+SUMMARY = {"stop_reason": "max_iterations", "best_primal": 0.5, "best_dual": 0.25}
+
+
+def rows(count=3, **extra):
+    zero = {name: 0 if column.dtype == "int64" else 0.5 for name, column in trace.COLUMNS.items()}
+    return [{**zero, "iteration": k, **extra} for k in range(count)]
+
+
+def write(folder, count=3, w=(1.0, 2.0, 3.0), **summary):
+    config = {"seed": 0, "results_dir": Path("here"), "lam": None}
+    content = {**SUMMARY, **summary}
+    trace.write_run(folder, rows(count), METADATA, config, content, np.array(w))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "runs" / "toy" / "bcfw" / "0123456789ab" / "seed=0"
+
+
+def hidden(folder):
+    return [path.name for path in folder.parent.glob(".*") if path.suffix != ".lock"]
+
+
+# ---- contents ---------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read_back(folder, tmp_path):
+    table = rows(4, oracle_flips=0.25)
+    table[2]["dual"] = float("nan")
+    summary = {**SUMMARY, "gap": np.float64("nan"), "iteration": np.int64(3)}
+    trace.write_run(folder, table, METADATA, {"lam": 0.2}, summary, np.arange(3.0))
+    assert trace.is_finished(folder)
+    assert trace.find_runs(tmp_path) == [folder]
+    assert trace.find_runs(tmp_path, dataset="other") == []
+    run = trace.read_trace(folder)
+    pd.testing.assert_frame_equal(run.frame, pd.DataFrame(table), check_dtype=False)
+    assert run.metadata == {"format": trace.FORMAT, **METADATA}
+    assert run.summary == {**SUMMARY, "gap": None, "iteration": 3}
+    assert yaml.safe_load((folder / "config.yaml").read_text()) == {"lam": 0.2}
+    with np.load(folder / "weights.npz") as weights:
+        assert weights["w"].dtype == np.float64
+        assert weights["w"].tolist() == [0, 1, 2]
+    assert hidden(folder) == []
+
+
+def test_the_columns_have_the_types_of_the_contract(folder):
+    write(folder)
+    schema = pq.read_schema(folder / "trace.parquet")
+    integers = ["iteration", "oracle_calls", "approx_calls", "approx_passes"]
+    assert schema.names == list(trace.COLUMNS)
+    for name in schema.names:
+        assert schema.field(name).type == (pa.int64() if name in integers else pa.float64())
+    assert "ssvm_bench" in {key.decode() for key in schema.metadata}
+
+
+def test_a_data_frame_may_be_given_in_any_column_order(folder):
+    frame = pd.DataFrame(rows())[list(reversed(trace.COLUMNS))]
+    trace.write_run(folder, frame, METADATA, {}, SUMMARY, np.zeros(3))
+    assert list(trace.read_trace(folder).frame) == list(trace.COLUMNS)
+
+
+def test_a_missing_column_is_not_written(folder):
+    with pytest.raises(ValueError, match="w_norm"):
+        trace.write_run(folder, [{"iteration": 0}], METADATA, {}, SUMMARY, np.zeros(3))
+
+
+# ---- finished or not --------------------------------------------------------------------------
+
+
+def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
+    summary = {"stop_reason": "error"}
+    partial = trace.write_partial(folder, rows(2), METADATA, summary, traceback="Boom")
+    assert partial.name == "seed=0.partial"
+    assert not trace.is_finished(folder)
+    assert not trace.is_finished(partial)
+    assert trace.find_runs(tmp_path) == []
+    assert len(trace.read_trace(partial).frame) == 2
+    assert (partial / "traceback.txt").read_text() == "Boom"
+    trace.write_partial(folder, [], METADATA, {"stop_reason": "interrupted"})
+    assert json.loads((partial / "summary.json").read_text()) == {"stop_reason": "interrupted"}
+    write(folder)
+    assert not partial.exists()
+    with pytest.raises(ValueError, match="stop_reason"):
+        trace.write_partial(folder, rows(2), METADATA, SUMMARY)
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "config.yaml", "summary.json", "weights.npz"])
+def test_a_run_without_one_of_its_files_is_not_finished(folder, name):
+    write(folder)
+    (folder / name).unlink()
+    assert not trace.is_finished(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"stop_reason": "interrupted"}'])
+def test_a_run_without_a_proper_summary_is_not_finished(folder, text):
+    write(folder)
+    (folder / "summary.json").write_text(text)
+    assert not trace.is_finished(folder)
+
+
+# ---- damaged files ----------------------------------------------------------------------------
+
+
+def refused(folder, match):
+    with pytest.raises(RunFailedError, match=match) as error:
+        trace.read_trace(folder)
+    message = str(error.value)
+    assert str(folder) in message
+    assert "force=true" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, -1])
+def test_a_trace_cut_short_is_refused(folder, keep):
+    write(folder)
+    file = folder / "trace.parquet"
+    file.write_bytes(file.read_bytes()[:keep])
+    refused(folder, "Cannot read the run")
+
+
+def test_other_damage_is_refused(folder):
+    def rewrite(change, metadata):
+        table = change(pq.read_table(folder / "trace.parquet"))
+        pq.write_table(table.replace_schema_metadata(metadata), folder / "trace.parquet")
+
+    def header(**changes):
+        return {"ssvm_bench": json.dumps({"format": trace.FORMAT, **changes})}
+
+    cases = [
+        (lambda table: table, {}, "no 'ssvm_bench' metadata"),
+        (lambda table: table, {"ssvm_bench": "[1]"}, "format version None"),
+        (lambda table: table, header(format=99), "format version 99"),
+        (lambda table: table.drop_columns(["gap"]), header(), "columns gap"),
+        (lambda table: table.slice(0, 0), header(), "no rows"),
+    ]
+    for change, metadata, match in cases:
+        write(folder)
+        rewrite(change, metadata)
+        refused(folder, match)
+    write(folder)
+    (folder / "summary.json").write_text("{")
+    refused(folder, "Cannot read the run")
+    refused(folder.with_name("seed=9"), "Cannot read the run")
+
+
+# ---- disks that refuse ------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_nothing_behind_and_spares_the_old_run(folder, monkeypatch):
+    write(folder, count=2)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunFailedError, match=r"No space left.*results_dir") as error:
+            write(folder, count=3)
+        with pytest.raises(RunFailedError, match="No space left"):
+            trace.write_partial(folder, rows(), METADATA, {"stop_reason": "interrupted"})
+    assert str(folder) in str(error.value)
+    assert [path.name for path in folder.parent.iterdir()] == ["seed=0"]
+    assert len(trace.read_trace(folder).frame) == 2
+
+
+def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    folder = tmp_path / "file" / "runs" / "seed=0"
+    with pytest.raises(RunFailedError, match="results_dir"):
+        write(folder)
+    with pytest.raises(RunFailedError, match="results_dir"), trace.lock(folder):
+        pass
+
+    def forbidden(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", forbidden)
+    with pytest.raises(RunFailedError, match="Permission denied"):
+        write(tmp_path / "seed=0")
+    with pytest.raises(RunFailedError, match="Permission denied"), trace.lock(tmp_path / "seed=0"):
+        pass
+
+
+# ---- several writers, dying writers -----------------------------------------------------------
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from test_trace import METADATA, SUMMARY, rows
+from ssvm_bench import trace
+
+folders = [Path(sys.argv[1]) / f"seed={seed}" for seed in range(3)]
+print("ready", flush=True)
+for k in range(10**6):
+    folder = folders[k % 3]
+    with trace.lock(folder):
+        table, w = rows(200), np.full(20_000, float(k))
+        trace.write_partial(folder, table, METADATA, {"stop_reason": "interrupted"})
+        trace.write_run(folder, table, METADATA, {"k": k}, {**SUMMARY, "k": k}, w)
+"""
+
+
+def start_writer(folder):
+    root = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{Path(__file__).parent}"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder)], env=environment, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def check_complete(folder):
+    """The four files of a run belong to the same moment, and all of them are whole."""
+    k = trace.read_trace(folder).summary["k"]
+    assert len(trace.read_trace(folder).frame) == 200
+    assert yaml.safe_load((folder / "config.yaml").read_text()) == {"k": k}
+    with np.load(folder / "weights.npz") as weights:
+        assert np.array_equal(weights["w"], np.full(20_000, float(k)))
+
+
+def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
+    random = np.random.default_rng(0)
+    finished = 0
+    for _ in range(6):
+        process = start_writer(tmp_path)
+        time.sleep(random.uniform(0.02, 0.12))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        for seed in range(3):
+            folder = tmp_path / f"seed={seed}"
+            assert trace.is_finished(folder) == folder.exists()
+            if folder.exists():
+                check_complete(folder)
+                finished += 1
+    assert finished > 0
+    before = {seed: (tmp_path / f"seed={seed}").exists() for seed in range(3)}
+    for seed in range(3):  # the next to take the lock tidies up, and loses no run
+        with trace.lock(tmp_path / f"seed={seed}"):
+            assert trace.is_finished(tmp_path / f"seed={seed}") >= before[seed]
+    assert [path for path in tmp_path.glob(".*") if path.suffix != ".lock"] == []
+
+
+def test_a_run_whose_replacement_was_killed_half_way_comes_back(folder):
+    write(folder, count=2)
+    folder.rename(folder.with_name(".seed=0.old-1-abc"))
+    folder.with_name(".seed=0.tmp-1-abc").mkdir()
+    assert not trace.is_finished(folder)
+    with trace.lock(folder):
+        assert len(trace.read_trace(folder).frame) == 2
+    assert hidden(folder) == []
+
+
+def test_two_processes_may_write_the_same_runs(tmp_path):
+    writers = [start_writer(tmp_path) for _ in range(2)]
+    time.sleep(0.7)
+    for process in writers:
+        assert process.poll() is None, "a writer failed"
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    for seed in range(3):
+        check_complete(tmp_path / f"seed={seed}")
+
+
+def test_threads_that_write_without_a_lock_tear_nothing(folder):
+    def replace():
+        for _ in range(20):
+            write(folder)
+
+    threads = [threading.Thread(target=replace) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert trace.is_finished(folder)
+    assert hidden(folder) == []
+
+
+def test_the_second_process_waits_and_then_finds_the_run(folder):
+    messages, seen = [], []
+
+    def second():
+        with trace.lock(folder, messages.append):
+            seen.append(trace.is_finished(folder))
+
+    with trace.lock(folder, messages.append):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        deadline = time.monotonic() + 10
+        while not messages and time.monotonic() < deadline:
+            time.sleep(0.01)
+        write(folder)
+        assert seen == []
+    waiting.join(10)
+    assert seen == [True]
+    assert len(messages) == 1
+    assert str(folder) in messages[0]
+
+
+# ---- provenance -------------------------------------------------------------------------------
+
+
+def test_provenance_names_versions_but_no_person_and_no_machine(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    known = provenance.provenance()
+    assert {"python", "numpy", "numba", "ssvm-bench"} <= known["versions"].keys()
+    assert known["threads"]["OMP_NUM_THREADS"] == "1"
+    assert known["cores"] >= 1
+    assert known["cpu"]
+    assert json.loads(json.dumps(known)) == known
+    assert not {"user", "host", "hostname", "node"} & known.keys()
+
+
+def test_the_commit_is_that_of_the_checkout_only(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+
+    assert provenance._source_commit(tmp_path) == (None, None)
+    git("init", "-q")
+    (tmp_path / "ssvm_bench").mkdir()
+    (tmp_path / "ssvm_bench" / "a.py").write_text("a = 1\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "one")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    commit, dirty = provenance._source_commit(tmp_path)
+    assert len(commit) == 40
+    assert dirty is False
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "new").write_text("results do not make the code dirty")
+    assert provenance._source_commit(tmp_path) == (commit, False)
+    (tmp_path / "ssvm_bench" / "a.py").write_text("a = 2\n")
+    assert provenance._source_commit(tmp_path) == (commit, True)
+    installed = tmp_path / ".venv" / "lib"
+    installed.mkdir(parents=True)
+    assert provenance._source_commit(installed) == (None, None)

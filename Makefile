@@ -1,0 +1,74 @@
+# `make` lists the targets. They need git, make and Python 3.10–3.13; all else goes into .venv,
+# which is made once, and again when pyproject.toml changes: after that, pip is not called.
+
+# the first of these that fits is used; `make run PYTHON=/opt/python3.12/bin/python` names another
+PYTHON ?= python3 python3.13 python3.12 python3.11 python3.10
+
+VENV := .venv
+BIN := $(VENV)/bin
+MADE := $(VENV)/made
+PROGRAM := $(VENV)/installed
+DEVELOPMENT := $(VENV)/installed-dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+
+.PHONY: help run test check bench quickstart figures update-reference clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
+
+run: $(PROGRAM) ## set up, train MP-BCFW on OCR, draw its figure
+	$(BIN)/ssvm-bench run solver=mpbcfw dataset=ocr
+	$(BIN)/ssvm-bench plot main
+
+test: $(DEVELOPMENT) ## set up for development, run the tests
+	$(BIN)/python -m pytest
+
+check: $(DEVELOPMENT) ## lint, format, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(PROGRAM) ## speed ratios, as a table and in results/bench.json
+	$(BIN)/python -m ssvm_bench.bench --json results/bench.json
+
+quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
+	$(BIN)/ssvm-bench experiment quickstart
+
+figures: $(PROGRAM) ## redraw the figures from the stored runs
+	$(BIN)/ssvm-bench plot quickstart
+
+update-reference: $(DEVELOPMENT) ## accept changed regression curves
+	$(BIN)/python tests/regression/reference.py
+
+clean: ## remove the environment and caches; results stay
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find ssvm_bench tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(PROGRAM): pyproject.toml | $(MADE)
+	@echo "Installing into $(VENV) (a minute or two) …"
+	$(PIP) --editable .
+	@touch $@
+
+$(DEVELOPMENT): pyproject.toml | $(MADE)
+	@echo "Installing into $(VENV), with the development tools (a minute or two) …"
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(PROGRAM)
+
+$(MADE):
+	@for python in $(PYTHON); do \
+	    command -v "$$python" >/dev/null 2>&1 || continue; \
+	    "$$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
+	        2>/dev/null || continue; \
+	    fits=$$python; \
+	    "$$python" -c 'import ensurepip, venv' 2>/dev/null || continue; \
+	    echo "Making $(VENV) with $$("$$python" --version) …"; \
+	    rm -rf $(VENV) && "$$python" -m venv $(VENV) && touch $@; \
+	    exit; \
+	done; \
+	if [ -n "$$fits" ]; then \
+	    echo "$$fits cannot make an environment: apt install python3-venv, then try again." >&2; \
+	else \
+	    echo "No Python 3.10–3.13 found (looked for: $(PYTHON)). Install one, or name it:" >&2; \
+	    echo "make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; \
+	fi; \
+	exit 1

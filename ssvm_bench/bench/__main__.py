@@ -1,0 +1,91 @@
+"""``python -m ssvm_bench.bench`` prints the ratios; ``make bench`` calls it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from ssvm_bench import cli
+from ssvm_bench.config import catalog
+from ssvm_bench.provenance import THREAD_VARIABLES, provenance
+from ssvm_bench.validate import check_choice
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--dataset",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="What to measure on; may be repeated. [default: every dataset]",
+)
+@click.option("--json", "path", type=click.Path(path_type=Path), help="Write all numbers here.")
+@click.option(
+    "--passes",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Iterations of each solver; too few, and working sets are still small.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Fresh runs of each solver.",
+)
+@click.option("--cold", is_flag=True, help="Also compile with an empty cache (takes a minute).")
+@click.argument("overrides", nargs=-1)
+def main(
+    names: tuple[str, ...],
+    path: Path | None,
+    passes: int,
+    repeats: int,
+    cold: bool,
+    overrides: tuple[str, ...],
+) -> None:
+    """Measure how fast passes, runs and start-up are, as ratios where that is possible.
+
+    Real data is used where it is on this machine, the stand-in elsewhere. OVERRIDES as for
+    `ssvm-bench run`.
+    """
+    known = catalog.entries("dataset")
+    for name in names:
+        check_choice("--dataset", name, known)
+    # numpy reads these once, when it is imported: by what follows
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    from ssvm_bench.bench import report
+    from ssvm_bench.bench.processes import measure_processes
+
+    calls = {
+        name: (f"dataset={name}", f"dataset.source={_source(name)}", *overrides)
+        for name in names or known
+    }
+    # first the processes: a child's peak memory is never below that of the process it came from
+    measured = measure_processes(calls, cold)
+    from ssvm_bench.bench.passes import measure_passes
+
+    for call in calls.values():
+        measured += measure_passes(call, passes, repeats)
+    where = provenance()
+    report.show(measured, where)
+    if path is not None:
+        report.write(path, measured, where)
+        click.echo(f"numbers: {path}")
+
+
+def _source(name: str) -> str:
+    """Return where a dataset's data comes from, without trying the network."""
+    from ssvm_bench.datasets import sources
+
+    return "synthetic" if sources.status(name).state == "missing" else "real"
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except Exception as error:
+        sys.exit(cli.report(error))

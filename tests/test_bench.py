@@ -1,0 +1,133 @@
+"""The bench: what its numbers are made of, its report, and the targets of the Makefile."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers import problem, random_chains, solver
+
+from ssvm_bench.bench import passes, processes, report
+from ssvm_bench.bench.__main__ import main
+from ssvm_bench.bench.passes import FIRST, Stopwatch, Timings, summarise
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.provenance import THREAD_VARIABLES
+
+ROOT = Path(__file__).parents[1]
+TARGETS = ("run", "test", "check", "bench", "quickstart", "figures", "update-reference", "clean")
+
+
+def timings(exact, approximate=np.nan, product=1.0, planes=np.nan, shape=(2, 12)):
+    parts = (product, exact, approximate, 0.5, planes)
+    return Timings(*(np.full(shape, part) for part in parts))
+
+
+def measured(**solvers):
+    return {one.quantity: one for one in summarise(("ocr", "real"), solvers)}
+
+
+def test_a_measurement_is_the_median_of_its_samples():
+    one = report.from_samples("ocr", "real", "x", [3.0, 1.0, 2.0], note="why")
+    assert (one.value, one.low, one.high, one.note) == (2.0, 1.0, 3.0, "why")
+
+
+def test_a_target_is_met_by_what_does_not_exceed_it():
+    (key, target), *_ = report.TARGETS.items()
+    for factor, met in ((0.5, True), (1.0, True), (1.01, False)):
+        assert report.from_samples(key[0], "real", key[1], [factor * target]).met is met
+    assert report.from_samples("ocr", "real", "anything else", [1.0]).met is None
+
+
+def test_exact_passes_are_averaged_over_the_first_ones_of_all_runs():
+    times = timings(exact=4.0, product=2.0)
+    times.exact[:, 0] = 24.0
+    times.exact[:, FIRST:] = 1e9
+    exact = measured(bcfw=times)[f"bcfw: {report.EXACT}"]
+    assert exact.series == (12.0, *(FIRST - 1) * [2.0])
+    assert exact.value == pytest.approx(3.0)
+    assert (exact.low, exact.high, exact.seconds, exact.target) == (2.0, 12.0, 4.0, 6.0)
+    assert list(measured(bcfw=times)) == [exact.quantity]
+
+
+def test_approximate_passes_are_compared_late_and_with_their_own_iteration():
+    times = timings(exact=4.0, approximate=3.0, planes=2.0)
+    times.approximate[:, -3:], times.planes[:, -3:] = 1.0, 9.0
+    approximate = measured(mpbcfw=times)[f"mpbcfw: {report.APPROXIMATE}"]
+    assert (approximate.value, approximate.seconds) == (0.25, 1.0)
+    assert approximate.note == "at 9.0 planes a term"
+
+
+def test_averages_are_compared_with_the_solver_without():
+    found = measured(bcfw=timings(2.0), bcfw_avg=timings(3.0), fw_avg=timings(1.0))
+    assert found["bcfw_avg / bcfw: exact pass"].value == 1.5
+    assert not [name for name in found if name.startswith("fw_avg /")]
+
+
+def test_a_stopwatch_sees_every_pass_of_a_solver():
+    clock = Stopwatch(1e-6, 1e-9)
+    tiny = solver(problem(random_chains([3, 2, 4], K=3, f=2)), "mpbcfw", clock=clock, M=3)
+    tiny.iterate()
+    assert len(clock.passes) == tiny.approx_passes > 0
+    assert all(spent > 0 for spent, _ in clock.passes)
+    assert clock.passes[0][1] == tiny.working_set_mean()
+    assert 0 < clock.share < 1
+
+
+def test_a_process_that_fails_says_why():
+    with pytest.raises(RunFailedError, match=r"solver=nope failed: ssvm-bench: error: .*mpbcfw"):
+        processes.launch("run", "solver=nope")
+
+
+def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
+    for name in THREAD_VARIABLES:  # that main sets them ends with this test
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(processes, "REPEATS", 1)
+    monkeypatch.setattr(processes, "LONG", 2)
+    path = tmp_path / "new" / "bench.json"
+    data = ("--dataset", "usps", "dataset.source=synthetic", "dataset.n_samples=30")
+    arguments = ("--passes", "2", "--repeats", "2", "--json", str(path), *data)
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "usps (synthetic data)" in result.stdout
+
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert set(content) == {"provenance", "measurements"}
+    assert {content["provenance"]["threads"][name] for name in THREAD_VARIABLES} == {"1"}
+    rows = {row["quantity"]: row for row in content["measurements"]}
+    solvers = ("bcfw", "bcfw_avg", "fw", "mpbcfw", "mpbcfw_avg")
+    assert {f"{name}: {report.EXACT}" for name in solvers} <= set(rows)
+    assert {f"mpbcfw: {what}" for what in (report.OVERHEAD, report.MEMORY)} <= set(rows)
+    assert {"mpbcfw_avg / mpbcfw: approximate pass", report.HELP, "product"} <= set(rows)
+    for row in rows.values():
+        assert 0 < row["low"] <= row["value"] <= row["high"], row
+        assert row["quantity"] in result.stdout
+        assert row["met"] in (None, True, False)
+    assert len(rows[f"bcfw: {report.EXACT}"]["series"]) == 2
+    assert rows[f"bcfw: {report.EXACT}"]["target"] == 10.0
+
+
+def test_an_unknown_dataset_is_an_error_of_the_call():
+    with pytest.raises(ConfigError, match="usps"):
+        CliRunner().invoke(main, ["--dataset", "upsp"], catch_exceptions=False)
+
+
+def test_more_approximate_passes_than_wanted_are_cut():
+    (config,) = passes.compose_runs(["solver=mpbcfw"])
+    assert passes.fix_work(config).solver.M == passes.APPROXIMATE_PASSES
+    (config,) = passes.compose_runs(["solver=fw"])
+    assert passes.fix_work(config) == config
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_make_knows_its_targets():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^make (\S+)", listed, re.MULTILINE) == ["help", *TARGETS]
+    dry = ["make", "--dry-run", *TARGETS]
+    recipes = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "ssvm-bench run solver=mpbcfw dataset=ocr" in recipes
+    assert "tests/regression/reference.py" in recipes
+    assert (ROOT / "tests" / "regression" / "reference.py").is_file()

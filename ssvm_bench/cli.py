@@ -185,7 +185,7 @@ def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) 
 
 def _sweep(configs: list[RunConfig], debug: bool) -> int:
     """Make all runs; one that fails is reported and does not stop the others."""
-    done, failed = [], 0
+    done, finished = [], 0
     for k, config in enumerate(configs, 1):
         if not config.quiet and len(configs) > 1:
             click.echo(f"--- run {k} of {len(configs)} ---", err=True)
@@ -193,16 +193,16 @@ def _sweep(configs: list[RunConfig], debug: bool) -> int:
             outcome = _run(config)
         except Exception as error:
             report(error, debug)
-            failed += 1
             continue
         done.append((config, outcome))
-        failed += _status(config, outcome) != 0
+        finished += _status(config, outcome) == 0
         if outcome.status == "interrupted":
             break
     _print_outcomes(done)
-    if failed:
-        click.echo(f"{PROGRAM}: {failed} of {len(configs)} runs did not finish.", err=True)
-    return int(failed > 0)
+    missing = len(configs) - finished
+    if missing:
+        click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
+    return int(missing > 0)
 
 
 def _run(config: RunConfig) -> Outcome:
@@ -220,7 +220,8 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
         return 0
     click.echo(
         f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
-        f"{outcome.stop_reason}. What it did so far: {outcome.folder}",
+        f"{outcome.stop_reason}. The trace so far is in {outcome.folder}. "
+        "The same call starts anew.",
         err=True,
     )
     return 1

@@ -57,13 +57,7 @@ def _cache_folder() -> Path:
     return folder
 
 
-_CACHE = _cache_folder()
-numba.config.CACHE_DIR = str(_CACHE)
-
-
-def cache_is_empty() -> bool:
-    """Tell whether no kernel of this version of the sources has been compiled yet."""
-    return not _CACHE.exists()
+numba.config.CACHE_DIR = str(_cache_folder())
 
 
 def kernel(function: F) -> F:

@@ -39,8 +39,8 @@ class JointFeatures(NamedTuple):
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     truth : ndarray of uint8, shape (parts,)
         Ground-truth labels.
-    indptr, indices, values : ndarrays of int64, uint16 or uint32, and the dataset's type
-        ψ(x^l), the rows of a CSR matrix of shape (parts, f).
+    indptr, places, values : ndarrays of int64, uint16 or uint32, and the dataset's type
+        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its place in w, j·stride.
     gram_start : ndarray of int64, shape (n + 1,)
     gram : ndarray of float64
         G of example i, row by row, from ``gram_start[i]``.
@@ -53,7 +53,7 @@ class JointFeatures(NamedTuple):
     offsets: np.ndarray
     truth: np.ndarray
     indptr: np.ndarray
-    indices: np.ndarray
+    places: np.ndarray
     values: np.ndarray
     gram_start: np.ndarray
     gram: np.ndarray
@@ -67,8 +67,10 @@ def build(dataset: Dataset) -> JointFeatures:
     """Arrange a dataset's examples; transitions are learned if its structure is a chain."""
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
+    stride = -(-dataset.n_labels // 4) * 4
     # narrow types: in random order, reading the features is what a pass waits for
-    indices = rows.indices.astype(np.uint16 if dataset.n_features <= 1 << 16 else np.uint32)
+    narrow = np.uint16 if dataset.n_features * stride <= 1 << 16 else np.uint32
+    places = rows.indices.astype(narrow) * narrow(stride)
     values = rows.data
     offsets = dataset.offsets.astype(np.int64)
     gram_start = np.concatenate(([0], np.cumsum(np.diff(offsets) ** 2)))
@@ -76,13 +78,13 @@ def build(dataset: Dataset) -> JointFeatures:
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, dtype=np.uint8),
         indptr=indptr,
-        indices=indices,
+        places=places,
         values=values,
         gram_start=gram_start,
-        gram=_gram(offsets, indptr, indices, values, gram_start, dataset.n_features),
+        gram=_gram(offsets, indptr, places, values, gram_start, dataset.n_features * stride),
         n_features=dataset.n_features,
         n_labels=dataset.n_labels,
-        stride=-(-dataset.n_labels // 4) * 4,
+        stride=stride,
         transitions=dataset.structure == "chain",
     )
 
@@ -122,22 +124,22 @@ def unpack(features: JointFeatures, inner: np.ndarray) -> np.ndarray:
 
 
 @allocating_kernel
-def _gram(offsets, indptr, indices, values, gram_start, n_features):  # type: ignore[no-untyped-def]
+def _gram(offsets, indptr, places, values, gram_start, size):  # type: ignore[no-untyped-def]
     gram = np.empty(gram_start[-1])
-    dense = np.zeros(n_features)
+    dense = np.zeros(size)
     for i in range(offsets.size - 1):
         first = offsets[i]
         L = offsets[i + 1] - first
         for a in range(L):
             for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[indices[k]] = values[k]
+                dense[places[k]] = values[k]
             for b in range(L):
                 total = 0.0
                 for k in range(indptr[first + b], indptr[first + b + 1]):
-                    total += values[k] * dense[indices[k]]
+                    total += values[k] * dense[places[k]]
                 gram[gram_start[i] + a * L + b] = total
             for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[indices[k]] = 0.0
+                dense[places[k]] = 0.0
     return gram
 
 
@@ -147,22 +149,22 @@ def unary_scores(features, w, i, theta):  # type: ignore[no-untyped-def]
     stride = features.stride
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
-        indices, values = _row(features, first + l)
+        places, values = _row(features, first + l)
         row = theta[l]
         row[:] = 0.0
         k = 0
         # four features at a time: otherwise every addition waits for the store of the last one
         while k + 4 <= values.size:
-            a = w[indices[k] * stride :]
-            b = w[indices[k + 1] * stride :]
-            c = w[indices[k + 2] * stride :]
-            d = w[indices[k + 3] * stride :]
+            a = w[places[k] :]
+            b = w[places[k + 1] :]
+            c = w[places[k + 2] :]
+            d = w[places[k + 3] :]
             va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
             for j in range(stride):
                 row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
             k += 4
         while k < values.size:
-            a = w[indices[k] * stride :]
+            a = w[places[k] :]
             va = values[k]
             for j in range(stride):
                 row[j] += va * a[j]
@@ -171,29 +173,28 @@ def unary_scores(features, w, i, theta):  # type: ignore[no-untyped-def]
 
 @kernel
 def _row(features, part):  # type: ignore[no-untyped-def]
-    """Return the indices and values of ψ(x^part)."""
+    """Return the places in w and the values of ψ(x^part)."""
     begin = features.indptr[part]
     end = features.indptr[part + 1]
-    return features.indices[begin:end], features.values[begin:end]
+    return features.places[begin:end], features.values[begin:end]
 
 
 @kernel
 def label_scores(features, w, part, labels, count, theta):  # type: ignore[no-untyped-def]
     """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
-    stride = features.stride
-    indices, values = _row(features, part)
+    places, values = _row(features, part)
     for s in range(count):
         weights = w[np.int64(labels[s]) :]
         k = 0
         t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
         while k + 4 <= values.size:
-            t0 += values[k] * weights[indices[k] * stride]
-            t1 += values[k + 1] * weights[indices[k + 1] * stride]
-            t2 += values[k + 2] * weights[indices[k + 2] * stride]
-            t3 += values[k + 3] * weights[indices[k + 3] * stride]
+            t0 += values[k] * weights[places[k]]
+            t1 += values[k + 1] * weights[places[k + 1]]
+            t2 += values[k + 2] * weights[places[k + 2]]
+            t3 += values[k + 3] * weights[places[k + 3]]
             k += 4
         while k < values.size:
-            t0 += values[k] * weights[indices[k] * stride]
+            t0 += values[k] * weights[places[k]]
             k += 1
         theta[s] = (t0 + t1) + (t2 + t3)
 
@@ -201,9 +202,9 @@ def label_scores(features, w, part, labels, count, theta):  # type: ignore[no-un
 @kernel
 def add_labels(features, part, labels, count, scale, delta, v):  # type: ignore[no-untyped-def]
     """Add scale · Σ_k delta[k] e_{labels[k]} ⊗ ψ(x^part) to v, over the first ``count`` labels."""
-    indices, values = _row(features, part)
+    places, values = _row(features, part)
     for k in range(values.size):
-        row = v[indices[k] * features.stride :]
+        row = v[places[k] :]
         factor = scale * values[k]
         for s in range(count):
             row[labels[s]] += factor * delta[s]

@@ -9,7 +9,7 @@ paused, and ends for one of the named reasons:
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       the solver has proved that its iterate is optimal
 ``diverged``        primal or dual is not finite: the run has failed
-``interrupted``     Ctrl-C or SIGTERM: a partial trace is kept
+``interrupted``     Ctrl-C, SIGTERM or SIGHUP: a partial trace is kept
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
 """
@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench import jit, registry
+from ssvm_bench import registry
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
@@ -82,12 +82,12 @@ def run(config: RunConfig, display: Display) -> Outcome:
     begin = time.perf_counter()
     dataset = load_dataset(config.dataset)
     config = config.with_source(dataset.source)
+    problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
     with lock(config.folder, display.message):
         if is_finished(config.folder) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
-        problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
         warm_up(config, dataset, display)
         display.start(config, dataset.source, problem.n, problem.d, problem.lam)
         return _run(config, dataset, problem, display, begin)
@@ -113,15 +113,18 @@ def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
 
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first two examples."""
-    if jit.cache_is_empty():
-        display.message("Compiling (only this first time; up to a minute) …")
     head = dataset.take(np.arange(min(2, dataset.n)))
     problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
-    # under a clock of work that costs nothing, no approximate pass seems to pay: one is done
-    solver = build_solver(config, problem, Clock("work"))
-    for _ in range(_WARM_UP_ITERATIONS):
-        solver.iterate()
-    problem.primal(solver.reported().w)
+    notice = threading.Timer(2.0, display.message, ["Compiling; the next run need not …"])
+    notice.start()
+    try:
+        # under a clock of work that costs nothing, no approximate pass seems to pay: one is done
+        solver = build_solver(config, problem, Clock("work"))
+        for _ in range(_WARM_UP_ITERATIONS):
+            solver.iterate()
+        problem.primal(solver.reported().w)
+    finally:
+        notice.cancel()
 
 
 def _run(
@@ -174,7 +177,6 @@ def _run(
                 f"{recorder.rows[-1]['primal']}, dual {recorder.rows[-1]['dual']}. Its trace is in "
                 f"{where}; try solver.step=line_search or a larger lam."
             )
-        display.message(f"Interrupted; the trace so far is in {where}. The same call starts anew.")
         return Outcome("interrupted", reason, where, summary(reason))
     final = summary(reason)
     write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
@@ -185,7 +187,8 @@ def _run(
 def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason."""
     with interrupts() as interrupted:
-        solver = build_solver(config, problem, clock)
+        with clock.paused():
+            solver = build_solver(config, problem, clock)
         iteration = 0
         while True:
             reason = _exhausted(config.budget, iteration, clock)
@@ -198,7 +201,7 @@ def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) 
                 if not math.isfinite(row["primal"]) or math.isinf(row["dual"]):
                     return "diverged"
                 relative = row["gap"] / max(abs(row["primal"]), 1e-12)
-                if reason is None and relative <= config.budget.gap_tol:
+                if reason is None and relative <= config.budget.gap_tol > 0:
                     reason = "gap_tol"
             if reason is not None:
                 return reason
@@ -272,9 +275,10 @@ class Recorder:
 
 @contextmanager
 def interrupts() -> Iterator[threading.Event]:
-    """Turn the first SIGINT or SIGTERM into an event, so that a pass is never left half done.
+    """Turn the first SIGINT, SIGTERM or SIGHUP into an event: no pass is left half done.
 
-    A second one interrupts at once. Outside the main thread, signals are left alone.
+    A second one interrupts at once. Signals that are ignored (``nohup``), and all signals outside
+    the main thread, are left alone.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -286,7 +290,11 @@ def interrupts() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         event.set()
 
-    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {
+        number: signal.signal(number, handle)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield event
     finally:

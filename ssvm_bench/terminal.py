@@ -190,7 +190,7 @@ class LiveLine(PlainLines):
 
 
 class _Status(Console):
-    """Where the status goes. If nobody reads it any more (``| head``), the run goes on in silence."""
+    """Where the status goes; if nobody reads it any more (``| head``), the run goes on silently."""
 
     def on_broken_pipe(self) -> None:
         """Say nothing from now on."""

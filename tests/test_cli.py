@@ -235,11 +235,12 @@ def test_an_interrupt_stops_a_sweep(runs):
     assert result.exit_code == 1
     assert len(runs) == 1
     assert "interrupted" in result.stderr
+    assert "3 of 3 runs did not finish" in result.stderr
 
 
 def test_a_run_that_was_interrupted_exits_with_1(runs):
     runs.react = lambda config: Outcome("interrupted", "interrupted")
-    assert "mpbcfw on ocr, seed 0: interrupted. What it did" in error_of("run", status=1)
+    assert "mpbcfw on ocr, seed 0: interrupted. The trace so far" in error_of("run", status=1)
 
 
 def test_a_skipped_run_is_done(runs):

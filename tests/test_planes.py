@@ -110,7 +110,7 @@ def iterate_of(blocks, table, i):
     for part in range(features.offsets[i], features.offsets[i + 1]):
         x = np.zeros(f)
         span = slice(features.indptr[part], features.indptr[part + 1])
-        x[features.indices[span]] = features.values[span]
+        x[features.places[span] // features.stride] = features.values[span]
         for k in range(blocks.seen_count[part]):
             label = blocks.seen[part, k]
             phi[label * f : (label + 1) * f] += blocks.mu[part, k] * x

@@ -387,7 +387,7 @@ def test_a_stopped_program_leaves_a_partial_trace(tmp_path, number):
         wait_until(lambda: len(log.read_text().splitlines()) > 5, process)
         assert end(process, number) == 1
     last = log.read_text().splitlines()[-1]
-    assert last.startswith("ssvm-bench: error: bcfw on usps, seed 0: interrupted. What it did")
+    assert last.startswith("ssvm-bench: error: bcfw on usps, seed 0: interrupted. The trace so far")
     assert run_folders(results, hidden=True) == ["seed=0.partial"]
     (partial,) = results.glob("runs/*/*/*/*.partial")
     assert str(partial) in last

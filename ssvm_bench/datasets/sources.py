@@ -108,7 +108,7 @@ def status(name: str) -> DatasetStatus:
     raw = _raw_file(name)
     path = raw.find()
     if path is None:
-        hint = f"`ssvm-bench data fetch {name}` downloads it. {raw.what_to_do()}"
+        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
         return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint)
     try:
         with path.open("rb") as file:

@@ -117,7 +117,7 @@ def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
         for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
-            v[features.indices[k] * stride + y[l]] += scale * features.values[k]
+            v[features.places[k] + y[l]] += scale * features.values[k]
         if l > 0 and features.transitions:
             v[base + y[l] * stride + y[l - 1]] += scale
 

@@ -45,7 +45,10 @@ def _load(blocks, w, i):
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
         q = first + l
-        label_scores(features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l])
+        if blocks.seen_count[q] == 1:
+            blocks.theta[l, 0] = 0.0  # all planes agree here: it makes no difference
+        else:
+            label_scores(features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l])
     _load_moves(blocks, w, i)
 
 

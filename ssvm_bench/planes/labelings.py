@@ -24,6 +24,7 @@ from ssvm_bench.oracles.labeling import longest
 # mypy: disable-error-code="no-untyped-def"
 
 _ROOM = 2  # slots of a term at first: one plane, and the candidate
+_WIDTH = 4  # labels of a part at first, and by how many its list grows
 
 
 class Labelings(NamedTuple):
@@ -32,11 +33,12 @@ class Labelings(NamedTuple):
     Attributes
     ----------
     features : JointFeatures
-    seen : ndarray of uint8, shape (parts, stride)
+    seen : ndarray of uint8, shape (parts, width)
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
-    mu : ndarray of float64, shape (parts, stride)
-        Label marginals of φ^i over ``seen``.
+    mu : ndarray of float64, shape (parts, width)
+        Label marginals of φ^i over ``seen``. The width grows with the longest list of labels:
+        in random order, a pass waits for memory more than for anything else.
     moves : ndarray of uint32
     nu : ndarray of float64
         The transitions seen in each term, as places in w behind the unaries, and their expected
@@ -98,9 +100,9 @@ def allocate(features: JointFeatures) -> Labelings:
         active=np.zeros(n * _ROOM, np.int64),
         circ=np.zeros(n),
         features=features,
-        seen=np.zeros((parts, features.stride), np.uint8),
+        seen=np.zeros((parts, _WIDTH), np.uint8),
         seen_count=np.zeros(parts, np.int64),
-        mu=np.zeros((parts, features.stride)),
+        mu=np.zeros((parts, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
         moves_start=_starts(moves),
@@ -143,6 +145,13 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
             plane_start=plane_start,
             labels=_moved(storage.labels, *places, (room * lengths).sum()),
             links=_moved(storage.links, *places, (room * lengths).sum()),
+        )
+    labels = min(storage.seen_count.max() + visits.max(), storage.features.n_labels)
+    if labels > storage.mu.shape[1]:
+        more = -(-labels // _WIDTH) * _WIDTH - storage.mu.shape[1]
+        storage = storage._replace(
+            seen=np.pad(storage.seen, ((0, 0), (0, more))),
+            mu=np.pad(storage.mu, ((0, 0), (0, more))),
         )
     needed = storage.moves_count + visits * _moves(storage.features)
     needed = np.minimum(needed, storage.move_theta.size)

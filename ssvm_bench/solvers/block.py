@@ -122,8 +122,9 @@ class BlockSolver(Solver):
             changed, share[0] = self._exact_pass(order)
         self._shift(self.approximate_average, *phi)
         every_term = self.config.sampling == "permutation"
-        self.converged = changed == 0 and every_term and self.rule.line_search
-        if self.config.N == 0 or self.config.M == 0 or self.converged:
+        optimal = changed == 0 and every_term and self.rule.line_search
+        self.converged = optimal and not self.config.average  # an average is still on its way
+        if self.config.N == 0 or self.config.M == 0 or optimal:
             return
 
         phi = self._copy_of_phi()

@@ -16,6 +16,7 @@ One iteration is n oracle calls. The state is (w, φ∘).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,9 +66,9 @@ class FrankWolfe(Solver):
             risk = self.problem.oracle.risk(self.w)
         step = -risk.star / lam - self.w
         climb = risk.offset - self.circ
-        slope = climb - lam * float(self.w @ step)
+        slope = climb - lam * _dot(self.w, step)
         if self.config.step == "line_search":
-            gamma = line_search(slope, lam * float(step @ step))
+            gamma = line_search(slope, lam * _dot(step, step))
             self.converged = gamma == 0.0
         else:
             gamma = 2.0 / (self.k + 2.0)
@@ -78,3 +79,8 @@ class FrankWolfe(Solver):
     def reported(self) -> Iterate:
         """Return w and F."""
         return Iterate(self.w.copy(), self.problem.dual(self.w, self.circ))
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return ⟨a, b⟩, rounded once: the last bits of BLAS differ from machine to machine."""
+    return math.fsum(a * b)

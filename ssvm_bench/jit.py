@@ -27,8 +27,10 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
+from llvmlite import ir
 from numba import types
-from numba.extending import overload
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -122,3 +124,20 @@ def nanoseconds(timespec: np.ndarray) -> int:
     """
     _clock_gettime(_MONOTONIC, timespec.ctypes.data)
     return timespec[0] * 1_000_000_000 + timespec[1]
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Ask the processor to fetch ``array[index]`` (one-dimensional) while it does other work."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (cgutils.voidptr_t,), kind)
+        to_read, to_keep, data_cache = word(0), word(3), word(1)
+        builder.call(fetch, [address, to_read, to_keep, data_cache])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen

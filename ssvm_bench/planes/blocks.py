@@ -37,6 +37,11 @@ from ssvm_bench.jit import generic, kernel
 
 
 @generic
+def fetch(blocks, i):
+    """Prefetch what a step on term i will read: in random order, a pass waits for memory."""
+
+
+@generic
 def load(blocks, w, i):
     """Gather what the other operations need to know of w at term i."""
 

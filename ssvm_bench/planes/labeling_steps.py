@@ -13,7 +13,7 @@ A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing
 
 from __future__ import annotations
 
-from ssvm_bench.jit import implements, kernel
+from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.joint_features import add_labels, label_scores
 from ssvm_bench.planes import blocks
 from ssvm_bench.planes.labelings import Labelings
@@ -37,6 +37,33 @@ def _load_moves(storage, w, i):
     begin = storage.moves_start[i]
     for k in range(storage.moves_count[i]):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
+
+
+@implements(blocks.fetch, Labelings)
+def _fetch(blocks, i):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    begin, end = features.indptr[first], features.indptr[first + L]
+    _fetch_range(features.places, begin, end)
+    _fetch_range(features.values, begin, end)
+    _fetch_range(features.gram, features.gram_start[i], features.gram_start[i] + L * L)
+    for l in range(L):
+        _fetch_range(blocks.mu[first + l], 0, blocks.mu.shape[1])
+        prefetch(blocks.seen[first + l], 0)
+    _fetch_range(blocks.seen_count, first, first + L)
+    places = blocks.plane_start[i]
+    _fetch_range(blocks.labels, places, places + blocks.n_planes[i] * L)
+    _fetch_range(blocks.links, places, places + blocks.n_planes[i] * L)
+    moves = blocks.moves_start[i]
+    _fetch_range(blocks.moves, moves, moves + blocks.moves_count[i])
+    _fetch_range(blocks.nu, moves, moves + blocks.moves_count[i])
+
+
+@kernel
+def _fetch_range(array, begin, end):
+    for k in range(begin, end, 64 // array.itemsize):
+        prefetch(array, k)
 
 
 @implements(blocks.load, Labelings)

@@ -160,6 +160,11 @@ def _dot(a, b, size):
     return (s0 + s1) + (s2 + s3)
 
 
+@implements(blocks.fetch, Rows)
+def _fetch(blocks, i):
+    pass  # long rows: the processor's own prefetching sees them coming
+
+
 @implements(blocks.load, Rows)
 def _load(blocks, w, i):
     support = blocks.support[blocks.support_start[i] :]

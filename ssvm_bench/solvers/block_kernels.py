@@ -29,6 +29,7 @@ from ssvm_bench.planes.blocks import (
     aim_from_truth,
     best_plane,
     drop_inactive,
+    fetch,
     length2,
     load,
     remember,
@@ -122,7 +123,9 @@ def exact_pass(oracle, blocks, order, state, average, rule, N, now):
     changed = 0
     oracle_time = 0
     begin = nanoseconds(timespec)
-    for i in order:
+    for k in range(order.size):
+        i = order[k]
+        fetch(blocks, order[min(k + 1, order.size - 1)])
         start = nanoseconds(timespec)
         unary_scores(oracle.features, state.w, i, theta)
         maximise(oracle, state.w, i, theta, 1.0, y)
@@ -144,7 +147,9 @@ def approximate_pass(blocks, order, state, average, rule, T, now):
         Number of planes evaluated.
     """
     evaluated = 0
-    for i in order:
+    for k in range(order.size):
+        i = order[k]
+        fetch(blocks, order[min(k + 1, order.size - 1)])
         evaluated += blocks.n_planes[i]
         load(blocks, state.w, i)
         p = best_plane(blocks, i)

@@ -28,6 +28,7 @@ with that of the iteration so far, from the start of the exact pass; lower ends 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -81,8 +82,9 @@ class Config:
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BlockSolver:
     """Return the solver at φ^i = 0 for all i."""
-    kind = LabelingSolver if isinstance(problem.oracle, LabelingOracle) else RowSolver
-    return kind(config, problem, clock, seed)
+    if isinstance(problem.oracle, LabelingOracle):
+        return LabelingSolver(config, problem, clock, seed)
+    return RowSolver(config, problem, clock, seed)
 
 
 class BlockSolver(Solver):
@@ -167,13 +169,13 @@ class BlockSolver(Solver):
         """Return the mean of |W_i|."""
         return float(self.blocks.n_planes.mean())
 
+    @abstractmethod
     def _exact_pass(self, order: np.ndarray) -> tuple[int, float]:
         """Do the exact pass; return the number of changes and the oracle's share of the time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _outer(self, w: np.ndarray) -> np.ndarray:
         """Return w in the outer layout, as a copy."""
-        raise NotImplementedError
 
     def _dual(self) -> float:
         """Return F(φ), in an order of summation that does not depend on the machine."""

@@ -257,7 +257,7 @@ def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _publish(temporary: Path, folder: Path) -> None:
     """Rename; a folder cannot be renamed onto a full one, so that one steps aside first."""
-    aside = None
+    aside: list[Path] = []
     while True:
         try:
             temporary.rename(folder)
@@ -265,12 +265,12 @@ def _publish(temporary: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-        aside = _sibling(folder, "old")
+        aside.append(_sibling(folder, "old"))
         with suppress(FileNotFoundError):  # another writer may just have moved it
-            folder.rename(aside)
+            folder.rename(aside[-1])
     _sync(folder.parent)
-    if aside is not None:
-        shutil.rmtree(aside, ignore_errors=True)
+    for old in aside:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _sibling(folder: Path, kind: str) -> Path:

@@ -1,8 +1,16 @@
 """What every dataset gives: examples made of labeled parts.
 
-Example i of n owns the parts ``offsets[i]:offsets[i+1]``. A part (a letter, a digit, later a
-superpixel) has one row of ``x`` and one label of ``y``. A multiclass problem is the case of one
-part an example.
+Example i of n owns the parts ``offsets[i]:offsets[i+1]``. A part (a letter, a digit, a superpixel)
+has one row of ``x`` and one label of ``y``. A multiclass problem is the case of one part an
+example. The labels of an example may depend on each other:
+
+===============  ================================================================
+``structure``    which pairs of its parts are neighbours
+===============  ================================================================
+``independent``  none
+``chain``        l and l + 1
+``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
+===============  ================================================================
 """
 
 from __future__ import annotations
@@ -11,6 +19,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ssvm_bench.errors import ConfigError
 
@@ -25,8 +34,8 @@ class Dataset:
         The dataset's name on the command line.
     source : str
         ``"real"`` or ``"synthetic"``: what the numbers show. Never mixed.
-    x : ndarray, shape (parts, f), C-contiguous, uint8 or float64
-        Features of the parts.
+    x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
+        Features of the parts; an ndarray is C-contiguous.
     y : ndarray of uint8, shape (parts,)
         Ground-truth labels, in ``0 .. n_labels - 1``.
     offsets : ndarray of int64, shape (n + 1,)
@@ -34,26 +43,34 @@ class Dataset:
     n_labels : int
         Number of labels K of a part.
     structure : str
-        How the labels of an example depend on each other: ``"independent"`` or ``"chain"``.
-        An oracle says which structures it can handle.
+        ``"independent"``, ``"chain"`` or ``"graph"``; an oracle says which it can handle.
+    edges : ndarray of int32, shape (edges, 2), optional
+        Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
+    edge_offsets : ndarray of int64, shape (n + 1,), optional
+        Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
     """
 
     name: str
     source: str
-    x: np.ndarray
+    x: np.ndarray | csr_array
     y: np.ndarray
     offsets: np.ndarray
     n_labels: int
     structure: str
+    edges: np.ndarray | None = None
+    edge_offsets: np.ndarray | None = None
     fold: np.ndarray | None = None
     fingerprint: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         """Compute the fingerprint: equal for equal examples, whatever made them."""
         digest = hashlib.sha256()
-        for array in (self.x, self.y, self.offsets):
+        x = self.x
+        features = (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
+        graph = () if self.edges is None else (self.edges, self.edge_offsets)
+        for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         object.__setattr__(self, "fingerprint", digest.hexdigest()[:16])
@@ -70,17 +87,27 @@ class Dataset:
 
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
-        lengths = np.diff(self.offsets)[examples]
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        first = np.repeat(self.offsets[examples] - offsets[:-1], lengths)
-        parts = np.arange(offsets[-1]) + first
+        parts, offsets = _rows(self.offsets, examples)
+        edges, edge_offsets = self.edges, self.edge_offsets
+        if edges is not None and edge_offsets is not None:
+            kept, edge_offsets = _rows(edge_offsets, examples)
+            edges = edges[kept]
         return replace(
             self,
             x=self.x[parts],
             y=self.y[parts],
             offsets=offsets,
+            edges=edges,
+            edge_offsets=edge_offsets,
             fold=None if self.fold is None else self.fold[examples],
         )
+
+
+def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that the examples own, one example after the other, and their offsets."""
+    lengths = np.diff(offsets)[examples]
+    taken = np.concatenate(([0], np.cumsum(lengths)))
+    return np.arange(taken[-1]) + np.repeat(offsets[examples] - taken[:-1], lengths), taken
 
 
 @dataclass(frozen=True)

@@ -137,13 +137,12 @@ class Table:
 def cached(blocks, table, i):
     """Decode W_i, oldest first: labelings as rows of the table, and dense planes."""
     if isinstance(blocks, rows.Rows):
-        size, begin, width = blocks.size[i], blocks.support_start[i], blocks.width[i]
-        support, planes = blocks.support[begin : begin + size], []
-        for p in range(blocks.n_planes[i]):
-            row = blocks.row_start[i] + (1 + p) * width
+        support, planes = blocks.support[blocks.support_start[i] :], []
+        for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
+            entries = slice(blocks.begin[slot], blocks.begin[slot] + blocks.length[slot])
             plane = np.zeros(table.d + 1)
-            plane[support] = blocks.values[row : row + size]
-            plane[-1] = blocks.offset[blocks.start[i] + p]
+            plane[support[blocks.places[entries]]] = blocks.values[entries]
+            plane[-1] = blocks.offset[slot]
             planes.append(plane / table.n)
         found = [int(np.abs(table.planes[i] - plane).sum(axis=1).argmin()) for plane in planes]
         return found, planes

@@ -100,9 +100,8 @@ def iterate_of(blocks, table, i):
     phi = np.zeros(table.d + 1)
     phi[-1] = blocks.circ[i]
     if isinstance(blocks, rows.Rows):
-        begin, row = blocks.support_start[i], blocks.row_start[i]
-        support = blocks.support[begin : begin + blocks.size[i]]
-        phi[support] = blocks.values[row : row + blocks.size[i]]
+        here = slice(blocks.support_start[i], blocks.support_start[i] + blocks.size[i])
+        phi[blocks.support[here]] = blocks.phi[here]
         return phi / table.n
 
     features = blocks.features
@@ -220,10 +219,17 @@ class Hand:
             self.blocks = labelings.allocate(self.oracle.features)
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
-            self.blocks = rows.put(self.blocks, 0, Plane(np.zeros(0, int), np.zeros(0), 0.0))
+            self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
         block_kernels.remember_truth(self.blocks, N, 0)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
+
+    def put(self, plane):
+        """Make a plane the candidate, in a storage of rows."""
+        room = rows.put(self.blocks, 0, *plane)
+        if any(room):
+            self.blocks = rows.make_room(self.blocks, 0, *room)
+            assert rows.put(self.blocks, 0, *plane) == (0, 0)
 
     def find(self, letters, now):
         """Let the exact oracle return these planes in iteration ``now``."""
@@ -233,7 +239,7 @@ class Hand:
                 self.blocks = labelings.reserve(self.blocks, np.ones(1, np.int64), self.N)
                 labelings.put(self.blocks, 0, y)
             else:
-                self.blocks = rows.put(self.blocks, 0, self.oracle.plane(0, y))
+                self.put(self.oracle.plane(0, y))
             operations.remember(self.blocks, 0, self.N, now)
 
     def letters(self):

@@ -1,11 +1,13 @@
-"""Planes as rows over the coordinates that their term touches: the storage for any oracle.
+"""Planes as sparse rows over the coordinates that their term touches: the storage for any oracle.
 
-Term i has a *support* J_i, the coordinates of w in which some plane of the term is non-zero. Its
-planes and φ^i are contiguous rows over J_i, so that after one gather of w[J_i] every inner product
-is a plain dot product, and a step costs O(|J_i| |W_i|), never O(d).
+Term i has a *support* J_i, the coordinates of w in which some plane of the term is non-zero. φ^i is
+a dense row over J_i; a plane keeps its non-zeros and their places in J_i. After one gather of
+w[J_i], a plane is evaluated in its number of non-zeros, and a step costs O(|J_i|), never O(d).
 
-A support grows when a plane with new coordinates arrives, from Python and beside an oracle call:
-a term that outgrows its place moves to the end of the pool, which doubles when it is full.
+Everything grows, beside an oracle call: a term that outgrows its place among the slots or the
+coordinates moves to the end of that pool, which doubles when it is full. The non-zeros of planes
+are appended to one pool; when it is full, those of planes that are still cached are copied to a
+new one.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.oracles.base import Plane
 from ssvm_bench.planes import blocks
 
 # mypy: disable-error-code="no-untyped-def"
+
+SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
+"""Entries of ``Rows.used``."""
 
 
 class Rows(NamedTuple):
@@ -26,18 +30,24 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
+    begin, length : ndarrays of int64, shape (slots,)
+        Each plane's non-zeros are ``length`` entries of ``places`` and ``values`` from ``begin``.
+    places : ndarray of uint16 or uint32
+        Places in J_i.
+    values : ndarray of float64
+        n φ⋆ at these places.
     room, width : ndarrays of int64, shape (n,)
-        Slots of term i, and coordinates that each has place for.
+        Slots of term i, and coordinates that it has place for.
     size : ndarray of int64, shape (n,)
         |J_i| ≤ width[i].
-    row_start : ndarray of int64, shape (n,)
-        Term i's rows in ``values``: first n φ^i⋆, then n φ⋆ of its planes, ``width[i]`` apart.
     support_start : ndarray of int64, shape (n,)
     support : ndarray of int64
         J_i, from ``support_start[i]``.
-    values : ndarray of float64
-    used : ndarray of int64, shape (3,)
-        Slots, coordinates and values handed out so far.
+    phi : ndarray of float64
+        n φ^i⋆ over J_i, from ``support_start[i]``.
+    used : ndarray of int64, shape (5,)
+        Slots, coordinates and non-zeros handed out so far; non-zeros before the last candidate,
+        and its term.
     w_here, delta : ndarrays of float64, shape (d,)
         Scratch: w[J_i] and δ⋆ of the current term.
     place : ndarray of int64, shape (d,)
@@ -49,13 +59,16 @@ class Rows(NamedTuple):
     offset: np.ndarray
     active: np.ndarray
     circ: np.ndarray
+    begin: np.ndarray
+    length: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
     room: np.ndarray
     width: np.ndarray
     size: np.ndarray
-    row_start: np.ndarray
     support_start: np.ndarray
     support: np.ndarray
-    values: np.ndarray
+    phi: np.ndarray
     used: np.ndarray
     w_here: np.ndarray
     delta: np.ndarray
@@ -70,68 +83,78 @@ def allocate(n: int, d: int) -> Rows:
         offset=np.zeros(n),
         active=np.zeros(n, np.int64),
         circ=np.zeros(n),
+        begin=np.zeros(n, np.int64),
+        length=np.zeros(n, np.int64),
+        places=np.zeros(0, np.uint16 if d <= 1 << 16 else np.uint32),
+        values=np.zeros(0),
         room=np.ones(n, np.int64),
         width=np.zeros(n, np.int64),
         size=np.zeros(n, np.int64),
-        row_start=np.zeros(n, np.int64),
         support_start=np.zeros(n, np.int64),
         support=np.zeros(0, np.int64),
-        values=np.zeros(0),
-        used=np.array([n, 0, 0]),
+        phi=np.zeros(0),
+        used=np.array([n, 0, 0, 0, 0]),
         w_here=np.zeros(d),
         delta=np.zeros(d),
         place=np.full(d, -1, np.int64),
     )
 
 
-def put(storage: Rows, i: int, plane: Plane) -> Rows:
-    """Return the storage with the plane (scaled by 1/n) as the candidate of term i."""
-    n, p, size = storage.n_planes.size, int(storage.n_planes[i]), int(storage.size[i])
-    begin = int(storage.support_start[i])
-    known = storage.support[begin : begin + size]
-    storage.place[known] = np.arange(size)
-    place = storage.place[plane.indices]
-    storage.place[known] = -1
-    new = place < 0
-    place[new] = size + np.arange(np.count_nonzero(new))
-    size += np.count_nonzero(new)
+def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
+    """Return the storage with room for a candidate of term i.
 
-    storage = _make_room(storage, i, p + 1, size)
-    begin, width = int(storage.support_start[i]), int(storage.width[i])
-    storage.support[begin + storage.size[i] : begin + size] = plane.indices[new]
-    storage.size[i] = size
-    row = storage.row_start[i] + (1 + p) * width
-    storage.values[row : row + width] = 0.0
-    storage.values[row + place] = n * plane.values
-    storage.offset[storage.start[i] + p] = n * plane.offset
+    Parameters
+    ----------
+    storage : Rows
+    i : int
+        The term.
+    size : int
+        What |J_i| will be.
+    nonzeros : int
+        Non-zeros of the candidate.
+    """
+    if storage.n_planes[i] + 1 > storage.room[i]:
+        storage = _more_slots(storage, i)
+    if size > storage.width[i]:
+        storage = _more_coordinates(storage, i, size)
+    if storage.used[NONZEROS] + nonzeros > storage.values.size:
+        live = _live(storage)
+        places = np.empty(2 * (live + nonzeros), storage.places.dtype)
+        values = np.empty(places.size)
+        _compact(storage, places, values)
+        storage = storage._replace(places=places, values=values)
     return storage
 
 
-def _make_room(storage: Rows, i: int, slots: int, coordinates: int) -> Rows:
-    """Return the storage with place for that many slots and coordinates of term i."""
-    room, width = int(storage.room[i]), int(storage.width[i])
-    if slots <= room and coordinates <= width:
-        return storage
-    new_room = room if slots <= room else max(slots, 2 * room)
-    new_width = width if coordinates <= width else max(coordinates, width + width // 2)
-    slots_before = slice(int(storage.start[i]), int(storage.start[i]) + room)
-    begin, row = int(storage.support_start[i]), int(storage.row_start[i])
-    old_rows = storage.values[row : row + (1 + room) * width].reshape(1 + room, width)
+def _more_slots(storage: Rows, i: int) -> Rows:
+    room = int(storage.room[i])
+    begin, end = int(storage.start[i]), int(storage.used[SLOTS])
+    storage.used[SLOTS] += 2 * room
+    of_slots = {
+        name: _grown(getattr(storage, name), storage.used[SLOTS])
+        for name in ("offset", "active", "begin", "length")
+    }
+    for pool in of_slots.values():
+        pool[end : end + room] = pool[begin : begin + room]
+    storage.start[i], storage.room[i] = end, 2 * room
+    return storage._replace(**of_slots)
 
-    start, support_start, row_start = storage.used
-    storage.used[:] += (new_room, new_width, (1 + new_room) * new_width)
-    offset, active = (_grown(pool, storage.used[0]) for pool in (storage.offset, storage.active))
-    support = _grown(storage.support, storage.used[1])
-    values = _grown(storage.values, storage.used[2])
-    offset[start : start + room] = storage.offset[slots_before]
-    active[start : start + room] = storage.active[slots_before]
-    support[support_start : support_start + width] = storage.support[begin : begin + width]
-    rows = values[row_start : storage.used[2]].reshape(1 + new_room, new_width)
-    rows[: 1 + room, :width] = old_rows
 
-    storage.room[i], storage.width[i], storage.start[i] = new_room, new_width, start
-    storage.support_start[i], storage.row_start[i] = support_start, row_start
-    return storage._replace(values=values, support=support, offset=offset, active=active)
+def _more_coordinates(storage: Rows, i: int, size: int) -> Rows:
+    width = max(size, int(storage.width[i]) * 3 // 2)
+    begin, end, known = (
+        int(storage.support_start[i]),
+        int(storage.used[COORDINATES]),
+        storage.size[i],
+    )
+    storage.used[COORDINATES] += width
+    support, phi = (
+        _grown(pool, storage.used[COORDINATES]) for pool in (storage.support, storage.phi)
+    )
+    for pool in (support, phi):
+        pool[end : end + known] = pool[begin : begin + known]
+    storage.support_start[i], storage.width[i] = end, width
+    return storage._replace(support=support, phi=phi)
 
 
 def _grown(pool: np.ndarray, used: int) -> np.ndarray:
@@ -141,6 +164,89 @@ def _grown(pool: np.ndarray, used: int) -> np.ndarray:
     grown = np.zeros(max(used, 2 * pool.size), pool.dtype)
     grown[: pool.size] = pool
     return grown
+
+
+@kernel
+def _live(blocks):
+    """Return the number of non-zeros of all cached planes."""
+    total = 0
+    for i in range(blocks.n_planes.size):
+        for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
+            total += blocks.length[slot]
+    return total
+
+
+@kernel
+def _compact(blocks, places, values):
+    """Copy the non-zeros of all cached planes to new pools, term by term."""
+    end = 0
+    for i in range(blocks.n_planes.size):
+        for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
+            begin = blocks.begin[slot]
+            blocks.begin[slot] = end
+            for k in range(begin, begin + blocks.length[slot]):
+                places[end] = blocks.places[k]
+                values[end] = blocks.values[k]
+                end += 1
+    blocks.used[NONZEROS] = blocks.used[BEFORE] = end
+
+
+@kernel
+def put(blocks, i, indices, values, offset):
+    """Make a plane (scaled by 1/n) the candidate of term i, if there is room for it.
+
+    Returns
+    -------
+    size, nonzeros : int
+        Zeros; or what `make_room` must make room for first.
+    """
+    _forget_last(blocks)
+    n = blocks.n_planes.size
+    slot = blocks.start[i] + blocks.n_planes[i]
+    known = blocks.size[i]
+    support = blocks.support[blocks.support_start[i] :]
+    for k in range(known):
+        blocks.place[support[k]] = k
+    size = known
+    for index in indices:
+        if blocks.place[index] < 0:
+            blocks.place[index] = size
+            size += 1
+    begin = blocks.used[NONZEROS]
+    fits = (
+        blocks.n_planes[i] < blocks.room[i]
+        and size <= blocks.width[i]
+        and begin + indices.size <= blocks.values.size
+    )
+    if fits:
+        phi = blocks.phi[blocks.support_start[i] :]
+        for k in range(indices.size):
+            at = blocks.place[indices[k]]
+            blocks.places[begin + k] = at
+            blocks.values[begin + k] = n * values[k]
+            if at >= known:
+                support[at] = indices[k]
+                phi[at] = 0.0
+        blocks.size[i] = size
+        blocks.begin[slot], blocks.length[slot] = begin, indices.size
+        blocks.offset[slot] = n * offset
+        blocks.used[NONZEROS] = begin + indices.size
+        blocks.used[BEFORE], blocks.used[LAST] = begin, i
+    for index in indices:
+        blocks.place[index] = -1
+    for k in range(known):
+        blocks.place[support[k]] = -1
+    return (0, 0) if fits else (size, indices.size)
+
+
+@kernel
+def _forget_last(blocks):
+    """Give the non-zeros of the last candidate back, unless it is in its working set."""
+    first = blocks.start[blocks.used[LAST]]
+    for slot in range(first, first + blocks.n_planes[blocks.used[LAST]]):
+        if blocks.begin[slot] + blocks.length[slot] == blocks.used[NONZEROS]:
+            return
+    blocks.used[NONZEROS] = blocks.used[BEFORE]
 
 
 @kernel
@@ -160,6 +266,14 @@ def _dot(a, b, size):
     return (s0 + s1) + (s2 + s3)
 
 
+@kernel
+def _plane(blocks, i, p):
+    """Return the places and values of plane p of term i."""
+    slot = blocks.start[i] + p
+    begin, end = blocks.begin[slot], blocks.begin[slot] + blocks.length[slot]
+    return blocks.places[begin:end], blocks.values[begin:end]
+
+
 @implements(blocks.fetch, Rows)
 def _fetch(blocks, i):
     pass  # long rows: the processor's own prefetching sees them coming
@@ -174,25 +288,39 @@ def _load(blocks, w, i):
 
 @implements(blocks.value, Rows)
 def _value(blocks, i, p):
-    row = blocks.values[blocks.row_start[i] + (1 + p) * blocks.width[i] :]
-    return _dot(row, blocks.w_here, blocks.size[i]) + blocks.offset[blocks.start[i] + p]
+    places, values = _plane(blocks, i, p)
+    w = blocks.w_here
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 4 <= values.size:
+        s0 += values[k] * w[places[k]]
+        s1 += values[k + 1] * w[places[k + 1]]
+        s2 += values[k + 2] * w[places[k + 2]]
+        s3 += values[k + 3] * w[places[k + 3]]
+        k += 4
+    while k < values.size:
+        s0 += values[k] * w[places[k]]
+        k += 1
+    return ((s0 + s1) + (s2 + s3)) + blocks.offset[blocks.start[i] + p]
 
 
 @implements(blocks.aim, Rows)
 def _aim(blocks, i, p):
-    current = blocks.values[blocks.row_start[i] :]
-    row = blocks.values[blocks.row_start[i] + (1 + p) * blocks.width[i] :]
+    phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
-        blocks.delta[k] = row[k] - current[k]
+        blocks.delta[k] = -phi[k]
+    places, values = _plane(blocks, i, p)
+    for k in range(values.size):
+        blocks.delta[places[k]] += values[k]
     climb = blocks.offset[blocks.start[i] + p] - blocks.circ[i]
     return _dot(blocks.delta, blocks.w_here, blocks.size[i]) + climb
 
 
 @implements(blocks.aim_from_truth, Rows)
 def _aim_from_truth(blocks, i):
-    current = blocks.values[blocks.row_start[i] :]
+    phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
-        blocks.delta[k] = current[k]
+        blocks.delta[k] = phi[k]
 
 
 @implements(blocks.length2, Rows)
@@ -209,26 +337,27 @@ def _spread(blocks, i, scale, v):
 
 @implements(blocks.advance, Rows)
 def _advance(blocks, i, gamma):
-    current = blocks.values[blocks.row_start[i] :]
+    phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
-        current[k] += gamma * blocks.delta[k]
+        phi[k] += gamma * blocks.delta[k]
 
 
 @implements(blocks.same, Rows)
 def _same(blocks, i, p, q):
-    one = blocks.values[blocks.row_start[i] + (1 + p) * blocks.width[i] :]
-    other = blocks.values[blocks.row_start[i] + (1 + q) * blocks.width[i] :]
     if blocks.offset[blocks.start[i] + p] != blocks.offset[blocks.start[i] + q]:
         return False
-    for k in range(blocks.size[i]):
-        if one[k] != other[k]:
+    places, values = _plane(blocks, i, p)
+    other_places, other_values = _plane(blocks, i, q)
+    if values.size != other_values.size:
+        return False
+    for k in range(values.size):
+        if places[k] != other_places[k] or values[k] != other_values[k]:
             return False
     return True
 
 
 @implements(blocks.copy, Rows)
 def _copy(blocks, i, p, q):
-    source = blocks.values[blocks.row_start[i] + (1 + p) * blocks.width[i] :]
-    target = blocks.values[blocks.row_start[i] + (1 + q) * blocks.width[i] :]
-    for k in range(blocks.size[i]):
-        target[k] = source[k]
+    first = blocks.start[i]
+    blocks.begin[first + q] = blocks.begin[first + p]
+    blocks.length[first + q] = blocks.length[first + p]

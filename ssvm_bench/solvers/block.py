@@ -39,6 +39,7 @@ from ssvm_bench import joint_features, random
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import kernel
+from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import labelings, rows
 from ssvm_bench.problem import Problem, best_interpolation
@@ -246,17 +247,24 @@ class RowSolver(BlockSolver):
             start = perf_counter()
             plane = oracle.plane(i, oracle.argmax(self.state.w, i))
             oracle_time += perf_counter() - start
-            self.blocks = rows.put(self.blocks, i, plane)
-            changed += kernels.exact_step(
-                self.blocks,
-                i,
-                self.state,
-                self.exact_average,
-                self.rule,
-                self.config.N,
-                self.iteration,
-            )
+            moved, *room = self._step(i, plane)
+            if any(room):
+                self.blocks = rows.make_room(self.blocks, i, *room)
+                moved, *_ = self._step(i, plane)
+            changed += moved
         return changed, oracle_time / (perf_counter() - begin)
+
+    def _step(self, i: int, plane: Plane) -> tuple[bool, int, int]:
+        return kernels.exact_step(
+            self.blocks,
+            i,
+            *plane,
+            self.state,
+            self.exact_average,
+            self.rule,
+            self.config.N,
+            self.iteration,
+        )
 
     def _outer(self, w: np.ndarray) -> np.ndarray:
         return w.copy()

@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
-from ssvm_bench.joint_features import unary_scores
-from ssvm_bench.oracles.labeling import longest, maximise
+from ssvm_bench.joint_features import longest, unary_scores
+from ssvm_bench.oracles.labeling import maximise
+from ssvm_bench.planes import rows
 from ssvm_bench.planes.blocks import (
     advance,
     aim,
@@ -97,12 +98,23 @@ def take_step(blocks, i, p, state, average, rule):
 
 
 @kernel
-def exact_step(blocks, i, state, average, rule, N, now):
-    """Step towards the candidate of term i, and remember it; return whether φ^i has changed."""
+def exact_step(blocks, i, indices, values, offset, state, average, rule, N, now):
+    """Step towards a plane that a Python oracle has returned, and remember it.
+
+    Returns
+    -------
+    changed : bool
+        Whether φ^i has changed.
+    size, nonzeros : int
+        Zeros; or nothing has been done, and `rows.make_room` must make room for so much first.
+    """
+    size, nonzeros = rows.put(blocks, i, indices, values, offset)
+    if size > 0:
+        return False, size, nonzeros
     load(blocks, state.w, i)
     changed = take_step(blocks, i, blocks.n_planes[i], state, average, rule)
     remember(blocks, i, N, now)
-    return changed
+    return changed, 0, 0
 
 
 @allocating_kernel

@@ -16,7 +16,7 @@ of one example,
 **Two layouts of w.** Outside, as in ``weights.npz``: class by class, w[c·f + j], then the
 transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-zero feature touches
 one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
-up to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
+up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class JointFeatures(NamedTuple):
     gram : ndarray of float64
         G of example i, row by row, from ``gram_start[i]``.
     n_features, n_labels, stride : int
-        f, K, and K rounded up to a multiple of 4.
+        f, K, and K rounded up to 2 or to a multiple of 4.
     transitions : bool
         Whether ϕ has its second sum.
     """
@@ -63,17 +63,24 @@ class JointFeatures(NamedTuple):
     transitions: bool
 
 
-def build(dataset: Dataset) -> JointFeatures:
-    """Arrange a dataset's examples; transitions are learned if its structure is a chain."""
+def build(dataset: Dataset, with_gram: bool = True) -> JointFeatures:
+    """Arrange a dataset's examples; transitions are learned if its structure is a chain.
+
+    Without Gram matrices, whose size is the square of an example's, ``gram`` is empty.
+    """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
-    stride = -(-dataset.n_labels // 4) * 4
+    stride = 2 if dataset.n_labels <= 2 else -(-dataset.n_labels // 4) * 4
     # narrow types: in random order, reading the features is what a pass waits for
     narrow = np.uint16 if dataset.n_features * stride <= 1 << 16 else np.uint32
     places = rows.indices.astype(narrow) * narrow(stride)
     values = rows.data
     offsets = dataset.offsets.astype(np.int64)
-    gram_start = np.concatenate(([0], np.cumsum(np.diff(offsets) ** 2)))
+    lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
+    gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
+    gram = np.zeros(0)
+    if with_gram:
+        gram = _gram(offsets, indptr, places, values, gram_start, dataset.n_features * stride)
     return JointFeatures(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, dtype=np.uint8),
@@ -81,12 +88,21 @@ def build(dataset: Dataset) -> JointFeatures:
         places=places,
         values=values,
         gram_start=gram_start,
-        gram=_gram(offsets, indptr, places, values, gram_start, dataset.n_features * stride),
+        gram=gram,
         n_features=dataset.n_features,
         n_labels=dataset.n_labels,
         stride=stride,
         transitions=dataset.structure == "chain",
     )
+
+
+def joint_feature(features: JointFeatures, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the non-zeros of ϕ(x_i,y) in the outer layout: indices and values."""
+    inner = np.zeros(inner_dimension(features))
+    _add_labeling(features, i, np.asarray(y, dtype=np.uint8), 1.0, inner)
+    dense = unpack(features, inner)
+    indices = np.flatnonzero(dense)
+    return indices, dense[indices]
 
 
 def dimension(features: JointFeatures) -> int:
@@ -141,6 +157,15 @@ def _gram(offsets, indptr, places, values, gram_start, size):  # type: ignore[no
             for k in range(indptr[first + a], indptr[first + a + 1]):
                 dense[places[k]] = 0.0
     return gram
+
+
+@kernel
+def longest(features):  # type: ignore[no-untyped-def]
+    """Return the largest number of parts of an example."""
+    most = 0
+    for i in range(features.offsets.size - 1):
+        most = max(most, features.offsets[i + 1] - features.offsets[i])
+    return most
 
 
 @kernel
@@ -232,3 +257,33 @@ def hamming_loss(features, i, y):  # type: ignore[no-untyped-def]
         if y[l] != features.truth[first + l]:
             wrong += 1
     return wrong / L
+
+
+@kernel
+def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
+    """Add scale · ϕ(x_i, y) to v, in the inner layout."""
+    stride = features.stride
+    base = features.n_features * stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+            v[features.places[k] + y[l]] += scale * features.values[k]
+        if l > 0 and features.transitions:
+            v[base + y[l] * stride + y[l - 1]] += scale
+
+
+@kernel
+def add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped-def]
+    """Add ϕ(x_i, y) − ϕ(x_i, y_i) to v, in the inner layout; where they agree costs nothing.
+
+    ``signs`` is [1, −1] and ``labels`` scratch for two labels.
+    """
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        labels[0], labels[1] = y[l], features.truth[first + l]
+        if labels[0] != labels[1]:
+            add_labels(features, first + l, labels, 2, 1.0, signs, v)
+        if l > 0 and features.transitions:
+            v[base + y[l] * features.stride + y[l - 1]] += 1.0
+            v[base + labels[1] * features.stride + features.truth[first + l - 1]] -= 1.0

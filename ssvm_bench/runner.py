@@ -24,7 +24,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
@@ -106,9 +106,10 @@ def build_oracle(config: Any, dataset_config: Any) -> Oracle:
 
 
 def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
-    """Build the solver of a run, at w = 0."""
+    """Build the solver of a run, at w = 0, with an oracle of its own."""
     module = registry.module("solver", config.solver.kind)
-    return module.build(config.solver, problem, clock, config.seed)
+    own = replace(problem, oracle=problem.oracle.fresh())
+    return module.build(config.solver, own, clock, config.seed)
 
 
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
@@ -204,6 +205,8 @@ def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) 
                 if reason is None and relative <= config.budget.gap_tol > 0:
                     reason = "gap_tol"
             if reason is not None:
+                if reason != "interrupted":
+                    recorder.predict()
                 return reason
             solver.iterate()
             iteration += 1
@@ -226,6 +229,8 @@ class Recorder:
         The trace so far.
     w : ndarray of float64, shape (d,)
         The iterate of the last row.
+    train_loss : float
+        Mean loss of its predictions for the training examples; NaN until `predict`.
     """
 
     def __init__(self, problem: Problem, display: Display) -> None:
@@ -233,6 +238,7 @@ class Recorder:
         self.display = display
         self.rows: list[dict[str, Any]] = []
         self.w = np.zeros(problem.d)
+        self.train_loss = math.nan
         self._eval_time = 0.0
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
@@ -240,6 +246,7 @@ class Recorder:
         with solver.clock.paused():
             start = time.perf_counter()
             self.w, dual = solver.reported()
+            self.problem.oracle.diagnostics()  # those of the calls so far
             primal = self.problem.primal(self.w)
             self._eval_time += time.perf_counter() - start
             row = {
@@ -256,13 +263,18 @@ class Recorder:
                 "working_set_mean": solver.working_set_mean(),
                 "approx_passes": solver.approx_passes,
                 "w_norm": float(np.linalg.norm(self.w)),
+                **self.problem.oracle.diagnostics(),
             }
             self.rows.append(row)
             self.display.row(row)
         return row
 
+    def predict(self) -> None:
+        """Find the training loss of the last row's iterate."""
+        self.train_loss = self.problem.oracle.training_loss(self.w)
+
     def summary(self) -> dict[str, Any]:
-        """Return the last row, and the best primal and dual of all."""
+        """Return the last row, the best primal and dual of all, and the training loss."""
         if not self.rows:
             return {}
         duals = [row["dual"] for row in self.rows if not math.isnan(row["dual"])]
@@ -270,6 +282,7 @@ class Recorder:
             **self.rows[-1],
             "best_primal": min(row["primal"] for row in self.rows),
             "best_dual": max(duals, default=math.nan),
+            "train_loss": self.train_loss,
         }
 
 

@@ -5,7 +5,7 @@ A run lives in ``<results_dir>/runs/<dataset>/<solver>/<config hash>/seed=<seed>
 ========================  ======================================================================
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
 ``config.yaml``           the resolved configuration
-``summary.json``          last row, stop reason, best dual and primal, wall time
+``summary.json``          last row, stop reason, best dual and primal, training loss, wall time
 ``weights.npz``           ``w``, float64[d]
 ========================  ======================================================================
 

@@ -134,6 +134,18 @@ class Oracle(ABC):
         offset = self.loss(i, y) + self.fixed_score(i, y) - self.fixed_score(i, truth)
         return Plane(indices[kept], star[kept] / self.n, offset / self.n)
 
+    def fresh(self) -> Oracle:
+        """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
+        return self
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what to log of the calls since this was last asked: trace column → value."""
+        return {}
+
+    def training_loss(self, w: np.ndarray) -> float:
+        """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the training examples."""
+        return sum(self.loss(i, self.predict(w, i)) for i in range(self.n)) / self.n
+
     def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
 

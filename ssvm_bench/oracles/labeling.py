@@ -12,8 +12,14 @@ import numpy as np
 
 from ssvm_bench import joint_features
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import allocating_kernel, generic, kernel
-from ssvm_bench.joint_features import add_labels, hamming_loss, labeling_score, unary_scores
+from ssvm_bench.jit import allocating_kernel, generic
+from ssvm_bench.joint_features import (
+    add_difference,
+    hamming_loss,
+    labeling_score,
+    longest,
+    unary_scores,
+)
 from ssvm_bench.oracles.base import Oracle, Risk
 
 
@@ -61,11 +67,7 @@ class LabelingOracle(Oracle):
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
-        inner = np.zeros(joint_features.inner_dimension(self.features))
-        _add_labeling(self.features, i, np.asarray(y, dtype=np.uint8), 1.0, inner)
-        dense = joint_features.unpack(self.features, inner)
-        indices = np.flatnonzero(dense)
-        return indices, dense[indices]
+        return joint_features.joint_feature(self.features, i, y)
 
     def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
         """Return H(w) and its maximising plane by one compiled pass over all terms."""
@@ -89,15 +91,6 @@ def check_structure(oracle: str, dataset: Any, structures: tuple[str, ...]) -> N
         )
 
 
-@kernel
-def longest(features):  # type: ignore[no-untyped-def]
-    """Return the largest number of parts of an example."""
-    most = 0
-    for i in range(features.offsets.size - 1):
-        most = max(most, features.offsets[i + 1] - features.offsets[i])
-    return most
-
-
 @allocating_kernel
 def _labeling(oracle, w, i, loss):  # type: ignore[no-untyped-def]
     features = oracle.features
@@ -107,36 +100,6 @@ def _labeling(oracle, w, i, loss):  # type: ignore[no-untyped-def]
     unary_scores(features, w, i, theta)
     maximise(oracle, w, i, theta, loss, y)
     return y
-
-
-@kernel
-def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
-    """Add scale · ϕ(x_i, y) to v, in the inner layout."""
-    stride = features.stride
-    base = features.n_features * stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
-            v[features.places[k] + y[l]] += scale * features.values[k]
-        if l > 0 and features.transitions:
-            v[base + y[l] * stride + y[l - 1]] += scale
-
-
-@kernel
-def _add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped-def]
-    """Add ϕ(x_i, y) − ϕ(x_i, y_i) to v, in the inner layout; where they agree costs nothing.
-
-    ``signs`` is [1, −1] and ``labels`` scratch for two labels.
-    """
-    base = features.n_features * features.stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        labels[0], labels[1] = y[l], features.truth[first + l]
-        if labels[0] != labels[1]:
-            add_labels(features, first + l, labels, 2, 1.0, signs, v)
-        if l > 0 and features.transitions:
-            v[base + y[l] * features.stride + y[l - 1]] += 1.0
-            v[base + labels[1] * features.stride + features.truth[first + l - 1]] -= 1.0
 
 
 @allocating_kernel
@@ -159,5 +122,5 @@ def _risk(oracle, w, with_plane, star):  # type: ignore[no-untyped-def]
         value += loss + (score - labeling_score(features, w, i, theta, truth))
         offset += loss
         if with_plane and loss > 0.0:
-            _add_difference(features, i, y, labels, signs, star)
+            add_difference(features, i, y, labels, signs, star)
     return value, offset

@@ -21,9 +21,9 @@ import numpy as np
 from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.joint_features import JointFeatures
+from ssvm_bench.joint_features import JointFeatures, longest
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, longest, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, maximise
 
 CODE_VERSION = 1
 

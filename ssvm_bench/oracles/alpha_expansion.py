@@ -1,0 +1,276 @@
+"""Several labels on a graph: partially optimal labels, then α-expansion on the others.
+
+**Partial optimality** (Kovtun's construction). For each label α the binary energy "α against the
+rest" takes, for the rest, the best a node could get:
+
+.. code-block:: text
+
+    g_α(x) = Σ_l (u[l,α] − min_{β≠α} u[l,β]) x_l + Σ_{k∼l} [x_k ≠ x_l]
+
+Let A_α be its smallest minimiser. Giving α to all of A_α never raises the energy of a labeling:
+the change of E is at most that of g_α, and g_α(x ∪ A_α) ≤ g_α(x) by submodularity. So the nodes of
+A_α have label α in every labeling of lowest energy, and the sets of different α are disjoint.
+
+**α-expansion.** From a labeling y, each node may keep its label or take α; the best such move is
+a minimum cut. With x_l = 1 for "takes α",
+
+.. code-block:: text
+
+    y_k = y_l ≠ α         [x_k ≠ x_l]
+    α ≠ y_k ≠ y_l ≠ α     1 + ½ [x_k ≠ x_l] − ½ x_k − ½ x_l
+    y_k = α               [x_k ≠ x_l] with x_k = 1
+
+The labels are tried in turn until none improves. The result y then has E(y) ≤ E(y*) + (the number
+of edges that y* cuts), for y* of lowest energy. The start is the better of the unary minimum and,
+unless it is a prediction that is wanted, the ground truth: so H_i ≥ 0 although the oracle is not
+exact.
+
+References
+----------
+Y. Boykov, O. Veksler, R. Zabih: Fast approximate energy minimization via graph cuts. PAMI 2001.
+I. Kovtun: Partial optimal labeling search for a NP-hard subclass of (max,+) problems. DAGM 2003.
+I. Gridchyn, V. Kolmogorov: Potts model, parametric maxflow and k-submodular functions. ICCV 2013.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench import joint_features
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.jit import kernel
+from ssvm_bench.joint_features import unary_scores
+from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.cut import OPEN, decide
+from ssvm_bench.oracles.graph import GraphOracle, cut_edges, exponent
+
+# mypy: disable-error-code="no-untyped-def"
+
+CODE_VERSION = 1
+
+FREE = 255
+"""Mark of a node whose label is not known to be optimal."""
+
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle.
+
+    Attributes
+    ----------
+    partial_optimality : bool
+        Fix the partially optimal labels first.
+    warm_start : bool
+        Start from the last labeling of the same example too, if it is better than the other two.
+        What the oracle returns then depends on the calls before.
+    """
+
+    partial_optimality: bool
+    warm_start: bool
+
+
+def build(config: Config, dataset: Dataset) -> AlphaExpansion:
+    """Return the oracle of a dataset of graphs.
+
+    Raises
+    ------
+    ConfigError
+        If the dataset's labels form no graph.
+    """
+    return AlphaExpansion(config, dataset)
+
+
+class AlphaExpansion(GraphOracle):
+    """The approximate oracle for several labels.
+
+    Attributes
+    ----------
+    u : ndarray of int64, shape (most parts, K)
+        Scratch: the unary energies, times a power of two.
+    fixed, asked : int
+        Nodes that the first step has fixed, and nodes in all, since `diagnostics` was asked.
+    """
+
+    exact = False
+
+    def __init__(self, config: Config, dataset: Dataset) -> None:
+        super().__init__(config.name, dataset)
+        self.config = config
+        self.fixed = self.asked = 0
+        self._last: dict[int, np.ndarray] | None = None
+        parts = self.theta.shape[0]
+        self.u = np.zeros((parts, dataset.n_labels), np.int64)
+        self._optimal, self._y, self._other = (np.zeros(parts, np.uint8) for _ in range(3))
+
+    def fresh(self) -> AlphaExpansion:
+        """Return the oracle for a solver: with ``warm_start``, one that remembers its labelings."""
+        if not self.config.warm_start:
+            return self
+        made = copy.copy(self)
+        made._last = {}
+        return made
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the share of nodes that the first step has fixed since this was last asked."""
+        share = self.fixed / self.asked if self.asked else np.nan
+        self.fixed = self.asked = 0
+        return {"fixed_share": share} if self.config.partial_optimality else {}
+
+    def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
+        """Return a labeling that no expansion improves."""
+        packed = joint_features.pack(self.features, w)
+        s = _unary_energies(
+            self.features, self.graphs, packed, i, float(augmented), self.theta, self.u
+        )
+        self.check_scale(i, s)
+        unit, L = 1 << s, self.truth(i).size
+        optimal, y = self._optimal[:L], self._y[:L]
+        optimal[:] = FREE
+        if self.config.partial_optimality:
+            self._fix(i, unit, optimal)
+        free = np.count_nonzero(optimal == FREE)
+        self.asked += L
+        self.fixed += L - free
+        _unary_minimum(self.u, optimal, y)
+        if free:
+            if augmented:
+                self._start_from(i, unit, self.truth(i))
+                if self._last is not None and i in self._last:
+                    self._start_from(i, unit, self._last[i])
+            self._expand(i, unit)
+        if augmented and self._last is not None:
+            self._last[i] = y.copy()
+        return y.copy()
+
+    def _fix(self, i: int, unit: int, optimal: np.ndarray) -> None:
+        """Find the partially optimal labels, and write them into ``optimal``."""
+        energy = self.minimiser.energy
+        for alpha in range(self.features.n_labels):
+            self.minimiser.cut(
+                *_against_the_rest(self.graphs, i, self.u, unit, alpha, optimal, energy)
+            )
+            _take(alpha, energy.x, optimal)
+
+    def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:
+        """Start from y, but for the fixed labels, if that has less energy than the start so far."""
+        optimal, start, other = (a[: y.size] for a in (self._optimal, self._y, self._other))
+        _overlay(y, optimal, other)
+        if energy(self.graphs, i, self.u, unit, other) < energy(
+            self.graphs, i, self.u, unit, start
+        ):
+            start[:] = other
+
+    def _expand(self, i: int, unit: int) -> None:
+        """Try the labels in turn until none improves."""
+        K, alpha, failures = self.features.n_labels, 0, 0
+        of = self.minimiser.energy
+        while failures < K:
+            self.minimiser.cut(
+                *_expansion(self.graphs, i, self.u, unit, alpha, self._optimal, self._y, of)
+            )
+            # the smallest minimiser is not empty only if it improves
+            failures = 0 if _take(alpha, of.x, self._y[: self.truth(i).size]) else failures + 1
+            alpha = (alpha + 1) % K
+
+
+@kernel
+def _unary_energies(features, graphs, w, i, loss, theta, u):
+    """Compute 2^s u[l, c] into ``u``, and return s; 0 if there is no such s."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    K = features.n_labels
+    unary_scores(features, w, i, theta)
+    total = 0.0
+    for l in range(L):
+        largest = 0.0
+        for c in range(K):
+            if c != features.truth[first + l]:
+                theta[l, c] += loss / L
+            size = abs(theta[l, c])
+            if not size <= largest:  # also where it is not a number
+                largest = size
+        total += largest
+    s = exponent(graphs.edge_start[i + 1] - graphs.edge_start[i], total)
+    scale = 2.0**s
+    for l in range(L if s > 0 else 0):
+        for c in range(K):
+            u[l, c] = np.int64(np.rint(-scale * theta[l, c]))
+    return s
+
+
+@kernel
+def energy(graphs, i, u, unit, y):
+    """Return E(y), times the power of two that ``u`` and ``unit`` have in them."""
+    total = unit * cut_edges(graphs, i, y)
+    for l in range(y.size):
+        total += u[l, y[l]]
+    return total
+
+
+@kernel
+def _unary_minimum(u, optimal, y):
+    """Give every free node the label with the lowest unary energy, the others their optimal one."""
+    for l in range(y.size):
+        y[l] = optimal[l]
+        if y[l] == FREE:
+            best = 0
+            for c in range(1, u.shape[1]):
+                if u[l, c] < u[l, best]:
+                    best = c
+            y[l] = best
+
+
+@kernel
+def _overlay(y, optimal, out):
+    for l in range(y.size):
+        out[l] = y[l] if optimal[l] == FREE else optimal[l]
+
+
+@kernel
+def _take(alpha, x, y):
+    """Give α to the nodes with x = 1; return whether a label has changed."""
+    changed = False
+    for l in range(y.size):
+        if x[l] == 1 and y[l] != alpha:
+            y[l] = alpha
+            changed = True
+    return changed
+
+
+@kernel
+def _against_the_rest(graphs, i, u, unit, alpha, optimal, of):
+    """Set up g_α: nodes that are fixed at another label are among the rest."""
+    for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
+        rest = np.int64(0x7FFFFFFFFFFFFFFF)
+        for c in range(u.shape[1]):
+            if c != alpha:
+                rest = min(rest, u[l, c])
+        of.d[l] = u[l, alpha] - rest
+        of.x[l] = OPEN if optimal[l] == FREE else 0
+    of.capacity[: graphs.edge_start[i + 1] - graphs.edge_start[i]] = unit
+    return decide(graphs, i, of)
+
+
+@kernel
+def _expansion(graphs, i, u, unit, alpha, optimal, y, of):
+    """Set up the energy of an expansion; fixed nodes keep their labels."""
+    for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
+        if y[l] == alpha:
+            of.x[l] = 1
+        else:
+            of.x[l] = OPEN if optimal[l] == FREE else 0
+        of.d[l] = u[l, alpha] - u[l, y[l]]
+    begin = graphs.edge_start[i]
+    half = unit // 2
+    for e in range(graphs.edge_start[i + 1] - begin):
+        k, l = graphs.tail[begin + e], graphs.head[begin + e]
+        if y[k] == y[l] or y[k] == alpha or y[l] == alpha:
+            of.capacity[e] = unit
+        else:
+            of.capacity[e] = half
+            of.d[k] -= half
+            of.d[l] -= half
+    return decide(graphs, i, of)

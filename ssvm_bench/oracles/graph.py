@@ -1,0 +1,212 @@
+"""Labels of the nodes of a graph, with a fixed Potts term: what min-cut and α-expansion share.
+
+.. code-block:: text
+
+    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −Σ_{k∼l} [y_k ≠ y_l]
+
+(MP-BCFW, equation 10, whose plus is a misprint: with it the energy would not be submodular.)
+Loss: normalised Hamming. An oracle minimises an energy, minus the augmented score:
+
+.. code-block:: text
+
+    E(y) = Σ_l u[l, y_l] + Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l]/L
+
+in integers: E times the largest power of two for which no sum can overflow. Rounding u to integers
+is then finer than the rounding of its floating-point sum, and minimisation adds none: what is found
+is the minimiser, and ties are ties.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from ssvm_bench import joint_features
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.jit import kernel
+from ssvm_bench.joint_features import (
+    JointFeatures,
+    add_difference,
+    hamming_loss,
+    longest,
+)
+from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
+from ssvm_bench.oracles.labeling import check_structure
+
+# mypy: disable-error-code="no-untyped-def"
+
+_BITS = 60
+"""No sum of energies reaches 2 to this power, which leaves a bit for differences."""
+
+
+class GraphOracle(Oracle):
+    """A max-oracle over labelings of graphs; a subclass minimises the energy.
+
+    Attributes
+    ----------
+    features : JointFeatures
+        The parts' features and labels.
+    graphs : Graphs
+        Their neighbours.
+    theta : ndarray of float64, shape (most parts, stride)
+        Scratch: scores.
+    minimiser : Minimiser
+        For binary energies on those graphs.
+    """
+
+    def __init__(self, name: str, dataset: Dataset) -> None:
+        check_structure(name, dataset, ("graph",))
+        self.features: JointFeatures = joint_features.build(dataset, with_gram=False)
+        self.graphs: Graphs = graphs(dataset)
+        self.n = dataset.n
+        self.d = joint_features.dimension(self.features)
+        self.minimiser = Minimiser(self.graphs)
+        self.theta = np.zeros((longest(self.features), self.features.stride))
+        self._star = np.zeros(joint_features.inner_dimension(self.features))
+        self._indices, self._values = np.zeros(self.d, np.int64), np.zeros(self.d)
+        self._labels, self._signs = np.zeros(2, np.uint8), np.array([1.0, -1.0])
+
+    @abstractmethod
+    def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
+        """Return a labeling of small energy.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+        i : int
+            The example.
+        augmented : bool
+            Whether the energy has the loss in it. If not, it is a prediction that is wanted, and
+            the ground truth must not be looked at.
+        """
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.features.truth[self.features.offsets[i] : self.features.offsets[i + 1]]
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the loss-augmented labeling."""
+        return self.labeling(w, i, augmented=True)
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling with the highest score, as far as the oracle is exact."""
+        return self.labeling(w, i, augmented=False)
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return the share of wrong labels."""
+        return float(hamming_loss(self.features, i, y))
+
+    def fixed_score(self, i: int, y: np.ndarray) -> float:
+        """Return minus the number of edges between different labels."""
+        return -float(cut_edges(self.graphs, i, y))
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y)."""
+        return joint_features.joint_feature(self.features, i, y)
+
+    def plane(self, i: int, y: np.ndarray) -> Plane:
+        """Return φ^{iy}, summed over the parts whose label is wrong."""
+        nonzero, cuts, loss = _plane(
+            self.features,
+            self.graphs,
+            i,
+            y,
+            self._labels,
+            self._signs,
+            self._star,
+            self._indices,
+            self._values,
+        )
+        return Plane(
+            self._indices[:nonzero].copy(),
+            self._values[:nonzero] / self.n,
+            (loss - cuts) / self.n,
+        )
+
+    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
+        """Return H(w) and its maximising plane by one call per term."""
+        packed = joint_features.pack(self.features, w)
+        star = np.zeros_like(packed)
+        value = offset = 0.0
+        for i in range(self.n):
+            y = self.labeling(w, i, augmented=True)
+            climb, circ = _value(self.features, self.graphs, i, y, packed, self._labels)
+            value += climb + circ
+            offset += circ
+            if with_plane:
+                add_difference(self.features, i, y, self._labels, self._signs, star)
+        star = joint_features.unpack(self.features, star)
+        return Risk(value / self.n, star / self.n, offset / self.n)
+
+    def check_scale(self, i: int, s: int) -> None:
+        """Raise `RunFailedError` if `exponent` has found no scale for the energies of example i."""
+        if s == 0:
+            raise RunFailedError(
+                f"The scores of example {i} are not finite, or too large to compare with the "
+                "Potts term; is lam too small, or has the run diverged?"
+            )
+
+
+@kernel
+def exponent(edges, total):
+    """Return the largest s with 2^s (edges + total) < 2^60, or 0 if there is none above 0."""
+    # one more unit, so that a graph without edges has a scale as well
+    size = edges + 1.0 + total
+    if not size < 2.0 ** (_BITS - 1):  # also where it is not a number
+        return 0
+    return _BITS - math.frexp(size)[1]
+
+
+@kernel
+def cut_edges(graphs, i, y):
+    """Return the number of edges of example i between different labels."""
+    count = 0
+    for e in range(graphs.edge_start[i], graphs.edge_start[i + 1]):
+        if y[graphs.tail[e]] != y[graphs.head[e]]:
+            count += 1
+    return count
+
+
+@kernel
+def _extra_cuts(features, graphs, i, y):
+    """Return the number of cut edges of y, less that of the ground truth."""
+    truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
+    return cut_edges(graphs, i, y) - cut_edges(graphs, i, truth)
+
+
+@kernel
+def _plane(features, graphs, i, y, labels, signs, star, indices, values):
+    """Write n φ⋆ as a sparse row; return its size, the extra cut edges and the loss.
+
+    ``star`` is zero before and after.
+    """
+    add_difference(features, i, y, labels, signs, star)
+    nonzero = 0
+    stride = features.stride
+    for c in range(features.n_labels):
+        for j in range(features.n_features):
+            value = star[j * stride + c]
+            if value != 0.0:
+                indices[nonzero] = c * features.n_features + j
+                values[nonzero] = value
+                nonzero += 1
+                star[j * stride + c] = 0.0
+    return nonzero, _extra_cuts(features, graphs, i, y), hamming_loss(features, i, y)
+
+
+@kernel
+def _value(features, graphs, i, y, w, labels):
+    """Return ⟨n φ⋆, w⟩ and n φ∘ of labeling y, w in the inner layout."""
+    first = features.offsets[i]
+    total = 0.0
+    for l in range(features.offsets[i + 1] - first):
+        here, there = y[l], features.truth[first + l]
+        if here != there:
+            for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+                row = w[features.places[k] :]
+                total += features.values[k] * (row[here] - row[there])
+    return total, hamming_loss(features, i, y) - _extra_cuts(features, graphs, i, y)

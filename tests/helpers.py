@@ -12,7 +12,7 @@ import numpy as np
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import multiclass, viterbi
+from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.planes import rows
 from ssvm_bench.problem import Problem
@@ -47,9 +47,38 @@ def random_multiclass(n, K, f, seed=0):
     return dataset(chains.x, chains.y, K)
 
 
-def oracle(data):
-    module = multiclass if data.structure == "independent" else viterbi
-    return module.build(OracleConfig("tiny", "tiny", COST_CALL, COST_PLANE), data)
+def graphs(x, y, n_labels, edges):
+    """Return a dataset of graphs; ``edges`` has one list of pairs per graph, and its size."""
+    sizes = [size for _, size in edges]
+    pairs = [np.array(pairs, np.int32).reshape(-1, 2) for pairs, _ in edges]
+    return replace(
+        dataset(x, y, n_labels, sizes),
+        structure="graph",
+        edges=np.concatenate(pairs),
+        edge_offsets=np.concatenate(([0], np.cumsum([len(rows) for rows in pairs]))),
+    )
+
+
+def random_graphs(sizes, K, f, seed=0):
+    """Return connected graphs: a random tree each, and some more edges."""
+    rng = np.random.default_rng(seed)
+    chains = random_chains(sizes, K, f, seed)
+    edges = []
+    for size in sizes:
+        pairs = {(int(rng.integers(l)), l) for l in range(1, size)}
+        pairs |= {tuple(sorted(rng.choice(size, 2, False).tolist())) for _ in range(size // 2)}
+        edges.append((sorted(pairs), size))
+    return graphs(chains.x, chains.y, K, edges)
+
+
+def oracle(data, **options):
+    """Build the oracle that fits; ``options`` of α-expansion."""
+    costs = {"name": "tiny", "kind": "tiny", "cost_call": COST_CALL, "cost_plane": COST_PLANE}
+    if data.structure == "graph" and (data.n_labels > 2 or options):
+        chosen = {"partial_optimality": True, "warm_start": False, **options}
+        return alpha_expansion.build(alpha_expansion.Config(**costs, **chosen), data)
+    modules = {"independent": multiclass, "chain": viterbi, "graph": mincut}
+    return modules[data.structure].build(OracleConfig(**costs), data)
 
 
 def problem(data, lam=None):
@@ -96,6 +125,8 @@ class Table:
     labelings : list of int arrays, shape (labelings of term i, L)
     features : list of arrays, shape (labelings of term i, d)
     losses : list of arrays, shape (labelings of term i,)
+    fixed : list of arrays, shape (labelings of term i,)
+        Θ_i, the part of the score that is not learned.
     planes : list of arrays, shape (labelings of term i, d + 1)
     truth : list of int
         The row of the ground truth.
@@ -105,8 +136,9 @@ class Table:
         K, f = data.n_labels, data.n_features
         chain = data.structure == "chain"
         self.n, self.d = data.n, K * f + (K * K if chain else 0)
-        self.labelings, self.features, self.losses, self.planes, self.truth = [], [], [], [], []
-        for begin, end in itertools.pairwise(data.offsets):
+        self.labelings, self.features, self.losses, self.fixed = [], [], [], []
+        self.planes, self.truth = [], []
+        for i, (begin, end) in enumerate(itertools.pairwise(data.offsets)):
             x, truth = data.x[begin:end].astype(float), data.y[begin:end]
             labelings = np.array(list(itertools.product(range(K), repeat=len(truth))))
             features = np.zeros((len(labelings), self.d))
@@ -118,7 +150,13 @@ class Table:
                         phi[K * f + K * a + b] += 1
             losses = (labelings != truth).mean(axis=1)
             row = int(np.flatnonzero(losses == 0)[0])
-            planes = np.column_stack((features - features[row], losses)) / self.n
+            fixed = np.zeros(len(labelings))
+            if data.structure == "graph":
+                for k, l in data.edges[data.edge_offsets[i] : data.edge_offsets[i + 1]]:
+                    fixed -= labelings[:, k] != labelings[:, l]
+            offsets = losses + fixed - fixed[row]
+            planes = np.column_stack((features - features[row], offsets)) / self.n
+            self.fixed.append(fixed)
             self.labelings.append(labelings)
             self.features.append(features)
             self.losses.append(losses)

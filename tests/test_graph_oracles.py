@@ -1,0 +1,300 @@
+"""Min-cut and α-expansion against enumeration, and against another max-flow."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import Table, graphs, oracle, random_chains, random_graphs
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import maximum_flow
+
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles import cut
+from ssvm_bench.oracles.base import Oracle
+
+# Sums of at most 100 terms below 100, taken in different orders: 100 · 2⁻⁵³ · 100 < 2e-12.
+ROUNDING = 2e-12
+OPTIONS = [
+    {"partial_optimality": first, "warm_start": last}
+    for first, last in itertools.product((False, True), repeat=2)
+]
+
+small_integers = st.integers(-2, 2).map(float)
+
+
+@st.composite
+def instances(draw, labels=(2,), sizes=(1, 2, 4, 8)):
+    """Draw (dataset, w): one or two graphs of 2^k nodes; small integers, so that ties abound."""
+    K, f = draw(st.sampled_from(labels)), draw(st.integers(1, 3))
+    edges = []
+    for size in draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=2)):
+        pairs = list(itertools.combinations(range(size), 2))
+        edges.append((draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else [], size))
+    parts = sum(size for _, size in edges)
+    x = draw(arrays(np.float64, (parts, f), elements=small_integers))
+    y = draw(arrays(np.uint8, parts, elements=st.integers(0, K - 1)))
+    w = draw(arrays(np.float64, K * f, elements=small_integers))
+    return graphs(x, y, K, edges), w
+
+
+def scores(table, w, i):
+    """Return ⟨w, ϕ(x_i,y)⟩ + Θ_i(y) of every labeling."""
+    return table.features[i] @ w + table.fixed[i]
+
+
+# ---- binary energies ----------------------------------------------------------------------------
+
+
+@st.composite
+def energies(draw):
+    size = draw(st.integers(1, 7))
+    pairs = draw(st.lists(st.sampled_from(list(itertools.combinations(range(8), 2))), unique=True))
+    pairs = [pair for pair in pairs if max(pair) < size]
+    d = draw(arrays(np.int64, size, elements=st.integers(-4, 4)))
+    capacities = draw(arrays(np.int64, len(pairs), elements=st.integers(0, 3)))
+    states = draw(arrays(np.int8, size, elements=st.sampled_from((0, 1, *(cut.OPEN,) * 4))))
+    return pairs, d, capacities, states
+
+
+@given(energies())
+def test_the_smallest_minimiser_is_found_whatever_is_decided_before(energy):
+    pairs, d, capacities, states = energy
+    data = graphs(np.zeros((d.size, 1)), np.zeros(d.size), 2, [(pairs, d.size)])
+    neighbours = cut.graphs(data)
+    minimiser = cut.Minimiser(neighbours)
+    of = minimiser.energy
+    of.d[:], of.capacity[:], of.x[:] = d, capacities, states
+    minimiser.cut(*cut.decide(neighbours, 0, of))
+
+    every = np.array(list(itertools.product((0, 1), repeat=d.size)))
+    every = every[((states == cut.OPEN) | (every == states)).all(axis=1)]
+    ends = np.array(pairs, int).reshape(-1, 2)
+    values = every @ d + (every[:, ends[:, 0]] != every[:, ends[:, 1]]) @ capacities
+    best = every[values == values.min()]
+    assert of.x.tolist() == best.min(axis=0).tolist()
+
+
+# ---- min-cut ------------------------------------------------------------------------------------
+
+
+@given(instances())
+def test_a_minimum_cut_is_the_lexicographically_first_maximiser(instance):
+    # integers, and losses that are multiples of 1/8: no sum is rounded, ties are exact
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        best = np.argmax(scores(table, w, i) + table.losses[i])
+        assert tested.argmax(w, i).tolist() == table.labelings[i][best].tolist()
+        best = np.argmax(scores(table, w, i))
+        assert tested.predict(w, i).tolist() == table.labelings[i][best].tolist()
+
+
+def test_twelve_nodes_with_real_numbers():
+    data = random_graphs([12] * 6, 2, 3, seed=1)
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        w = 2 * np.random.default_rng(i).normal(size=tested.d)
+        values = table.values(w, i)
+        assert values[table.row(i, tested.argmax(w, i))] >= values.max() - ROUNDING
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_graphs_against_the_max_flow_of_scipy(seed):
+    # capacities must be small integers there: integer scores, and losses of 1/256 a node
+    L, rng = 256, np.random.default_rng(seed)
+    data = random_graphs([L], 2, 4, seed=seed)
+    data = replace(data, x=rng.integers(-2, 3, size=data.x.shape).astype(float))
+    tested, w = oracle(data), rng.integers(-2, 3, 8).astype(float)
+
+    score = data.x @ (w[4:] - w[:4])
+    d = np.rint(-L * score).astype(int) + np.where(data.y == 0, -1, 1)
+    k, l = data.edges.T
+    source, sink = L, L + 1
+    rows = np.concatenate((np.full(L, source), np.arange(L), k, l))
+    columns = np.concatenate((np.arange(L), np.full(L, sink), l, k))
+    capacities = np.concatenate((np.maximum(d, 0), np.maximum(-d, 0), np.full(2 * k.size, L)))
+    network = coo_array((capacities.astype(np.int32), (rows, columns)), shape=(L + 2, L + 2))
+    flow = maximum_flow(network.tocsr(), source, sink).flow_value
+
+    y = tested.argmax(w, 0).astype(int)
+    energy = y @ d + np.maximum(-d, 0).sum() + L * np.count_nonzero(y[k] != y[l])
+    assert energy == flow
+
+
+# ---- planes, values -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_planes_scores_and_risk_agree_with_their_definitions(K):
+    data = random_graphs([1, 5, 6, 2], K, 3, seed=K)
+    table, tested = Table(data), oracle(data)
+    rng = np.random.default_rng(K)
+    for i in range(data.n):
+        for row in rng.choice(len(table.labelings[i]), 10):
+            y = table.labelings[i][row].astype(np.uint8)
+            plane, dense = tested.plane(i, y), np.zeros(table.d + 1)
+            dense[plane.indices], dense[-1] = plane.values, plane.offset
+            assert np.unique(plane.indices).size == plane.indices.size
+            np.testing.assert_allclose(dense, table.planes[i][row], rtol=0, atol=ROUNDING)
+            assert tested.loss(i, y) == pytest.approx(table.losses[i][row], abs=ROUNDING)
+            w = rng.normal(size=table.d)
+            expected = scores(table, w, i)[row]
+            assert tested.score(w, i, y) == pytest.approx(expected, abs=ROUNDING)
+    assert tested.plane(1, tested.truth(1)).indices.size == 0
+    fast, slow = tested.risk(w), Oracle.risk(tested, w)
+    assert fast.value == pytest.approx(slow.value, abs=ROUNDING)
+    assert fast.offset == pytest.approx(slow.offset, abs=ROUNDING)
+    np.testing.assert_allclose(fast.star, slow.star, rtol=0, atol=ROUNDING)
+    assert tested.risk(w, with_plane=False).value == fast.value
+    wrong = [np.mean(tested.predict(w, i) != tested.truth(i)) for i in range(data.n)]
+    assert tested.training_loss(w) == pytest.approx(np.mean(wrong), abs=ROUNDING)
+
+
+def test_sparse_features_in_single_precision_give_the_same_labelings():
+    data = random_graphs([6, 7], 3, 4, seed=2)
+    data = replace(data, x=np.round(data.x * 8) / 8)
+    w = np.random.default_rng(0).normal(size=12)
+    sparse = oracle(replace(data, x=csr_array(data.x.astype(np.float32))))
+    for i in range(data.n):
+        assert sparse.argmax(w, i).tolist() == oracle(data).argmax(w, i).tolist()
+
+
+# ---- α-expansion --------------------------------------------------------------------------------
+
+
+@given(instances(labels=(3, 4), sizes=(1, 2, 4)), st.sampled_from(OPTIONS))
+def test_an_expansion_is_within_the_bound_and_never_below_the_ground_truth(instance, options):
+    data, w = instance
+    table, tested = Table(data), oracle(data, **options).fresh()
+    for i in range(data.n):
+        values = scores(table, w, i) + table.losses[i]
+        found = values[table.row(i, tested.argmax(w, i))]
+        # the labels that are best on their own are one start, the ground truth the other
+        alone = np.argmax(values - table.fixed[i])
+        assert found >= max(values[alone], values[table.truth[i]])
+        best = np.argmax(values)
+        assert found >= values[best] + table.fixed[i][best]
+        predicted = scores(table, w, i)
+        best = np.argmax(predicted)
+        found = predicted[table.row(i, tested.predict(w, i))]
+        assert found >= predicted[best] + table.fixed[i][best]
+
+
+@given(instances(labels=(3, 4), sizes=(2, 4)))
+def test_partially_optimal_labels_are_those_of_all_best_labelings(instance):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        tested.argmax(w, i)
+        fixed = tested._optimal[: tested.truth(i).size]
+        values = scores(table, w, i) + table.losses[i]
+        for best in table.labelings[i][values == values.max()]:
+            assert (best == fixed)[fixed != 255].all()
+        share = np.mean(fixed != 255)
+        assert tested.diagnostics() == {"fixed_share": pytest.approx(share)}
+
+
+@given(instances(sizes=(1, 2, 4, 8)), st.sampled_from(OPTIONS))
+def test_with_two_labels_an_expansion_is_a_minimum_cut(instance, options):
+    data, w = instance
+    tested, exact = oracle(data, **options), oracle(data)
+    for i in range(data.n):
+        for ask in ("argmax", "predict"):
+            y, best = (getattr(made, ask)(w, i) for made in (tested, exact))
+            loss = (exact.loss(i, y), exact.loss(i, best)) if ask == "argmax" else (0, 0)
+            assert exact.score(w, i, y) + loss[0] == exact.score(w, i, best) + loss[1]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_no_single_expansion_improves_the_result(options):
+    data = random_graphs([7] * 4, 3, 3, seed=5)
+    table, tested = Table(data), oracle(data, **options)
+    for i in range(data.n):
+        w = np.random.default_rng(i).normal(size=tested.d)
+        values = table.values(w, i)
+        y = tested.argmax(w, i)
+        for alpha in range(3):
+            moves = ((table.labelings[i] == y) | (table.labelings[i] == alpha)).all(axis=1)
+            assert values[table.row(i, y)] >= values[moves].max() - ROUNDING
+
+
+def test_a_prediction_does_not_look_at_the_ground_truth():
+    data = random_graphs([9] * 5, 4, 3, seed=6)
+    other = replace(data, y=((data.y + 1) % 4).astype(np.uint8))
+    w = np.random.default_rng(1).normal(size=12)
+    for options in OPTIONS:
+        for i in range(data.n):
+            one, two = (oracle(made, **options).predict(w, i) for made in (data, other))
+            assert one.tolist() == two.tolist()
+
+
+def test_a_warm_start_never_ends_below_the_last_labeling():
+    data = random_graphs([12] * 3, 5, 3, seed=7)
+    shared = oracle(data, partial_optimality=False, warm_start=True)
+    warm, rng = shared.fresh(), np.random.default_rng(2)
+    cold = oracle(data, partial_optimality=False)
+    for _ in range(20):
+        w = rng.normal(size=warm.d)
+        for i in range(data.n):
+            last = None if warm._last is None else warm._last.get(i)
+            y = warm.argmax(w, i)
+            if last is not None:
+                assert value(warm, w, i, y) >= value(warm, w, i, last) - ROUNDING
+            # the shared one has no memory, so that the primal depends on w alone
+            assert shared.argmax(w, i).tolist() == cold.argmax(w, i).tolist()
+    assert shared.fresh()._last == {}
+
+
+def value(tested, w, i, y):
+    return tested.score(w, i, y) + tested.loss(i, y)
+
+
+def test_the_risk_of_an_inexact_oracle_is_never_negative():
+    data = random_graphs([20] * 4, 6, 4, seed=8)
+    tested, rng = oracle(data), np.random.default_rng(3)
+    for scale in (0.0, 0.1, 1.0, 30.0):
+        w = scale * rng.normal(size=tested.d)
+        for i in range(data.n):
+            plane = tested.plane(i, tested.argmax(w, i))
+            assert plane.values @ w[plane.indices] + plane.offset >= -ROUNDING
+
+
+# ---- what can go wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+def test_scores_that_are_not_numbers_are_refused(K, bad):
+    data = random_graphs([4, 5], K, 2)
+    w = np.ones(2 * K)
+    w[-1] = bad
+    tested = oracle(data)
+    for ask in (tested.argmax, tested.predict):
+        with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
+            ask(w, 1)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
+    data = graphs(np.array([[1.0]]), [0], K, [([], 1)])
+    w = np.zeros(K)
+    assert oracle(data).argmax(w, 0).tolist() == [1]
+    assert oracle(data).predict(w, 0).tolist() == [0]
+    w[K - 1] = 3.0
+    assert oracle(data).argmax(w, 0).tolist() == [K - 1]
+
+
+def test_oracles_refuse_what_they_do_not_fit():
+    chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
+    from ssvm_bench.oracles import mincut
+    from ssvm_bench.oracles.base import OracleConfig
+
+    config = OracleConfig("mincut", "mincut", 0.0, 0.0)
+    with pytest.raises(ConfigError, match="those of tiny are chain"):
+        mincut.build(config, chains)
+    with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):
+        mincut.build(config, three)

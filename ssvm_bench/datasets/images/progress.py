@@ -1,0 +1,51 @@
+"""How far a preparation is: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+SECONDS_BETWEEN_LINES = 10.0
+
+T = TypeVar("T")
+
+
+def shown(steps: Iterable[tuple[int, T]], what: str, total: int, quiet: bool) -> Iterator[T]:
+    """Pass results on, and show on stderr how much is done.
+
+    Parameters
+    ----------
+    steps : iterable of (int, T)
+        Each finished step: how much of the total it was, and its result.
+    what : str
+        What is being done, in a few words.
+    total : int
+        How much there is to do.
+    quiet : bool
+        Show nothing.
+
+    Yields
+    ------
+    T
+        The results.
+    """
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    lines = not quiet and not console.is_terminal
+    done, told = 0, time.monotonic()
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=quiet or not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        for amount, result in steps:
+            done += amount
+            bar.advance(task, amount)
+            if lines and (done == total or time.monotonic() - told > SECONDS_BETWEEN_LINES):
+                told = time.monotonic()
+                print(f"{what} {done}/{total}", file=sys.stderr, flush=True)
+            yield result

@@ -41,7 +41,7 @@ def raw(calls, monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SSVM_BENCH_OFFLINE", "1")
-    tiny = sources.RawFile(
+    tiny = sources.TableFile(
         dataset="tiny",
         folder="tiny",
         file="tiny.gz",

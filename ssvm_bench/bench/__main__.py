@@ -66,10 +66,12 @@ def main(
     }
     # first the processes: a child's peak memory is never below that of the process it came from
     measured = measure_processes(calls, cold)
+    from ssvm_bench.bench.graphs import measure_graphs
     from ssvm_bench.bench.passes import measure_passes
 
     for call in calls.values():
         measured += measure_passes(call, passes, repeats)
+        measured += measure_graphs(call)
     where = provenance()
     report.show(measured, where)
     if path is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +23,9 @@ def user_folder() -> Path:
     return Path(platformdirs.user_cache_dir("ssvm-bench"))
 
 
-def cached(places: list[Path], key: str, make: Callable[[], Arrays]) -> Arrays:
+def cached(
+    places: list[Path], key: str, make: Callable[[], Arrays], only: Collection[str] | None = None
+) -> Arrays:
     """Return ``make()``, from the first of the places that has it under this key.
 
     Parameters
@@ -35,18 +37,29 @@ def cached(places: list[Path], key: str, make: Callable[[], Arrays]) -> Arrays:
         Whatever changes when the arrays must.
     make : callable
         Returns the arrays by name.
+    only : collection of str, optional
+        Names of the arrays that are wanted; the others are not read.
     """
-    for place in places:
-        # whatever a damaged file makes numpy's reader raise, the answer is to make it again
-        with suppress(Exception), np.load(place, allow_pickle=False) as stored:
-            if stored["key"].item() == key:
-                return {name: stored[name] for name in stored.files if name != "key"}
+    found = stored(places, key, only)
+    if found is not None:
+        return found
     arrays = make()
     for place in places:
         with suppress(OSError):
             _write(place, key, arrays)
             break
-    return arrays
+    return {name: arrays[name] for name in arrays if only is None or name in only}
+
+
+def stored(places: list[Path], key: str, only: Collection[str] | None = None) -> Arrays | None:
+    """Return the arrays from the first of the places that has them under this key, or None."""
+    for place in places:
+        # whatever a damaged file makes numpy's reader raise, the answer is to make it again
+        with suppress(Exception), np.load(place, allow_pickle=False) as file:
+            if file["key"].item() == key:
+                names = set(file.files) - {"key"} if only is None else only
+                return {name: file[name] for name in file.files if name in names}
+    return None
 
 
 def _write(place: Path, key: str, arrays: Arrays) -> None:

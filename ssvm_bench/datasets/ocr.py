@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.datasets import content, handwriting, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.datasets.sources import TableFile
 from ssvm_bench.random import bell, permutation, uniform
 
 Config = SourceConfig
@@ -167,7 +167,7 @@ def _markov_words(lengths: np.ndarray, offsets: np.ndarray, bits: np.random.PCG6
     return y
 
 
-RAW = RawFile(
+RAW = TableFile(
     dataset="ocr",
     folder="ocr",
     file="letter.data.gz",

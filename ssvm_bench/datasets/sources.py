@@ -11,9 +11,11 @@ import hashlib
 import os
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from ssvm_bench.random import permutation
 from ssvm_bench.registry import kinds, module
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
+_HEADS = (b"\x1f\x8b", b"\x89H")  # gzip, HDF5
 
 
 class MissingDataError(RunFailedError):
@@ -32,7 +35,7 @@ class MissingDataError(RunFailedError):
 
 
 @dataclass(frozen=True)
-class RawFile:
+class RawFile(ABC):
     """One dataset's raw file, how it is read, and what stands in for it.
 
     Attributes
@@ -40,13 +43,9 @@ class RawFile:
     dataset, folder, file, url : str
         The dataset's name; where the file is under the data folder; its home page.
     n : int
-        Number of examples of the real data and of the stand-in.
-    read : callable
-        From the file's bytes to arrays ``x, y, offsets`` (and ``fold``); raises `ContentError`.
-    stand_in : callable
-        Returns the same arrays, made from a fixed seed.
+        Number of examples of the real data.
     version : int
-        To be raised when ``read`` or ``stand_in`` changes what it returns.
+        To be raised when what is read, or the stand-in, changes.
     """
 
     dataset: str
@@ -54,9 +53,43 @@ class RawFile:
     file: str
     url: str
     n: int
-    read: Callable[[bytes], Arrays]
-    stand_in: Callable[[], Arrays]
     version: int
+
+    only: ClassVar[tuple[str, ...] | None] = None
+    """Arrays that a `Dataset` is made from; None: all."""
+
+    @property
+    def n_stand_in(self) -> int:
+        """Number of examples of the stand-in."""
+        return self.n
+
+    @abstractmethod
+    def check(self, path: Path) -> None:
+        """Raise `ContentError` if the file is not the real data; need not find every fault."""
+
+    @abstractmethod
+    def real(self, path: Path) -> Arrays:
+        """Return the arrays of the file; raise `ContentError` where it is broken."""
+
+    @abstractmethod
+    def stand_in_arrays(self) -> Arrays:
+        """Return the arrays of the stand-in."""
+
+    def key(self, source: str) -> str:
+        """Return what changes when the arrays of a source must be made again."""
+        return f"{self.dataset} {'' if source == 'real' else 'stand-in '}v{self.version}"
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of a `Dataset` that the arrays fill."""
+        return arrays
+
+    def kept(self, places: list[Path], key: str, source: str, make: Callable[[], Arrays]) -> Arrays:
+        """Return the arrays of a source, from their cache file or made and stored."""
+        return cached(places, key, make, self.only)
+
+    def unpack(self, came: Path) -> Path:
+        """Return the raw file that has been downloaded, or is in what has been."""
+        return came
 
     def places(self) -> list[Path]:
         """Return where the file may be, the preferred place first."""
@@ -72,6 +105,34 @@ class RawFile:
     def what_to_do(self) -> str:
         """Return the sentence that says where to put the file."""
         return f"Put {self.file} from {self.url} into {self.places()[0].parent}."
+
+
+@dataclass(frozen=True)
+class TableFile(RawFile):
+    """A raw file that is small enough to be parsed whole.
+
+    Attributes
+    ----------
+    read : callable
+        From the file's bytes to arrays ``x, y, offsets`` (and ``fold``); raises `ContentError`.
+    stand_in : callable
+        Returns the same arrays, as many examples, made from a fixed seed.
+    """
+
+    read: Callable[[bytes], Arrays]
+    stand_in: Callable[[], Arrays]
+
+    def check(self, path: Path) -> None:
+        """Parse it."""
+        self.read(path.read_bytes())
+
+    def real(self, path: Path) -> Arrays:
+        """Parse it."""
+        return self.read(path.read_bytes())
+
+    def stand_in_arrays(self) -> Arrays:
+        """Make them."""
+        return self.stand_in()
 
 
 @dataclass(frozen=True)
@@ -105,7 +166,7 @@ class DatasetStatus:
 
 def status(name: str) -> DatasetStatus:
     """Return where a dataset stands, without parsing anything and without network."""
-    raw = _raw_file(name)
+    raw = raw_file(name)
     path = raw.find()
     if path is None:
         hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
@@ -116,9 +177,10 @@ def status(name: str) -> DatasetStatus:
         size = path.stat().st_size
     except OSError as error:
         return DatasetStatus(name, "broken", path, 0, raw.url, f"{error}. {_repair(raw)}")
-    if head == b"\x1f\x8b" or (head.isascii() and head[:1].isdigit()):
+    if head in _HEADS or (head.isascii() and head[:1].isdigit()):
         return DatasetStatus(name, "ready", path, size, raw.url, "")
-    return DatasetStatus(name, "broken", path, size, raw.url, f"Not a gzip file. {_repair(raw)}")
+    kind = "an HDF5" if path.suffix == ".bin" else "a gzip"
+    return DatasetStatus(name, "broken", path, size, raw.url, f"Not {kind} file. {_repair(raw)}")
 
 
 def fetch(name: str, quiet: bool = False) -> Path:
@@ -129,7 +191,7 @@ def fetch(name: str, quiet: bool = False) -> Path:
     RunFailedError
         It cannot be downloaded.
     """
-    raw = _raw_file(name)
+    raw = raw_file(name)
     return raw.find() or download(raw, quiet)
 
 
@@ -152,11 +214,7 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
     RunFailedError
         The real data is broken; or it is missing and ``source=real``.
     """
-    if config.n_samples is not None and config.n_samples > raw.n:
-        raise ConfigError(
-            f"dataset.n_samples must be ≤ {raw.n}, the number of examples of {config.name}, "
-            f"got {config.n_samples}."
-        )
+    _check_n(config, max(raw.n, raw.n_stand_in))
     source = "synthetic"
     if config.source != "synthetic":
         try:
@@ -171,12 +229,25 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
     if source == "synthetic":
         arrays = stand_in_arrays(raw)
     dataset = Dataset(
-        name=config.name, source=source, n_labels=n_labels, structure=structure, **arrays
+        name=config.name,
+        source=source,
+        n_labels=n_labels,
+        structure=structure,
+        **raw.fields(arrays),
     )
+    _check_n(config, dataset.n)
     if config.n_samples is None:
         return dataset
     order = permutation(dataset.n, np.random.PCG64(SUBSET_SEED))
     return dataset.take(order[: config.n_samples])
+
+
+def _check_n(config: SourceConfig, n: int) -> None:
+    if config.n_samples is not None and config.n_samples > n:
+        raise ConfigError(
+            f"dataset.n_samples must be ≤ {n}, the number of examples of {config.name}, "
+            f"got {config.n_samples}."
+        )
 
 
 def real_arrays(raw: RawFile) -> Arrays:
@@ -191,11 +262,8 @@ def real_arrays(raw: RawFile) -> Arrays:
     """
     path = raw.find() or download(raw)
     try:
-        content = path.read_bytes()
-        key = f"{raw.dataset} v{raw.version} sha256={hashlib.sha256(content).hexdigest()}"
-        name = f"{raw.file}.ssvm-bench.npz"
-        places = [path.with_name(name), user_folder() / raw.folder / name]
-        return cached(places, key, lambda: raw.read(content))
+        key = f"{raw.key('real')} sha256={_sha256(path)}"
+        return raw.kept(cache_places(raw, "real", path), key, "real", lambda: raw.real(path))
     except (ContentError, OSError) as error:
         raise RunFailedError(
             f"{path} cannot be used as the {raw.dataset} data: {error}. {_repair(raw)}"
@@ -204,8 +272,23 @@ def real_arrays(raw: RawFile) -> Arrays:
 
 def stand_in_arrays(raw: RawFile) -> Arrays:
     """Return the arrays of the stand-in, kept in the user's cache folder once made."""
-    place = user_folder() / raw.folder / "stand-in.ssvm-bench.npz"
-    return cached([place], f"{raw.dataset} stand-in v{raw.version}", raw.stand_in)
+    places = cache_places(raw, "synthetic")
+    return raw.kept(places, raw.key("synthetic"), "synthetic", raw.stand_in_arrays)
+
+
+def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Path]:
+    """Return where the arrays of a source may be kept, the preferred place first."""
+    name = f"{raw.file if source == 'real' else 'stand-in'}.ssvm-bench.npz"
+    places = [user_folder() / raw.folder / name]
+    return places if path is None else [path.with_name(name), *places]
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def download(raw: RawFile, quiet: bool = False) -> Path:
@@ -231,7 +314,8 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
         ) as folder:
             came = transfer(raw.url, Path(folder), quiet)
             try:
-                raw.read(came.read_bytes())
+                came = raw.unpack(came)
+                raw.check(came)
             except ContentError as error:  # a notice that the page moved, a log-in page, …
                 raise TransferError(
                     f"what {raw.url} gives now is something else ({error})"
@@ -245,7 +329,8 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
     return target
 
 
-def _raw_file(name: str) -> RawFile:
+def raw_file(name: str) -> RawFile:
+    """Return the raw file of a dataset; raise `ConfigError` if it has none."""
     found = getattr(module("dataset", name), "RAW", None)
     if not isinstance(found, RawFile):
         known = [kind for kind in kinds("dataset") if hasattr(module("dataset", kind), "RAW")]

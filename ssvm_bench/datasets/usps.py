@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.datasets import content, handwriting, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.datasets.sources import TableFile
 from ssvm_bench.random import bell, permutation, uniform
 
 Config = SourceConfig
@@ -90,7 +90,7 @@ def stand_in() -> dict[str, np.ndarray]:
     }
 
 
-RAW = RawFile(
+RAW = TableFile(
     dataset="usps",
     folder="usps",
     file="zip.train.gz",

@@ -12,7 +12,8 @@ import os
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -260,10 +261,16 @@ def real_arrays(raw: RawFile) -> Arrays:
     RunFailedError
         It is there, but broken.
     """
-    path = raw.find() or download(raw)
-    try:
+    with explained(raw, raw.find() or download(raw)) as path:
         key = f"{raw.key('real')} sha256={_sha256(path)}"
         return raw.kept(cache_places(raw, "real", path), key, "real", lambda: raw.real(path))
+
+
+@contextmanager
+def explained(raw: RawFile, path: Path) -> Iterator[Path]:
+    """Turn whatever is wrong with the raw file, in the block, into a `RunFailedError`."""
+    try:
+        yield path
     except (ContentError, OSError) as error:
         raise RunFailedError(
             f"{path} cannot be used as the {raw.dataset} data: {error}. {_repair(raw)}"

@@ -1,0 +1,134 @@
+"""Raw files that are archives of pictures: what a run needs of them is prepared once, and kept.
+
+While one process prepares a dataset, another one that needs it waits. The finished pieces of a
+preparation that was killed stay in the user's cache folder until the arrays are stored.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import filelock
+import numpy as np
+from scipy.sparse import csr_array
+
+from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.images import preparation
+from ssvm_bench.datasets.images.features import N_FEATURES
+from ssvm_bench.datasets.images.pictures import Pictures
+from ssvm_bench.datasets.sources import RawFile
+
+STAND_IN_SIZE = 120
+"""Pictures of a stand-in: prepared in well below a minute."""
+
+
+@dataclass(frozen=True)
+class PictureFile(RawFile):
+    """An archive of pictures with a label per pixel.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the labels 0 .. K − 1.
+    open : callable
+        From the archive's path to its pictures; raises `ContentError`.
+    scenes : callable
+        Returns the pictures of the stand-in, given their number.
+    """
+
+    labels: tuple[str, ...]
+    open: Callable[[Path], Pictures]
+    scenes: Callable[[int], Pictures]
+
+    only: ClassVar[tuple[str, ...] | None] = (
+        *("data", "indices", "indptr", "y", "offsets", "edges", "edge_offsets"),
+    )
+
+    @property
+    def n_stand_in(self) -> int:
+        """Number of pictures of the stand-in."""
+        return STAND_IN_SIZE
+
+    def check(self, path: Path) -> None:
+        """Look whether all pictures are there."""
+        self.open(path)
+
+    def pictures(self, source: str) -> Pictures:
+        """Return the pictures of a source; `MissingDataError` if the real file is not there."""
+        if source == "synthetic":
+            return self.scenes(self.n_stand_in)
+        with sources.explained(self, self.find() or sources.download(self)) as path:
+            return self.open(path)
+
+    def real(self, path: Path) -> Arrays:
+        """Prepare the archive's pictures."""
+        return self._prepared("real", lambda: self.open(path))
+
+    def stand_in_arrays(self) -> Arrays:
+        """Prepare the stand-in's pictures."""
+        return self._prepared("synthetic", lambda: self.scenes(self.n_stand_in))
+
+    def key(self, source: str) -> str:
+        """Return what changes when the arrays of a source must be prepared again."""
+        return f"{super().key(source)} {preparation.key()}"
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of a graph dataset."""
+        rows = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
+        x = csr_array(rows, shape=(arrays["y"].size, N_FEATURES))
+        rest = ("y", "offsets", "edges", "edge_offsets")
+        return {"x": x, **{name: arrays[name] for name in rest}}
+
+    def kept(self, places: list[Path], key: str, source: str, make: Callable[[], Arrays]) -> Arrays:
+        """Return the arrays of a source, from their cache file or prepared and stored."""
+        found = cache.stored(places, key, self.only)
+        if found is not None:
+            return found
+        with self._alone(source):
+            arrays = cache.cached(places, key, make, self.only)
+            shutil.rmtree(self._work(source), ignore_errors=True)
+            return arrays
+
+    def _prepared(self, source: str, pictures: Callable[[], Pictures]) -> Arrays:
+        title = self.dataset if source == "real" else f"{self.dataset} stand-in"
+        work = self._work(source)
+        try:
+            work.mkdir(parents=True, exist_ok=True)
+        except OSError:  # no place for the pieces of an interrupted preparation
+            with tempfile.TemporaryDirectory() as folder:
+                return preparation.prepare(pictures(), Path(folder), title)
+        return preparation.prepare(pictures(), work, title)
+
+    def _work(self, source: str) -> Path:
+        return sources.user_folder() / self.folder / f"preparing-{source}"
+
+    @contextmanager
+    def _alone(self, source: str) -> Iterator[None]:
+        """Keep other processes from preparing the same; wait for one that does."""
+        lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
+        try:
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(blocking=False)
+            except filelock.Timeout:
+                print(
+                    f"Another process is preparing {self.dataset}; waiting for it.",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                lock.acquire()
+        except OSError:  # a cache folder that cannot be written to is no reason not to go on
+            yield
+            return
+        try:
+            yield
+        finally:
+            lock.release()

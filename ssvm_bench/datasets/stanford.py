@@ -1,0 +1,94 @@
+"""Stanford Background (Gould, Fulton, Koller): outdoor scenes in eight classes.
+
+A picture is ``images/ID.jpg`` and ``labels/ID.regions.txt``, one number a pixel: 0 … 7, or −1 for
+unknown, which is the ninth label here.
+
+References
+----------
+S. Gould, R. Fulton, D. Koller: Decomposing a scene into geometric and semantically consistent
+regions. ICCV 2009.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ssvm_bench.datasets import content, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.images import archives, scenes
+from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.source import PictureFile
+
+Config = SourceConfig
+
+LABELS = (
+    *("sky", "tree", "road", "grass", "water", "building", "mountain", "foreground object"),
+    "unknown",
+)
+UNKNOWN = LABELS.index("unknown")
+N_PHOTOGRAPHS = 715
+
+
+def load(config: Config) -> Dataset:
+    """Return the superpixels of 715 photographs, nine labels."""
+    return sources.load(config, RAW, structure="graph", n_labels=len(LABELS))
+
+
+def read(path: Path) -> Pictures:
+    """Return the original archive's pictures, after checking that all are there."""
+    pictures = parse(path)
+    content.check_equal("photographs", len(pictures), N_PHOTOGRAPHS)
+    return pictures
+
+
+def parse(path: Path) -> Pictures:
+    """Return the pictures of an archive in this format, in the order of their names.
+
+    Raises
+    ------
+    ContentError
+        The archive is damaged, or a photograph has no labels, or labels no photograph.
+    """
+    found = archives.members(path, r"(images|labels)/(\w+)\.(jpg|regions\.txt)")
+    photographs = {name: file for (kind, name, _), file in found.items() if kind == "images"}
+    labels = {name: file for (kind, name, _), file in found.items() if kind == "labels"}
+    for name in sorted(photographs.keys() ^ labels.keys()):
+        lacking = f"labels/{name}.regions.txt" if name in photographs else f"images/{name}.jpg"
+        raise ContentError(f"the archive has no {lacking}")
+    names = sorted(photographs)
+    return Pictures(
+        names=tuple(names),
+        encoded=[(photographs[name], labels[name]) for name in names],
+        decode=decode,
+    )
+
+
+def decode(encoded: tuple[bytes, bytes]) -> Picture:
+    """Return the picture of a photograph and the text of its labels."""
+    rgb = archives.decoded(encoded[0], colour=True)
+    try:
+        truth = np.array(encoded[1].split(), dtype=np.int64)
+    except ValueError as error:
+        raise ContentError(f"a label is not a number ({error})") from error
+    if truth.size != rgb.shape[0] * rgb.shape[1]:
+        raise ContentError(f"{truth.size} labels for {rgb.shape[0]} × {rgb.shape[1]} pixels")
+    if truth.min() < -1 or truth.max() >= UNKNOWN:
+        raise ContentError(f"labels {truth.min()} … {truth.max()}, expected −1 … {UNKNOWN - 1}")
+    truth[truth == -1] = UNKNOWN
+    return Picture(rgb, truth.astype(np.uint8).reshape(rgb.shape[:2]))
+
+
+RAW = PictureFile(
+    dataset="stanford",
+    folder="stanford",
+    file="iccv09Data.tar.gz",
+    url="http://dags.stanford.edu/data/iccv09Data.tar.gz",
+    n=N_PHOTOGRAPHS,
+    version=1,
+    labels=LABELS,
+    open=read,
+    scenes=scenes.layers,
+)

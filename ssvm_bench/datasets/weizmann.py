@@ -1,0 +1,89 @@
+"""Weizmann horses (Borenstein): photographs of horses, figure against ground.
+
+A picture is a photograph ``rgb/horseNNN.jpg`` and a mask ``figure_ground/horseNNN.jpg`` of another
+size: the photograph is resized to the mask's. The mask is a JPEG of a black and white drawing;
+what is lighter than 127 is horse. The photograph of horse318 is black, and left out.
+
+References
+----------
+E. Borenstein, S. Ullman: Class-specific, top-down segmentation. ECCV 2002.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ssvm_bench.datasets import content, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.images import archives, scenes
+from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.source import PictureFile
+
+Config = SourceConfig
+
+LABELS = ("background", "horse")
+N_PHOTOGRAPHS = 328
+BLACK = "318"
+
+
+def load(config: Config) -> Dataset:
+    """Return the superpixels of 327 photographs, labels background and horse."""
+    return sources.load(config, RAW, structure="graph", n_labels=len(LABELS))
+
+
+def read(path: Path) -> Pictures:
+    """Return the original archive's pictures, after checking that all are there."""
+    pictures = parse(path)
+    content.check_equal("usable photographs", len(pictures), N_PHOTOGRAPHS - 1)
+    return pictures
+
+
+def parse(path: Path) -> Pictures:
+    """Return the pictures of an archive in this format, in the order of their numbers.
+
+    Raises
+    ------
+    ContentError
+        The archive is damaged, or a photograph has no mask, or a mask no photograph.
+    """
+    found = archives.members(path, r"(rgb|figure_ground)/horse(\d+)\.jpg")
+    numbers = {folder: {n for f, n in found if f == folder} for folder in ("rgb", "figure_ground")}
+    for number in sorted(numbers["rgb"] ^ numbers["figure_ground"]):
+        lacking = "figure_ground" if number in numbers["rgb"] else "rgb"
+        raise ContentError(f"the archive has no {lacking}/horse{number}.jpg")
+    kept = sorted(numbers["rgb"] - {BLACK}, key=int)
+    return Pictures(
+        names=tuple(f"horse{number}" for number in kept),
+        encoded=[(found["rgb", number], found["figure_ground", number]) for number in kept],
+        decode=decode,
+    )
+
+
+def decode(encoded: tuple[bytes, bytes]) -> Picture:
+    """Return the picture of a photograph and its mask."""
+    import cv2
+
+    photograph = archives.decoded(encoded[0], colour=True)
+    mask = archives.decoded(encoded[1], colour=False)
+    height, width = mask.shape
+    shrinks = photograph.shape[0] > height
+    rgb = cv2.resize(
+        photograph, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    )
+    return Picture(rgb, (mask > 127).astype(np.uint8))
+
+
+RAW = PictureFile(
+    dataset="weizmann",
+    folder="weizmann",
+    file="weizmann_horse_db.tar.gz",
+    url="https://www.msri.org/people/members/eranb/weizmann_horse_db.tar.gz",
+    n=N_PHOTOGRAPHS - 1,
+    version=1,
+    labels=LABELS,
+    open=read,
+    scenes=scenes.figures,
+)

@@ -11,22 +11,20 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench import __version__, usage
+from ssvm_bench.cli_base import Commands, Settings, common_options
+from ssvm_bench.cli_data import data
 from ssvm_bench.config import catalog
 from ssvm_bench.errors import ConfigError, SsvmBenchError, nearest
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runner import Outcome
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 PROGRAM = "ssvm-bench"
 KINDS = {
@@ -39,19 +37,6 @@ KINDS = {
 
 FORMATS = ("png", "pdf", "svg")
 DEFAULT_FORMATS = ("png", "pdf")
-DATA_ACTIONS = ("status", "fetch")
-
-
-@dataclass
-class Settings:
-    """Options that are accepted before and after the command's name (click's ``obj``)."""
-
-    debug: bool = False
-    folders: list[Path] = field(default_factory=list)
-
-    def config_dirs(self) -> list[Path]:
-        """Return the folders of ``--config-dir``, checked."""
-        return catalog.check_folders(self.folders)
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -82,7 +67,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     return f"{kind}: {text}. Run again with --debug for the traceback.", 1
 
 
-class Cli(click.Group):
+class Cli(Commands):
     """A group of commands whose errors become one message and an exit status."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
@@ -102,14 +87,6 @@ class Cli(click.Group):
             status = report(error, settings.debug)
         sys.exit(status or 0)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            raise ConfigError(f"There is no command {args[0]!r}. {nearest(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
-
 
 def report(error: BaseException, debug: bool = False) -> int:
     """Print the error's message to stderr and return the exit status."""
@@ -118,33 +95,6 @@ def report(error: BaseException, debug: bool = False) -> int:
         traceback.print_exception(error)
     click.echo(f"{PROGRAM}: error: {message}", err=True)
     return status
-
-
-def common_options(command: Command) -> Command:
-    """Add the options of :class:`Settings` to a command."""
-
-    def set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-        ctx.obj.debug |= value
-
-    def add_folders(ctx: click.Context, _: click.Parameter, value: tuple[Path, ...]) -> None:
-        ctx.obj.folders.extend(value)
-
-    command = click.option(
-        "--debug",
-        is_flag=True,
-        callback=set_debug,
-        expose_value=False,
-        help="Show the traceback of an error.",
-    )(command)
-    return click.option(
-        "--config-dir",
-        metavar="DIR",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        callback=add_folders,
-        expose_value=False,
-        help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
-    )(command)
 
 
 @click.group(
@@ -297,27 +247,4 @@ def list_command(settings: Settings, kind: str | None) -> None:
             click.echo(f"{indent}{name:<{width}}  {catalog.description(file)}".rstrip())
 
 
-@main.command("data", epilog=usage.DATA)
-@click.argument("action", default="status", metavar="[status|fetch]")
-@click.argument("name", required=False, metavar="[NAME]")
-@common_options
-def data_command(action: str, name: str | None) -> None:
-    """Show where each dataset stands, or download it."""
-    if action not in DATA_ACTIONS:
-        raise ConfigError(f"There is no 'data {action}'. {nearest(action, DATA_ACTIONS)}")
-    known = catalog.entries("dataset")
-    if name is not None and name not in known:
-        raise ConfigError(f"There is no dataset {name!r}. {nearest(name, known)}")
-    from ssvm_bench.datasets import sources
-
-    names = [name] if name else list(known)
-    if action == "fetch":
-        for dataset in names:
-            click.echo(f"{dataset}: {sources.fetch(dataset)}")
-        return
-    width = max(map(len, names))
-    for found in map(sources.status, names):
-        size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
-        click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
-        if found.hint:
-            click.echo(f"{'':<{width}}  {found.hint}")
+main.add_command(data)

@@ -372,6 +372,13 @@ def read_summary(folder: Path) -> dict[str, Any]:
         return summary
 
 
+def read_weights(folder: Path) -> tuple[np.ndarray, int]:
+    """Return w of a finished run, and after how many iterations. Raises as `read_trace` does."""
+    iteration = int(read_summary(folder)["iteration"])
+    with _reading(folder), np.load(folder / WEIGHTS) as stored:
+        return stored["w"], iteration
+
+
 def read_trace(folder: Path) -> Trace:
     """Read a run; also a partial one, if its folder is named.
 

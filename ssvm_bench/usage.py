@@ -56,6 +56,14 @@ DATA = verbatim("""
 Examples:
   ssvm-bench data status
   ssvm-bench data fetch ocr
+  ssvm-bench data prepare stanford
+  ssvm-bench data show weizmann 17
 
 Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
+""")
+
+SHOW = verbatim("""
+Examples:
+  ssvm-bench data show weizmann 17
+  ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
 """)

@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import permutation
 from ssvm_bench.registry import kinds, module
+
+Names = Collection[str] | None
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 _HEADS = (b"\x1f\x8b", b"\x89H")  # gzip, HDF5
@@ -56,7 +58,7 @@ class RawFile(ABC):
     n: int
     version: int
 
-    only: ClassVar[tuple[str, ...] | None] = None
+    only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
 
     @property
@@ -84,9 +86,11 @@ class RawFile(ABC):
         """Return the fields of a `Dataset` that the arrays fill."""
         return arrays
 
-    def kept(self, places: list[Path], key: str, source: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of a source, from their cache file or made and stored."""
-        return cached(places, key, make, self.only)
+    def kept(
+        self, places: list[Path], key: str, source: str, make: Callable[[], Arrays], only: Names
+    ) -> Arrays:
+        """Return some arrays of a source, from their cache file or made and stored."""
+        return cached(places, key, make, only)
 
     def unpack(self, came: Path) -> Path:
         """Return the raw file that has been downloaded, or is in what has been."""
@@ -251,8 +255,14 @@ def _check_n(config: SourceConfig, n: int) -> None:
         )
 
 
-def real_arrays(raw: RawFile) -> Arrays:
+def real_arrays(raw: RawFile, only: Names = None) -> Arrays:
     """Return the checked arrays of the raw file, wherever it is.
+
+    Parameters
+    ----------
+    raw : RawFile
+    only : collection of str, optional
+        Which arrays; by default those of a `Dataset`.
 
     Raises
     ------
@@ -263,7 +273,8 @@ def real_arrays(raw: RawFile) -> Arrays:
     """
     with explained(raw, raw.find() or download(raw)) as path:
         key = f"{raw.key('real')} sha256={_sha256(path)}"
-        return raw.kept(cache_places(raw, "real", path), key, "real", lambda: raw.real(path))
+        places = cache_places(raw, "real", path)
+        return raw.kept(places, key, "real", lambda: raw.real(path), only or raw.only)
 
 
 @contextmanager
@@ -277,10 +288,10 @@ def explained(raw: RawFile, path: Path) -> Iterator[Path]:
         ) from error
 
 
-def stand_in_arrays(raw: RawFile) -> Arrays:
+def stand_in_arrays(raw: RawFile, only: Names = None) -> Arrays:
     """Return the arrays of the stand-in, kept in the user's cache folder once made."""
-    places = cache_places(raw, "synthetic")
-    return raw.kept(places, raw.key("synthetic"), "synthetic", raw.stand_in_arrays)
+    places, key = cache_places(raw, "synthetic"), raw.key("synthetic")
+    return raw.kept(places, key, "synthetic", raw.stand_in_arrays, only or raw.only)
 
 
 def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Path]:
@@ -288,6 +299,12 @@ def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Pa
     name = f"{raw.file if source == 'real' else 'stand-in'}.ssvm-bench.npz"
     places = [user_folder() / raw.folder / name]
     return places if path is None else [path.with_name(name), *places]
+
+
+def kept_in(raw: RawFile, source: str) -> Path | None:
+    """Return the file that the arrays of a source are kept in, if there is one."""
+    places = cache_places(raw, source, raw.find() if source == "real" else None)
+    return next((place for place in places if place.is_file()), None)
 
 
 def _sha256(path: Path) -> str:

@@ -67,18 +67,24 @@ def parse(path: Path) -> Pictures:
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
-    """Return the picture of a photograph and the text of its labels."""
-    rgb = archives.decoded(encoded[0], colour=True)
+    """Return the picture of a photograph and its labels; `ContentError` if they do not fit."""
+    rgb = archives.decoded(encoded[0], colour=True, what="photograph")
+    height, width = rgb.shape[:2]
+    lines = [line.split() for line in encoded[1].splitlines() if line.strip()]
+    if len(lines) != height or any(len(line) != width for line in lines):
+        raise ContentError(
+            f"regions.txt has {len(lines)} lines, expected {height} of {width} labels each"
+        )
     try:
-        truth = np.array(encoded[1].split(), dtype=np.int64)
+        truth = np.array(lines, dtype=np.int64)
     except ValueError as error:
-        raise ContentError(f"a label is not a number ({error})") from error
-    if truth.size != rgb.shape[0] * rgb.shape[1]:
-        raise ContentError(f"{truth.size} labels for {rgb.shape[0]} × {rgb.shape[1]} pixels")
+        raise ContentError(f"regions.txt has a label that is not a number ({error})") from error
     if truth.min() < -1 or truth.max() >= UNKNOWN:
-        raise ContentError(f"labels {truth.min()} … {truth.max()}, expected −1 … {UNKNOWN - 1}")
+        raise ContentError(
+            f"regions.txt has labels {truth.min()} … {truth.max()}, expected −1 … {UNKNOWN - 1}"
+        )
     truth[truth == -1] = UNKNOWN
-    return Picture(rgb, truth.astype(np.uint8).reshape(rgb.shape[:2]))
+    return Picture(rgb, truth.astype(np.uint8))
 
 
 RAW = PictureFile(

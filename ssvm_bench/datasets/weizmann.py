@@ -63,13 +63,19 @@ def parse(path: Path) -> Pictures:
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
-    """Return the picture of a photograph and its mask."""
+    """Return the picture of a photograph and its mask; `ContentError` if they do not fit."""
     import cv2
 
-    photograph = archives.decoded(encoded[0], colour=True)
-    mask = archives.decoded(encoded[1], colour=False)
+    photograph = archives.decoded(encoded[0], colour=True, what="photograph rgb")
+    mask = archives.decoded(encoded[1], colour=False, what="mask figure_ground")
     height, width = mask.shape
-    shrinks = photograph.shape[0] > height
+    h, w = photograph.shape[:2]
+    # sizes are whole numbers: a pixel more or less changes the shape of a small one
+    if abs(h * width - w * height) > 0.01 * h * width + max(height, width, h, w):
+        raise ContentError(
+            f"the mask has another shape ({width} × {height}) than the photograph ({w} × {h})"
+        )
+    shrinks = h > height
     rgb = cv2.resize(
         photograph, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
     )

@@ -152,26 +152,40 @@ def save(figure: Figure, table: pd.DataFrame, stem: Path, formats: Sequence[str]
         If a file cannot be written.
     """
     contents = {"csv": table.to_csv(index=False, float_format="%.6g").encode()}
+    contents.update((suffix, rendered(figure, suffix)) for suffix in formats)
+    return [
+        write(stem.with_name(f"{stem.name}.{suffix}"), content)
+        for suffix, content in contents.items()
+    ]
+
+
+def rendered(figure: Figure, suffix: str) -> bytes:
+    """Return the file of a figure, ``"png"``, ``"pdf"`` or ``"svg"``."""
+    buffer = io.BytesIO()
     with mpl.rc_context(style.RC):
-        for suffix in formats:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=suffix, dpi=160, metadata=_FILE_METADATA[suffix])
-            contents[suffix] = buffer.getvalue()
-    written = []
-    for suffix, content in contents.items():
-        path = stem.with_name(f"{stem.name}.{suffix}")
-        temporary = stem.with_name(f".{stem.name}.{suffix}.tmp-{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(content)
-            temporary.replace(path)
-        except OSError as error:
-            raise RunFailedError(
-                f"Cannot write the figure {path}: {error.strerror or error}. Make room there or "
-                "make it writable, or choose another folder with results_dir=…, then plot again."
-            ) from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
-        written.append(path)
-    return written
+        figure.savefig(buffer, format=suffix, dpi=160, metadata=_FILE_METADATA[suffix])
+    return buffer.getvalue()
+
+
+def write(path: Path, content: bytes) -> Path:
+    """Write a file at once, creating its folder; return its path.
+
+    Raises
+    ------
+    RunFailedError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise RunFailedError(
+            f"Cannot write the figure {path}: {error.strerror or error}. Make room there or "
+            "make it writable, or choose another folder, then draw again."
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return path

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import tarfile
 import zlib
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from ssvm_bench.datasets.content import ContentError
 
+BLOCK = 1 << 20
+
 
 def members(path: Path, pattern: str) -> dict[tuple[str, ...], bytes]:
-    """Return the wanted members of a tar archive, compressed or not.
+    """Return the wanted members of a tar archive, compressed by gzip or not.
 
     Parameters
     ----------
@@ -30,24 +34,37 @@ def members(path: Path, pattern: str) -> dict[tuple[str, ...], bytes]:
     Raises
     ------
     ContentError
-        The archive is damaged or cut short.
+        The archive is damaged or cut short, or two of its members have the same groups.
     """
     wanted = re.compile(f"(?:^|.*/){pattern}")
-    found = {}
+    found: dict[tuple[str, ...], bytes] = {}
     try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                match = wanted.fullmatch(member.name)
-                if match and member.isfile():
+        with _unpacked(path) as stream:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    match = wanted.fullmatch(member.name)
+                    if not match or not member.isfile():
+                        continue
+                    if match.groups() in found:
+                        raise ContentError(f"the archive has {member.name} twice")
                     content = archive.extractfile(member)
                     assert content is not None
                     found[match.groups()] = content.read()
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+            while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
+                pass
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ContentError(f"the archive is damaged or cut short ({error})") from error
     return found
 
 
-def decoded(content: bytes, colour: bool) -> np.ndarray:
+def _unpacked(path: Path) -> IO[bytes]:
+    """Open an archive that some servers and browsers unpack on the way."""
+    with path.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if compressed else path.open("rb")
+
+
+def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     """Return the pixels of a JPEG or PNG file.
 
     Parameters
@@ -56,6 +73,8 @@ def decoded(content: bytes, colour: bool) -> np.ndarray:
         The file.
     colour : bool
         RGB, shape (h, w, 3); else grey, shape (h, w).
+    what : str
+        What the file is, for the message.
 
     Raises
     ------
@@ -64,8 +83,10 @@ def decoded(content: bytes, colour: bool) -> np.ndarray:
     """
     import cv2
 
+    # pixels as they are stored: the labels know nothing of a camera that was held upright
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
+    flag |= cv2.IMREAD_IGNORE_ORIENTATION
     pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag) if content else None
     if pixels is None:
-        raise ContentError("the file is not a picture")
+        raise ContentError(f"the {what} cannot be decoded")
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels

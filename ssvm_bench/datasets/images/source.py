@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,13 @@ from typing import Any, ClassVar
 
 import filelock
 import numpy as np
-from scipy.sparse import csr_array
 
 from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.datasets.sources import Names, RawFile
 
 STAND_IN_SIZE = 120
 """Pictures of a stand-in: prepared in well below a minute."""
@@ -48,7 +47,7 @@ class PictureFile(RawFile):
     open: Callable[[Path], Pictures]
     scenes: Callable[[int], Pictures]
 
-    only: ClassVar[tuple[str, ...] | None] = (
+    only: ClassVar[Names] = (
         *("data", "indices", "indptr", "y", "offsets", "edges", "edge_offsets"),
     )
 
@@ -82,18 +81,34 @@ class PictureFile(RawFile):
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""
+        from scipy.sparse import csr_array
+
         rows = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
         x = csr_array(rows, shape=(arrays["y"].size, N_FEATURES))
         rest = ("y", "offsets", "edges", "edge_offsets")
         return {"x": x, **{name: arrays[name] for name in rest}}
 
-    def kept(self, places: list[Path], key: str, source: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of a source, from their cache file or prepared and stored."""
-        found = cache.stored(places, key, self.only)
+    def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
+        """Return superpixel maps (h, w) of some pictures."""
+        arrays = {"real": sources.real_arrays, "synthetic": sources.stand_in_arrays}[source](
+            self, ("segments", "shapes")
+        )
+        shapes = arrays["shapes"]
+        ends = np.cumsum(shapes.prod(axis=1))
+        return [
+            arrays["segments"][ends[i] - shapes[i].prod() : ends[i]].reshape(shapes[i])
+            for i in numbers
+        ]
+
+    def kept(
+        self, places: list[Path], key: str, source: str, make: Callable[[], Arrays], only: Names
+    ) -> Arrays:
+        """Return some arrays of a source, from their cache file or prepared and stored."""
+        found = cache.stored(places, key, only)
         if found is not None:
             return found
         with self._alone(source):
-            arrays = cache.cached(places, key, make, self.only)
+            arrays = cache.cached(places, key, make, only)
             shutil.rmtree(self._work(source), ignore_errors=True)
             return arrays
 

@@ -1,0 +1,109 @@
+"""The ``data`` commands: where each dataset stands, downloads, preparation, pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ssvm_bench import usage
+from ssvm_bench.cli_base import Commands, common_options
+from ssvm_bench.config import catalog
+from ssvm_bench.errors import ConfigError, nearest
+
+SOURCES = ("auto", "real", "synthetic")
+
+source_option = click.option(
+    "--source",
+    type=click.Choice(SOURCES),
+    default="auto",
+    show_default=True,
+    help="The real data, the built-in stand-in, or what can be had.",
+)
+
+
+@click.group("data", cls=Commands, invoke_without_command=True, epilog=usage.DATA)
+@common_options
+@click.pass_context
+def data(context: click.Context) -> None:
+    """Show where each dataset stands, download it, prepare it, look at it."""
+    if context.invoked_subcommand is None:
+        context.invoke(status_command)
+
+
+@data.command("status")
+@click.argument("name", required=False)
+@common_options
+def status_command(name: str | None = None) -> None:
+    """Show where each dataset's file is, and what to do where it is not."""
+    from ssvm_bench.datasets import sources
+
+    names = _names(name)
+    width = max(map(len, names))
+    for found in map(sources.status, names):
+        size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
+        click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
+        if found.hint:
+            click.echo(f"{'':<{width}}  {found.hint}")
+
+
+@data.command("fetch")
+@click.argument("name", required=False)
+@common_options
+def fetch_command(name: str | None) -> None:
+    """Download a dataset, or all of them, where they are not there yet."""
+    from ssvm_bench.datasets import sources
+
+    for dataset in _names(name):
+        click.echo(f"{dataset}: {sources.fetch(dataset)}")
+
+
+@data.command("prepare")
+@click.argument("name", required=False)
+@source_option
+@common_options
+def prepare_command(name: str | None, source: str) -> None:
+    """Compute what a run needs of a dataset, or of all of them, and keep it.
+
+    A run does so itself when it has to. A preparation that was interrupted goes on where it
+    stopped.
+    """
+    from ssvm_bench import gallery
+
+    for dataset in _names(name):
+        click.echo("\n".join(gallery.prepared(dataset, source)))
+
+
+@data.command("show", epilog=usage.SHOW)
+@click.argument("name")
+@click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
+@click.option(
+    "--run",
+    "runs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of a run whose prediction to show; may be repeated.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The PNG file to write. [default: NAME-I.png in the current folder]",
+)
+@source_option
+@common_options
+def show_command(
+    name: str, numbers: tuple[int, ...], runs: tuple[Path, ...], output: Path | None, source: str
+) -> None:
+    """Draw images I (from 0) of a dataset: superpixels, ground truth, predictions of runs."""
+    from ssvm_bench import gallery
+
+    (name,) = _names(name)
+    click.echo(f"figure: {gallery.show(name, numbers, runs, output, source)}")
+
+
+def _names(name: str | None) -> list[str]:
+    """Return the dataset of that name, or all."""
+    known = catalog.entries("dataset")
+    if name is not None and name not in known:
+        raise ConfigError(f"There is no dataset {name!r}. {nearest(name, known)}")
+    return [name] if name else list(known)

@@ -36,6 +36,7 @@ from ssvm_bench import registry
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
@@ -80,7 +81,8 @@ def run(config: RunConfig, display: Display) -> Outcome:
         If the data cannot be had, the run fails, or its files cannot be written.
     """
     begin = time.perf_counter()
-    dataset = load_dataset(config.dataset)
+    with silence(config.quiet):
+        dataset = load_dataset(config.dataset)
     config = config.with_source(dataset.source)
     problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
     with lock(config.folder, display.message):

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.images import features, preparation, scenes, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.progress import silence
 
 BLOCKS = (slice(0, 512), slice(512, 640), slice(640, 649))
 
@@ -45,7 +46,8 @@ def given_pictures(*pictures):
 
 def prepare(pictures, folder, workers=1):
     folder.mkdir(exist_ok=True)
-    return preparation.prepare(pictures, folder, "test", workers=workers, quiet=True)
+    with silence():
+        return preparation.prepare(pictures, folder, "test", workers=workers)
 
 
 def assert_identical(a, b):

@@ -62,6 +62,13 @@ def stored(places: list[Path], key: str, only: Collection[str] | None = None) ->
     return None
 
 
+def stored_key(place: Path) -> str:
+    """Return the key of a cache file; empty if there is none that can be read."""
+    with suppress(Exception), np.load(place, allow_pickle=False) as file:
+        return str(file["key"].item())
+    return ""
+
+
 def _write(place: Path, key: str, arrays: Arrays) -> None:
     """Write to a temporary name and rename, so that nobody reads half a file."""
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -21,16 +21,17 @@ scalable image segmentation. ECCV 2014.
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from ssvm_bench.datasets import content, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -62,12 +63,13 @@ def parse(path: Path) -> Arrays:
     ContentError
         Names the first array that is missing, or does not fit the others of its image.
     """
+    from scipy.sparse import vstack
+
     with _opened(path) as file:
         images = [_image(file, i) for i in range(_count(file))]
     x = vstack([image["x"] for image in images], format="csr")
     offsets, edge_offsets = (
-        np.concatenate(([0], np.cumsum([len(image[name]) for image in images])))
-        for name in ("y", "edges")
+        np.cumsum([0, *(len(image[name]) for image in images)]) for name in ("y", "edges")
     )
     return {
         "data": x.data,
@@ -93,62 +95,82 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _count(file: Any) -> int:
     """Return the number of images; every one must have all its arrays."""
-    numbers = {
-        int(name.rsplit("_", 1)[1])
-        for name in file
-        if name.rsplit("_", 1)[0] in KINDS and name.rsplit("_", 1)[1].isdigit()
-    }
-    if not numbers:
-        raise ContentError("it has no superpixel_count_000000")
-    for i in range(max(numbers) + 1):
-        for kind in KINDS:
-            if f"{kind}_{i:06d}" not in file:
-                raise ContentError(f"it has no {kind}_{i:06d}")
-    return max(numbers) + 1
+    keys = set(file)
+    matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in keys)
+    n = max((int(match[1]) + 1 for match in matches if match), default=1)
+    for key in (f"{kind}_{i:06d}" for i in range(n) for kind in KINDS):
+        if key not in keys:
+            raise ContentError(f"it has no {key}")
+    return n
 
 
 def _image(file: Any, i: int) -> dict[str, Any]:
     """Return the features (CSR), labels and edges of one image."""
-    n_superpixels, n_edges, structure, features, labels = (
-        np.asarray(file[f"{kind}_{i:06d}"]) for kind in KINDS
-    )
-    L, E = int(n_superpixels.ravel()[0]), int(n_edges.ravel()[0])
-    for kind, found, expected in (
-        ("features", features, L * N_FEATURES),
-        ("labels", labels, L),
-        ("edge_structure", structure, 2 * E),
-    ):
-        if found.size != expected or L < 1:
-            raise ContentError(
-                f"{kind}_{i:06d} has {found.size} entries, expected {expected} for {L} "
-                f"superpixels and {E} edges"
-            )
-    x = features.reshape(L, N_FEATURES)
+    from scipy.sparse import csr_array
+
+    L = _integers(file, f"superpixel_count_{i:06d}", (1,)).item()
+    E = _integers(file, f"edge_count_{i:06d}", (1,)).item()
+    if L < 1 or E < 0:
+        raise ContentError(f"image {i:06d} has {L} superpixels and {E} edges")
+    key = f"features_{i:06d}"
+    x = _numbers(file, key, (L, N_FEATURES))
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     if not np.isfinite(x).all():
-        raise ContentError(f"features_{i:06d} has entries that are not finite")
-    if not np.isin(labels, (0, 1)).all():
-        raise ContentError(f"labels_{i:06d} has {np.unique(labels)}, expected 0 and 1")
-    # two rows of ends, or a pair a row
-    in_rows = structure.shape == (2, E) and E != 2
-    pairs = structure.T if in_rows else structure.reshape(E, 2)
-    ends = np.sort(pairs.astype(np.int64), axis=1)
-    if E and (ends.min() < 0 or ends.max() >= L or (ends[:, 0] == ends[:, 1]).any()):
-        raise ContentError(f"edge_structure_{i:06d} is not made of pairs in 0 … {L - 1}")
-    edges = np.unique(ends, axis=0).astype(np.int32).reshape(-1, 2)
-    return {"x": csr_array(x), "y": labels.ravel().astype(np.uint8), "edges": edges}
+        raise ContentError(f"{key} has entries that are not finite")
+    key = f"labels_{i:06d}"
+    y = _integers(file, key, (L,))
+    if y.min() < 0 or y.max() > 1:
+        raise ContentError(f"{key} has labels {y.min()} … {y.max()}, expected 0 and 1")
+    key = f"edge_structure_{i:06d}"
+    ends = np.sort(_integers(file, key, (E, 2)), axis=1)
+    if E and (ends.min() < 0 or ends.max() >= L):
+        raise ContentError(f"{key} has superpixels {ends.min()} … {ends.max()} of {L}")
+    if (ends[:, 0] == ends[:, 1]).any():
+        raise ContentError(f"{key} has an edge from a superpixel to itself")
+    edges = np.unique(ends, axis=0).astype(np.int32)
+    return {"x": csr_array(x), "y": y.astype(np.uint8), "edges": edges}
+
+
+def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
+    found = np.asarray(file[key])
+    if found.dtype.kind not in "uif":
+        raise ContentError(f"{key} is not made of numbers")
+    if found.shape == shape:
+        return found
+    if found.ndim == 2 and found.shape == shape[::-1]:
+        return np.ascontiguousarray(found.T)
+    if found.size != math.prod(shape) or found.size != max(found.shape, default=1):
+        expected = " × ".join(map(str, shape))
+        raise ContentError(f"{key} has shape {found.shape}, expected {expected} by the counts")
+    return found.reshape(shape)
+
+
+def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of whole numbers, whatever type they are stored in, as int64."""
+    found = _numbers(file, key, shape)
+    whole = np.rint(found)
+    if not (np.isfinite(whole).all() and np.array_equal(whole, found)):
+        raise ContentError(f"{key} has entries that are not whole numbers")
+    return whole.astype(np.int64)
 
 
 def _no_pictures(path: Path) -> Pictures:
     raise RunFailedError(
         f"There is nothing to show: {path.name} has superpixels and features, but no photographs. "
-        "The stand-in has pictures: dataset.source=synthetic."
+        "The stand-in has pictures: --source synthetic."
     )
 
 
 class HorseSegFile(PictureFile):
     """The HDF5 file; the stand-in is made of pictures."""
+
+    format: ClassVar[str] = "an HDF5 file"
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell HDF5."""
+        return head.startswith(b"\x89HDF\r\n\x1a\n")
 
     def check(self, path: Path) -> None:
         """Look whether all arrays are there."""
@@ -162,16 +184,17 @@ class HorseSegFile(PictureFile):
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that is at its home."""
-        if not tarfile.is_tarfile(came):
-            raise ContentError("it is not a tar archive")
-        with tarfile.open(came) as archive:
-            for member in archive:
-                packed = archive.extractfile(member)
-                if packed is not None and Path(member.name).name == self.file:
-                    path = came.with_name(self.file)
-                    with path.open("wb") as file:
-                        shutil.copyfileobj(packed, file)
-                    return path
+        try:
+            with tarfile.open(came) as archive:
+                for member in archive:
+                    packed = archive.extractfile(member)
+                    if packed is not None and Path(member.name).name == self.file:
+                        path = came.with_name(self.file)
+                        with path.open("wb") as file:
+                            shutil.copyfileobj(packed, file)
+                        return path
+        except (tarfile.TarError, EOFError) as error:
+            raise ContentError(f"it is not a tar archive, or cut short ({error})") from error
         raise ContentError(f"there is no {self.file} in it")
 
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays, cached, user_folder
+from ssvm_bench.datasets.cache import Arrays, cached, stored_key, user_folder
 from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import permutation
@@ -30,7 +30,8 @@ from ssvm_bench.registry import kinds, module
 Names = Collection[str] | None
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
-_HEADS = (b"\x1f\x8b", b"\x89H")  # gzip, HDF5
+GZIP = b"\x1f\x8b"
+HEAD = 512  # bytes of a file by which its format is recognised
 
 
 class MissingDataError(RunFailedError):
@@ -61,10 +62,19 @@ class RawFile(ABC):
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
 
+    format: ClassVar[str] = "a gzip file"
+
+    prepared: ClassVar[bool] = False
+    """Whether making the arrays takes so long that the user should know."""
+
     @property
     def n_stand_in(self) -> int:
         """Number of examples of the stand-in."""
         return self.n
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell whether a file that begins like this may be the raw file."""
+        return head.startswith(GZIP)
 
     @abstractmethod
     def check(self, path: Path) -> None:
@@ -127,6 +137,10 @@ class TableFile(RawFile):
     read: Callable[[bytes], Arrays]
     stand_in: Callable[[], Arrays]
 
+    def recognises(self, head: bytes) -> bool:
+        """Tell gzip, or a table that was unpacked on the way."""
+        return head.startswith(GZIP) or (head[:2].isascii() and head[:1].isdigit())
+
     def check(self, path: Path) -> None:
         """Parse it."""
         self.read(path.read_bytes())
@@ -159,6 +173,9 @@ class DatasetStatus:
         Its home.
     hint : str
         What to do; empty if there is nothing to do.
+    kept : Path or None
+        The file in which the arrays of the real data, or of its stand-in, are kept. Whether it
+        was made from the very raw file that is there is seen when it is loaded.
     """
 
     name: str
@@ -167,6 +184,7 @@ class DatasetStatus:
     size: int
     url: str
     hint: str
+    kept: Path | None = None
 
 
 def status(name: str) -> DatasetStatus:
@@ -175,17 +193,21 @@ def status(name: str) -> DatasetStatus:
     path = raw.find()
     if path is None:
         hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
-        return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint)
+        kept = kept_in(raw, "synthetic")
+        return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint, kept)
     try:
         with path.open("rb") as file:
-            head = file.read(2)
+            head = file.read(HEAD)
         size = path.stat().st_size
     except OSError as error:
         return DatasetStatus(name, "broken", path, 0, raw.url, f"{error}. {_repair(raw)}")
-    if head in _HEADS or (head.isascii() and head[:1].isdigit()):
-        return DatasetStatus(name, "ready", path, size, raw.url, "")
-    kind = "an HDF5" if path.suffix == ".bin" else "a gzip"
-    return DatasetStatus(name, "broken", path, size, raw.url, f"Not {kind} file. {_repair(raw)}")
+    if not raw.recognises(head):
+        hint = f"Not {raw.format}. {_repair(raw)}"
+        return DatasetStatus(name, "broken", path, size, raw.url, hint)
+    kept, hint = kept_in(raw, "real"), ""
+    if raw.prepared and kept is None:
+        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    return DatasetStatus(name, "ready", path, size, raw.url, hint, kept)
 
 
 def fetch(name: str, quiet: bool = False) -> Path:
@@ -219,62 +241,76 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
     RunFailedError
         The real data is broken; or it is missing and ``source=real``.
     """
-    _check_n(config, max(raw.n, raw.n_stand_in))
-    source = "synthetic"
-    if config.source != "synthetic":
-        try:
-            arrays = real_arrays(raw)
-            source = "real"
-        except MissingDataError as error:
-            if config.source == "real":
-                raise MissingDataError(
-                    f"{error} Or use the stand-in: dataset.source=synthetic."
-                ) from error
-            _warn_of_stand_in(config.name, str(error))
-    if source == "synthetic":
-        arrays = stand_in_arrays(raw)
+    _check_n(config, max(raw.n, raw.n_stand_in), "examples")
+    source = _available(config, raw)
+    if source == "real":
+        _check_n(config, raw.n, "examples")
+    else:
+        _check_n(config, raw.n_stand_in, "examples in the stand-in")
     dataset = Dataset(
         name=config.name,
         source=source,
         n_labels=n_labels,
         structure=structure,
-        **raw.fields(arrays),
+        **raw.fields(arrays(raw, source)),
     )
-    _check_n(config, dataset.n)
     if config.n_samples is None:
         return dataset
     order = permutation(dataset.n, np.random.PCG64(SUBSET_SEED))
     return dataset.take(order[: config.n_samples])
 
 
-def _check_n(config: SourceConfig, n: int) -> None:
+def _available(config: SourceConfig, raw: RawFile) -> str:
+    """Return the source that there is: ``"real"`` or, with a warning, ``"synthetic"``."""
+    if config.source == "synthetic":
+        return "synthetic"
+    try:
+        raw.find() or download(raw)
+    except MissingDataError as error:
+        if config.source == "real":
+            raise MissingDataError(
+                f"{error} Or use the stand-in: dataset.source=synthetic."
+            ) from error
+        _warn_of_stand_in(config.name, str(error))
+        return "synthetic"
+    return "real"
+
+
+def _check_n(config: SourceConfig, n: int, what: str) -> None:
     if config.n_samples is not None and config.n_samples > n:
         raise ConfigError(
-            f"dataset.n_samples must be ≤ {n}, the number of examples of {config.name}, "
+            f"dataset.n_samples must be ≤ {n}, the number of {what} of {config.name}, "
             f"got {config.n_samples}."
         )
 
 
-def real_arrays(raw: RawFile, only: Names = None) -> Arrays:
-    """Return the checked arrays of the raw file, wherever it is.
+def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
+    """Return the arrays of a source, kept in a file once made.
 
     Parameters
     ----------
     raw : RawFile
+        The dataset's file and stand-in.
+    source : str
+        ``"real"`` or ``"synthetic"``.
     only : collection of str, optional
         Which arrays; by default those of a `Dataset`.
 
     Raises
     ------
     MissingDataError
-        It is nowhere, and could not be downloaded.
+        The raw file is nowhere, and could not be downloaded.
     RunFailedError
         It is there, but broken.
     """
+    only = only or raw.only
+    if source == "synthetic":
+        places = cache_places(raw, source)
+        return raw.kept(places, raw.key(source), source, raw.stand_in_arrays, only)
     with explained(raw, raw.find() or download(raw)) as path:
-        key = f"{raw.key('real')} sha256={_sha256(path)}"
-        places = cache_places(raw, "real", path)
-        return raw.kept(places, key, "real", lambda: raw.real(path), only or raw.only)
+        key = f"{raw.key(source)} sha256={_sha256(path)}"
+        places = cache_places(raw, source, path)
+        return raw.kept(places, key, source, lambda: raw.real(path), only)
 
 
 @contextmanager
@@ -288,12 +324,6 @@ def explained(raw: RawFile, path: Path) -> Iterator[Path]:
         ) from error
 
 
-def stand_in_arrays(raw: RawFile, only: Names = None) -> Arrays:
-    """Return the arrays of the stand-in, kept in the user's cache folder once made."""
-    places, key = cache_places(raw, "synthetic"), raw.key("synthetic")
-    return raw.kept(places, key, "synthetic", raw.stand_in_arrays, only or raw.only)
-
-
 def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Path]:
     """Return where the arrays of a source may be kept, the preferred place first."""
     name = f"{raw.file if source == 'real' else 'stand-in'}.ssvm-bench.npz"
@@ -302,9 +332,11 @@ def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Pa
 
 
 def kept_in(raw: RawFile, source: str) -> Path | None:
-    """Return the file that the arrays of a source are kept in, if there is one."""
+    """Return the file that the arrays of a source are kept in, if there is one of this version."""
     places = cache_places(raw, source, raw.find() if source == "real" else None)
-    return next((place for place in places if place.is_file()), None)
+    keys = (raw.key(source), f"{raw.key(source)} sha256=")
+    found = ((place, stored_key(place)) for place in places)
+    return next((place for place, key in found if key.startswith(keys)), None)
 
 
 def _sha256(path: Path) -> str:

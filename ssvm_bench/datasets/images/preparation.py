@@ -71,9 +71,7 @@ def key() -> str:
     return f"images v{VERSION} {PARAMETERS}"
 
 
-def prepare(
-    pictures: Pictures, work: Path, title: str, workers: int | None = None, quiet: bool = False
-) -> Arrays:
+def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = None) -> Arrays:
     """Return the superpixels, neighbours, labels and features of all pictures.
 
     Parameters
@@ -87,8 +85,6 @@ def prepare(
         Name of the dataset, for the progress display.
     workers : int, optional
         Number of processes; as many as there are processors for this one if not given.
-    quiet : bool
-        Show no progress.
 
     Returns
     -------
@@ -114,7 +110,7 @@ def prepare(
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
         pieces = run(function, chunks, *rest)
         steps = ((len(chunk.names), piece) for chunk, piece in zip(chunks, pieces, strict=True))
-        return _joined(shown(steps, f"{title}: {what}", len(pictures), quiet))
+        return _joined(shown(steps, f"{title}: {what}", len(pictures)))
 
     with _workers(workers, len(chunks)) as run:
         outlines = stage("superpixels", _outlines)
@@ -123,7 +119,7 @@ def prepare(
             (outlines.pop("colours"), features.N_COLOUR_WORDS),
         )
         learned = ((1, _learn(points, n_words, work)) for points, n_words in samples)
-        gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples), quiet)
+        gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
         rows = stage("features", _features, gradient_words, colour_words)
     return {
         "data": rows["data"],

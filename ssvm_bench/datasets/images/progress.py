@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from rich.console import Console
@@ -12,10 +14,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 SECONDS_BETWEEN_LINES = 10.0
 
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
 T = TypeVar("T")
 
 
-def shown(steps: Iterable[tuple[int, T]], what: str, total: int, quiet: bool) -> Iterator[T]:
+@contextmanager
+def silence(wanted: bool = True) -> Iterator[None]:
+    """Show no progress in the block (``quiet=true``), if that is wanted."""
+    token = _silent.set(wanted)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def shown(steps: Iterable[tuple[int, T]], what: str, total: int) -> Iterator[T]:
     """Pass results on, and show on stderr how much is done.
 
     Parameters
@@ -26,15 +40,13 @@ def shown(steps: Iterable[tuple[int, T]], what: str, total: int, quiet: bool) ->
         What is being done, in a few words.
     total : int
         How much there is to do.
-    quiet : bool
-        Show nothing.
 
     Yields
     ------
     T
         The results.
     """
-    console = Console(stderr=True)
+    console, quiet = Console(stderr=True), _silent.get()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     lines = not quiet and not console.is_terminal
     done, told = 0, time.monotonic()

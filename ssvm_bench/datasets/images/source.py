@@ -51,10 +51,17 @@ class PictureFile(RawFile):
         *("data", "indices", "indptr", "y", "offsets", "edges", "edge_offsets"),
     )
 
+    format: ClassVar[str] = "a tar archive"
+    prepared: ClassVar[bool] = True
+
     @property
     def n_stand_in(self) -> int:
         """Number of pictures of the stand-in."""
         return STAND_IN_SIZE
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell a tar archive, compressed or unpacked on the way."""
+        return head.startswith(sources.GZIP) or head[257:262] == b"ustar"
 
     def check(self, path: Path) -> None:
         """Look whether all pictures are there."""
@@ -90,9 +97,7 @@ class PictureFile(RawFile):
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return superpixel maps (h, w) of some pictures."""
-        arrays = {"real": sources.real_arrays, "synthetic": sources.stand_in_arrays}[source](
-            self, ("segments", "shapes")
-        )
+        arrays = sources.arrays(self, source, ("segments", "shapes"))
         shapes = arrays["shapes"]
         ends = np.cumsum(shapes.prod(axis=1))
         return [

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers import problem, random_chains, solver
+from helpers import oracle, problem, random_chains, random_graphs, solver
 
-from ssvm_bench.bench import passes, processes, report
+from ssvm_bench.bench import graphs, passes, processes, report
 from ssvm_bench.bench.__main__ import main
 from ssvm_bench.bench.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -108,6 +108,31 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
         assert row["met"] in (None, True, False)
     assert len(rows[f"bcfw: {report.EXACT}"]["series"]) == 2
     assert rows[f"bcfw: {report.EXACT}"]["target"] == 10.0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("weizmann", {report.BARE}),
+        ("stanford", {report.CALL, report.PARTIAL, "superpixels that are partially optimal"}),
+    ],
+)
+def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
+    monkeypatch.setattr(graphs, "ROUNDS", 2)
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=6")
+    rows = {one.quantity: one for one in graphs.measure_graphs(call)}
+    shares = {f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"}
+    assert set(rows) == expected | shares
+    assert all(0 < rows[share].value < 100 for share in shares)
+    assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
+
+
+def test_the_bare_cut_is_the_oracle_s():
+    data = random_graphs([30, 40], 2, 3, seed=3)
+    w = np.random.default_rng(0).normal(size=6)
+    for i in range(2):
+        cut = graphs.bare_cut(graphs.capacities(data, w, i))
+        assert cut.astype(int).tolist() == oracle(data).argmax(w, i).tolist()
 
 
 def test_an_unknown_dataset_is_an_error_of_the_call():

@@ -81,9 +81,9 @@ def main(
 
 def _source(name: str) -> str:
     """Return where a dataset's data comes from, without trying the network."""
-    from ssvm_bench.datasets import sources
+    from ssvm_bench.datasets.status import status
 
-    return "synthetic" if sources.status(name).state == "missing" else "real"
+    return "synthetic" if status(name).state == "missing" else "real"
 
 
 if __name__ == "__main__":

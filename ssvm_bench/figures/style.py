@@ -22,7 +22,13 @@ SOLVERS = {
 OTHERS = ("#CC79A7", "#000000", "#882255", "#999933", "#332288", "#117733")
 """Colours of all other solvers; which one depends on the name alone."""
 
-DATASETS = {"ocr": "OCR", "usps": "USPS"}
+DATASETS = {
+    "horseseg": "HorseSeg",
+    "ocr": "OCR",
+    "stanford": "Stanford",
+    "usps": "USPS",
+    "weizmann": "Weizmann",
+}
 SOURCES = {"real": "real data", "synthetic": "built-in stand-in (not the real data)"}
 
 RC: Any = {

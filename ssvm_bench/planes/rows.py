@@ -141,7 +141,7 @@ def _more_slots(storage: Rows, i: int) -> Rows:
 
 
 def _more_coordinates(storage: Rows, i: int, size: int) -> Rows:
-    width = max(size, int(storage.width[i]) * 3 // 2)
+    width = size * 3 // 2
     begin, end, known = (
         int(storage.support_start[i]),
         int(storage.used[COORDINATES]),

@@ -35,14 +35,17 @@ def data(context: click.Context) -> None:
 @click.argument("name", required=False)
 @common_options
 def status_command(name: str | None = None) -> None:
-    """Show where each dataset's file is, and what to do where it is not."""
-    from ssvm_bench.datasets import sources
+    """Show where the files are, and what to do where they are not."""
+    from ssvm_bench.datasets.status import status
 
     names = _names(name)
     width = max(map(len, names))
-    for found in map(sources.status, names):
+    for found in map(status, names):
         size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
         click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
+        if found.kept:
+            what = "stand-in prepared" if found.state == "missing" else "prepared"
+            click.echo(f"{'':<{width}}  {what}: {found.kept}")
         if found.hint:
             click.echo(f"{'':<{width}}  {found.hint}")
 
@@ -51,7 +54,7 @@ def status_command(name: str | None = None) -> None:
 @click.argument("name", required=False)
 @common_options
 def fetch_command(name: str | None) -> None:
-    """Download a dataset, or all of them, where they are not there yet."""
+    """Download a dataset, or all that are not there yet."""
     from ssvm_bench.datasets import sources
 
     for dataset in _names(name):
@@ -63,7 +66,7 @@ def fetch_command(name: str | None) -> None:
 @source_option
 @common_options
 def prepare_command(name: str | None, source: str) -> None:
-    """Compute what a run needs of a dataset, or of all of them, and keep it.
+    """Compute what runs need of a dataset, or of all, and keep it.
 
     A run does so itself when it has to. A preparation that was interrupted goes on where it
     stopped.
@@ -94,7 +97,11 @@ def prepare_command(name: str | None, source: str) -> None:
 def show_command(
     name: str, numbers: tuple[int, ...], runs: tuple[Path, ...], output: Path | None, source: str
 ) -> None:
-    """Draw images I (from 0) of a dataset: superpixels, ground truth, predictions of runs."""
+    """Draw images I (from 0) of a dataset, and predictions of runs.
+
+    Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
+    weights of finished runs predict.
+    """
     from ssvm_bench import gallery
 
     (name,) = _names(name)

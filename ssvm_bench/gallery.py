@@ -14,7 +14,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.source import PictureFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import draw, segmentation
-from ssvm_bench.trace import read_metadata, read_weights
+from ssvm_bench.trace import is_finished, read_metadata, read_weights
 
 
 def prepared(name: str, source: str) -> Iterator[str]:
@@ -29,18 +29,23 @@ def prepared(name: str, source: str) -> Iterator[str]:
     """
     dataset = _load(name, source)
     raw = sources.raw_file(name)
-    lengths = np.diff(dataset.offsets)
+    is_graph, lengths = dataset.edges is not None, np.diff(dataset.offsets)
+    examples, parts = ("images", "superpixels") if is_graph else ("examples", "parts")
     shares = np.bincount(dataset.y, minlength=dataset.n_labels) / dataset.y.size
     labels = raw.labels if isinstance(raw, PictureFile) else tuple(map(str, range(shares.size)))
-    yield f"{name} ({dataset.source} data): {sources.kept_in(raw, dataset.source)}"
+    kept = sources.kept_in(raw, dataset.source) or "not kept, because no folder can be written to"
+    parsed = "" if raw.prepared else " (parsed; there is nothing else to prepare)"
+    yield f"{name} ({dataset.source} data): {kept}{parsed}"
     yield (
-        f"  {dataset.n} examples of {lengths.min()} to {lengths.max()} parts, "
+        f"  {dataset.n} {examples} of {lengths.min()} to {lengths.max()} {parts}, "
         f"{lengths.mean():.1f} on average"
     )
     if dataset.edges is not None:
-        yield f"  {len(dataset.edges) / dataset.n:.1f} pairs of neighbours an example"
+        edges = len(dataset.edges)
+        yield f"  {edges} pairs of neighbours, {edges / dataset.n:.1f} an image on average"
     nonzero = np.count_nonzero(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.nnz
-    yield f"  {dataset.n_features} features, of which {nonzero / dataset.y.size:.1f} are not zero"
+    rate = nonzero / dataset.y.size
+    yield f"  {dataset.n_features} features, of which {rate:.1f} are not zero on average"
     shown = zip(labels, shares, strict=True)
     yield "  labels: " + ", ".join(f"{label} {share:.1%}" for label, share in shown)
 
@@ -57,11 +62,11 @@ def show(
     numbers : sequence of int
         Which pictures.
     runs : sequence of Path
-        Folders of runs on the same data.
+        Folders of finished runs on the same data.
     output : Path, optional
         The PNG file to write.
     source : str
-        ``"auto"``, ``"real"`` or ``"synthetic"``.
+        ``"auto"``, ``"real"`` or ``"synthetic"``; with runs, auto stands for that of the first.
 
     Raises
     ------
@@ -72,7 +77,15 @@ def show(
     """
     raw = sources.raw_file(name)
     if not isinstance(raw, PictureFile):
-        raise ConfigError(f"Dataset {name!r} has no pictures to show.")
+        shown = [k for k in registry.kinds("dataset") if _has_pictures(k)]
+        raise ConfigError(f"{name} has no pictures to show. Those with some: {', '.join(shown)}.")
+    for run in runs:
+        if not is_finished(run):
+            raise ConfigError(
+                f"{run} is not the folder of a finished run, as …/runs/{name}/SOLVER/HASH/seed=0."
+            )
+    if source == "auto" and runs:
+        source = read_metadata(runs[0])["dataset"]["source"]
     dataset = _load(name, source)
     for i in numbers:
         if not 0 <= i < dataset.n:
@@ -81,7 +94,7 @@ def show(
             )
     pictures, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
     chosen = dataset.take(np.array(numbers))
-    predictions = [_predictions(run, chosen) for run in runs]
+    predictions = [_predictions(run, dataset, chosen) for run in runs]
     rows = [
         segmentation.Row(
             f"{name} {i}: {pictures.names[i]}",
@@ -102,14 +115,24 @@ def _load(name: str, source: str) -> Dataset:
     return module.load(module.Config(name=name, kind=name, source=source))
 
 
-def _predictions(run: Path, chosen: Dataset) -> tuple[str, list[np.ndarray]]:
-    """Return a run's title, and its prediction for every example."""
+def _has_pictures(kind: str) -> bool:
+    return isinstance(getattr(registry.module("dataset", kind), "RAW", None), PictureFile)
+
+
+def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, list[np.ndarray]]:
+    """Return a run's title, and its prediction for every chosen example."""
     metadata = read_metadata(run)
-    of = metadata["dataset"]
-    if (of["name"], of["source"]) != (chosen.name, chosen.source):
+    of, n_samples = metadata["dataset"], metadata["config"]["dataset"].get("n_samples")
+    if (of["name"], of["source"]) != (dataset.name, dataset.source):
         raise ConfigError(
-            f"{run} is a run on {of['name']} ({of['source']} data), not on {chosen.name} "
-            f"({chosen.source} data)."
+            f"{run} is a run on {of['name']} ({of['source']} data), not on {dataset.name} "
+            f"({dataset.source} data). Show runs on one dataset and source; see --source."
+        )
+    trained = dataset if n_samples is None else sources.subset(dataset, n_samples)
+    if of["fingerprint"] != trained.fingerprint:
+        raise RunFailedError(
+            f"{run} learned from other features than those of {dataset.name} now: they have been "
+            "prepared anew by another version. Make that run again with force=true."
         )
     values = metadata["config"]["oracle"]
     module = registry.module("oracle", values["kind"])

@@ -7,7 +7,7 @@ paused, and ends for one of the named reasons:
 ``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
 ``max_iterations``  outer iterations done
 ``max_seconds``     seconds on the run's clock spent
-``converged``       the solver has proved that its iterate is optimal
+``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact
 ``diverged``        primal or dual is not finite: the run has failed
 ``interrupted``     Ctrl-C, SIGTERM or SIGHUP: a partial trace is kept
 ``error``           the solver or the oracle raised: partial trace and traceback are kept

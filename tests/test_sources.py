@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench import registry
-from ssvm_bench.datasets import ocr, sources, transfer
+from ssvm_bench.datasets import cache, ocr, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -156,6 +156,18 @@ def test_damaged_cache_is_made_again(raw, calls, damage):
     assert len(calls) == 2  # it was written anew
 
 
+def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
+    place = tmp_path / "kept.npz"
+    made = {"small": np.arange(3), "large": np.full(1000, 7.25)}
+    assert cache.cached([place], "key", lambda: made, ("small",)).keys() == {"small"}
+    content = bytearray(place.read_bytes())
+    content[content.index(made["large"].tobytes()[:80])] ^= 1
+    place.write_bytes(content)
+    assert cache.stored([place], "key", ("small",))["small"].tolist() == [0, 1, 2]
+    assert cache.stored([place], "key") is None
+    assert cache.stored([place], "another key", ("small",)) is None
+
+
 def test_read_only_folder_is_left_alone(raw, calls, tmp_path):
     folder = put(raw).parent
     folder.chmod(0o555)
@@ -193,16 +205,16 @@ def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
 
 
 def test_status_tells_where_a_dataset_stands(raw, calls):
-    missing = sources.status("tiny")
+    missing = status.status("tiny")
     assert (missing.state, missing.size, missing.path) == ("missing", 0, raw.places()[0])
     assert "fetch tiny" in missing.hint
     path = put(raw)
-    ready = sources.status("tiny")
+    ready = status.status("tiny")
     assert (ready.state, ready.path, ready.hint) == ("ready", path, "")
     assert ready.size == len(GOOD)
     for rubbish in (b"", b"<html>"):
         path.write_bytes(rubbish)
-        broken = sources.status("tiny")
+        broken = status.status("tiny")
         assert broken.state == "broken"
         assert "Delete" in broken.hint
     assert calls == []

@@ -89,13 +89,13 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except OSError as error:
-        raise ContentError(f"it is not an HDF5 file, or cut short ({error})") from error
+    except (OSError, RuntimeError, KeyError) as error:  # h5py's, of a damaged file
+        raise ContentError(f"it is not an HDF5 file, or a damaged one ({error})") from error
 
 
 def _count(file: Any) -> int:
     """Return the number of images; every one must have all its arrays."""
-    keys = set(file)
+    keys = set(map(str, file))  # names that are damaged come as bytes
     matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in keys)
     n = max((int(match[1]) + 1 for match in matches if match), default=1)
     for key in (f"{kind}_{i:06d}" for i in range(n) for kind in KINDS):
@@ -135,7 +135,7 @@ def _image(file: Any, i: int) -> dict[str, Any]:
 def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
     found = np.asarray(file[key])
-    if found.dtype.kind not in "uif":
+    if found.dtype.kind not in "buif":
         raise ContentError(f"{key} is not made of numbers")
     if found.shape == shape:
         return found
@@ -149,11 +149,10 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return an array of whole numbers, whatever type they are stored in, as int64."""
-    found = _numbers(file, key, shape)
-    whole = np.rint(found)
-    if not (np.isfinite(whole).all() and np.array_equal(whole, found)):
-        raise ContentError(f"{key} has entries that are not whole numbers")
-    return whole.astype(np.int64)
+    found = _numbers(file, key, shape).astype(np.float64)
+    if not (np.abs(found) < 2**53).all() or (found % 1).any():
+        raise ContentError(f"{key} has entries that are not whole numbers, or far too large")
+    return found.astype(np.int64)
 
 
 def _no_pictures(path: Path) -> Pictures:
@@ -194,7 +193,7 @@ class HorseSegFile(PictureFile):
                             shutil.copyfileobj(packed, file)
                         return path
         except (tarfile.TarError, EOFError) as error:
-            raise ContentError(f"it is not a tar archive, or cut short ({error})") from error
+            raise ContentError("it is not a tar archive, or cut short") from error
         raise ContentError(f"there is no {self.file} in it")
 
 

@@ -31,7 +31,6 @@ Names = Collection[str] | None
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 GZIP = b"\x1f\x8b"
-HEAD = 512  # bytes of a file by which its format is recognised
 
 
 class MissingDataError(RunFailedError):
@@ -154,62 +153,6 @@ class TableFile(RawFile):
         return self.stand_in()
 
 
-@dataclass(frozen=True)
-class DatasetStatus:
-    """Where a dataset's raw file stands.
-
-    Attributes
-    ----------
-    name : str
-        The dataset.
-    state : str
-        ``"ready"``, ``"missing"`` or ``"broken"`` (which only a look at its start tells here;
-        the content is checked when it is loaded).
-    path : Path
-        Where the file is, or should be put.
-    size : int
-        Bytes; 0 if missing.
-    url : str
-        Its home.
-    hint : str
-        What to do; empty if there is nothing to do.
-    kept : Path or None
-        The file in which the arrays of the real data, or of its stand-in, are kept. Whether it
-        was made from the very raw file that is there is seen when it is loaded.
-    """
-
-    name: str
-    state: str
-    path: Path
-    size: int
-    url: str
-    hint: str
-    kept: Path | None = None
-
-
-def status(name: str) -> DatasetStatus:
-    """Return where a dataset stands, without parsing anything and without network."""
-    raw = raw_file(name)
-    path = raw.find()
-    if path is None:
-        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
-        kept = kept_in(raw, "synthetic")
-        return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint, kept)
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-        size = path.stat().st_size
-    except OSError as error:
-        return DatasetStatus(name, "broken", path, 0, raw.url, f"{error}. {_repair(raw)}")
-    if not raw.recognises(head):
-        hint = f"Not {raw.format}. {_repair(raw)}"
-        return DatasetStatus(name, "broken", path, size, raw.url, hint)
-    kept, hint = kept_in(raw, "real"), ""
-    if raw.prepared and kept is None:
-        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(name, "ready", path, size, raw.url, hint, kept)
-
-
 def fetch(name: str, quiet: bool = False) -> Path:
     """Return the path of a dataset's raw file, downloading it where it is not there yet.
 
@@ -254,10 +197,13 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
         structure=structure,
         **raw.fields(arrays(raw, source)),
     )
-    if config.n_samples is None:
-        return dataset
+    return dataset if config.n_samples is None else subset(dataset, config.n_samples)
+
+
+def subset(dataset: Dataset, n_samples: int) -> Dataset:
+    """Return the first examples of the permutation that every ``n_samples`` cuts off."""
     order = permutation(dataset.n, np.random.PCG64(SUBSET_SEED))
-    return dataset.take(order[: config.n_samples])
+    return dataset.take(order[:n_samples])
 
 
 def _available(config: SourceConfig, raw: RawFile) -> str:
@@ -320,7 +266,7 @@ def explained(raw: RawFile, path: Path) -> Iterator[Path]:
         yield path
     except (ContentError, OSError) as error:
         raise RunFailedError(
-            f"{path} cannot be used as the {raw.dataset} data: {error}. {_repair(raw)}"
+            f"{path} cannot be used as the {raw.dataset} data: {error}. {repair(raw)}"
         ) from error
 
 
@@ -334,9 +280,8 @@ def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Pa
 def kept_in(raw: RawFile, source: str) -> Path | None:
     """Return the file that the arrays of a source are kept in, if there is one of this version."""
     places = cache_places(raw, source, raw.find() if source == "real" else None)
-    keys = (raw.key(source), f"{raw.key(source)} sha256=")
-    found = ((place, stored_key(place)) for place in places)
-    return next((place for place, key in found if key.startswith(keys)), None)
+    version = raw.key(source)
+    return next((p for p in places if stored_key(p).partition(" sha256=")[0] == version), None)
 
 
 def _sha256(path: Path) -> str:
@@ -394,7 +339,8 @@ def raw_file(name: str) -> RawFile:
     return found
 
 
-def _repair(raw: RawFile) -> str:
+def repair(raw: RawFile) -> str:
+    """Return the sentence that says what to do about a broken file."""
     places = " then ".join(str(place) for place in raw.places())
     return (
         f"Delete the file and it is downloaded again from {raw.url}, or let SSVM_BENCH_DATA name "

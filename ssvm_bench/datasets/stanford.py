@@ -71,13 +71,14 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     rgb = archives.decoded(encoded[0], colour=True, what="photograph")
     height, width = rgb.shape[:2]
     lines = [line.split() for line in encoded[1].splitlines() if line.strip()]
-    if len(lines) != height or any(len(line) != width for line in lines):
-        raise ContentError(
-            f"regions.txt has {len(lines)} lines, expected {height} of {width} labels each"
-        )
+    if len(lines) != height:
+        raise ContentError(f"regions.txt has {len(lines)} lines, expected {height}")
+    for k, line in enumerate(lines, 1):
+        if len(line) != width:
+            raise ContentError(f"regions.txt, line {k}: {len(line)} labels, expected {width}")
     try:
         truth = np.array(lines, dtype=np.int64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ContentError(f"regions.txt has a label that is not a number ({error})") from error
     if truth.min() < -1 or truth.max() >= UNKNOWN:
         raise ContentError(

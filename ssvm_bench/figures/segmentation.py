@@ -17,7 +17,7 @@ from ssvm_bench.figures import style
 
 TWO = ("#0072B2", "#E69F00")
 NINE = (
-    *("#56B4E9", "#009E73", "#999999", "#B3DE69", "#0072B2", "#CC79A7", "#8C510A", "#D55E00"),
+    *("#56B4E9", "#228833", "#999999", "#DDCC77", "#332288", "#AA4499", "#663333", "#E69F00"),
     "#FFFFFF",
 )
 """Colours of labels that readers with any colour vision can tell apart."""
@@ -25,7 +25,7 @@ NINE = (
 WIDTH, TITLE, LEGEND = 2.6, 0.4, 0.7
 """Width of a panel, height of its title and of the legend, in inches."""
 
-COVER = 0.6
+COVER = 0.75
 """How much a label's colour hides of the picture below."""
 
 
@@ -96,7 +96,11 @@ def _draw_row(panels: Sequence[Axes], row: Row, colours: np.ndarray) -> None:
     _panel(truth, covered(row.rgb, colours[row.truth]), "ground truth")
     majority = colours[row.y][row.segments]
     lost = np.mean(row.y[row.segments] != row.truth)
-    _panel(parts, covered(row.rgb, majority), f"of superpixels ({lost:.1%} of pixels differ)")
+    _panel(
+        parts,
+        covered(row.rgb, majority),
+        f"majority in each superpixel\n{lost:.1%} of pixels differ",
+    )
     for panel, (title, y) in zip(others, row.predictions, strict=True):
         wrong = np.mean(y != row.y)
         shown = covered(row.rgb, colours[y][row.segments])

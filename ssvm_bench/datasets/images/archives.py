@@ -6,6 +6,7 @@ import gzip
 import re
 import tarfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -57,7 +58,7 @@ def members(path: Path, pattern: str) -> dict[tuple[str, ...], bytes]:
     return found
 
 
-def _unpacked(path: Path) -> IO[bytes]:
+def _unpacked(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open an archive that some servers and browsers unpack on the way."""
     with path.open("rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
@@ -86,7 +87,9 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     # pixels as they are stored: the labels know nothing of a camera that was held upright
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
     flag |= cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag) if content else None
+    pixels = None
+    with suppress(cv2.error):  # raised for no bytes, and for sizes beyond all reason
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag)
     if pixels is None:
         raise ContentError(f"the {what} cannot be decoded")
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels

@@ -84,7 +84,8 @@ class PictureFile(RawFile):
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
-        return f"{super().key(source)} {preparation.key()}"
+        n = "" if source == "real" else f" n={self.n_stand_in}"
+        return f"{super().key(source)}{n} {preparation.key()}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""

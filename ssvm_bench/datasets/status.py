@@ -1,0 +1,66 @@
+"""Where datasets stand: what a look at the first bytes of their files tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssvm_bench.datasets import sources
+
+HEAD = 512  # bytes of a file by which its format is recognised
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Where a dataset's raw file stands.
+
+    Attributes
+    ----------
+    name : str
+        The dataset.
+    state : str
+        ``"ready"``, ``"missing"`` or ``"broken"`` (which only a look at its start tells here;
+        the content is checked when it is loaded).
+    path : Path
+        Where the file is, or should be put.
+    size : int
+        Bytes; 0 if missing.
+    url : str
+        Its home.
+    hint : str
+        What to do; empty if there is nothing to do.
+    kept : Path or None
+        Where what has been prepared of the real data (if it is missing: of the stand-in) is kept.
+        Whether it was made from the very raw file that is there is seen when it is loaded.
+    """
+
+    name: str
+    state: str
+    path: Path
+    size: int
+    url: str
+    hint: str
+    kept: Path | None = None
+
+
+def status(name: str) -> DatasetStatus:
+    """Return where a dataset stands, without parsing anything and without network."""
+    raw = sources.raw_file(name)
+    path = raw.find()
+    if path is None:
+        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
+        kept = sources.kept_in(raw, "synthetic") if raw.prepared else None
+        return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint, kept)
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+        size = path.stat().st_size
+    except OSError as error:
+        return DatasetStatus(name, "broken", path, 0, raw.url, f"{error}. {sources.repair(raw)}")
+    if not raw.recognises(head):
+        hint = f"Not {raw.format}. {sources.repair(raw)}"
+        return DatasetStatus(name, "broken", path, size, raw.url, hint)
+    kept, hint = sources.kept_in(raw, "real") if raw.prepared else None, ""
+    if raw.prepared and kept is None:
+        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    return DatasetStatus(name, "ready", path, size, raw.url, hint, kept)

@@ -1,0 +1,253 @@
+"""``ssvm-bench data``: where datasets stand, what is prepared, and what is drawn."""
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+from program import call, error_of, run_here
+
+from ssvm_bench import runner
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import sources, weizmann
+from ssvm_bench.datasets.images import preparation, source
+from ssvm_bench.figures import segmentation
+
+N = 4  # pictures of a stand-in: one chunk, for which this process does all the work
+FEW = "budget.max_iterations=2"
+SYNTHETIC = ("dataset.source=synthetic", FEW, "clock=work")
+
+
+@pytest.fixture(autouse=True)
+def user(tmp_path, monkeypatch):
+    """Return the user's cache folder, which is new; stand-ins are small."""
+    few = replace(preparation.PARAMETERS, samples=1500)
+    monkeypatch.setattr(preparation, "PARAMETERS", few)
+    monkeypatch.setattr(source, "STAND_IN_SIZE", N)
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    forget()
+    yield tmp_path / "user"
+    forget()
+
+
+def forget():
+    """Drop the dataset and the oracle that the runner keeps for the next run."""
+    runner.load_dataset.cache_clear()
+    runner.build_oracle.cache_clear()
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return what has been drawn: rows, names of the labels, source."""
+    found = []
+    draw_rows = segmentation.draw_rows
+
+    def collect(*arguments):
+        found.append(arguments)
+        return draw_rows(*arguments)
+
+    monkeypatch.setattr(segmentation, "draw_rows", collect)
+    return found
+
+
+def shown(*arguments):
+    result = call("data", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def put(name, content):
+    path = sources.raw_file(name).places()[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+# ---- status -------------------------------------------------------------------------------------
+
+
+def test_status_tells_what_is_prepared(user):
+    assert "prepared" not in shown("status", "weizmann")
+    shown("prepare", "weizmann", "--source", "synthetic")
+    kept = user / "weizmann" / "stand-in.ssvm-bench.npz"
+    assert f"stand-in prepared: {kept}\n" in shown("status", "weizmann")
+    path = put("weizmann", b"\x1f\x8b")
+    line, hint = shown("status", "weizmann").splitlines()
+    assert line.startswith(f"weizmann  ready    {path}")
+    assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint
+    np.savez(f"{path}.ssvm-bench.npz", key=f"{sources.raw_file('weizmann').key('real')} sha256=0")
+    assert shown("status", "weizmann").splitlines()[1:] == [
+        f"          prepared: {path}.ssvm-bench.npz"
+    ]
+    np.savez(f"{path}.ssvm-bench.npz", key="weizmann v0 sha256=0")
+    assert "Not prepared yet" in shown("status", "weizmann")
+
+
+TAR = bytes(257) + b"ustar\x0000"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("weizmann", b"\x1f\x8b", None),
+        ("stanford", TAR, None),
+        ("horseseg", b"\x89HDF\r\n\x1a\n", None),
+        ("usps", b"6.0000 -1", None),
+        ("weizmann", b"<html>", "a tar archive"),
+        ("stanford", b"6.0000 -1", "a tar archive"),
+        ("horseseg", b"\x1f\x8b", "an HDF5 file"),
+        ("horseseg", TAR, "an HDF5 file"),
+        ("usps", b"<html>", "a gzip file"),
+        ("usps", b"", "a gzip file"),
+    ],
+)
+def test_status_knows_the_first_bytes(name, head, kind):
+    put(name, head)
+    output = shown("status", name)
+    if kind is None:
+        assert "ready" in output
+    else:
+        assert f"broken   {sources.raw_file(name).find()}" in output
+        assert f"Not {kind}. Delete the file" in output
+
+
+# ---- prepare ------------------------------------------------------------------------------------
+
+
+def test_prepare_says_where_and_what(user):
+    output = shown("prepare", "stanford", "--source=synthetic")
+    arrays = sources.arrays(sources.raw_file("stanford"), "synthetic")
+    lengths, edges = np.diff(arrays["offsets"]), len(arrays["edges"])
+    rate = arrays["data"].size / arrays["y"].size
+    for part in (
+        f"stanford (synthetic data): {user}/stanford/stand-in.ssvm-bench.npz\n",
+        f" {N} images of {lengths.min()} to {lengths.max()} superpixels, {lengths.mean():.1f} on",
+        f" {edges} pairs of neighbours, {edges / N:.1f} an image",
+        f" 649 features, of which {rate:.1f} are not zero",
+        f"sky {np.mean(arrays['y'] == 0):.1%}, tree {np.mean(arrays['y'] == 1):.1%}, road",
+        f"unknown {np.mean(arrays['y'] == 8):.1%}\n",
+    ):
+        assert part in output
+    # a run finds the very same
+    (config,) = compose_runs(["dataset=stanford", *SYNTHETIC])
+    assert runner.load_dataset(config.dataset).y.tobytes() == arrays["y"].tobytes()
+
+
+def test_prepare_without_a_place_says_so(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "file" / "below")
+    assert "not kept" in shown("prepare", "weizmann", "--source", "synthetic")
+
+
+def test_prepare_of_broken_data_is_one_message():
+    path = put("weizmann", b"\x1f\x8b broken")
+    message = error_of(call("data", "prepare", "weizmann"), 1)
+    assert f"{path} cannot be used as the weizmann data: the archive is damaged" in message
+    assert "Delete the file" in message
+
+
+# ---- show ---------------------------------------------------------------------------------------
+
+
+def test_show_draws_pictures_and_ground_truth(tmp_path, drawn):
+    output = shown("show", "weizmann", 2, 0, "--source", "synthetic")
+    assert output == "figure: weizmann-2-0.png\n"
+    assert cv2.imread(str(tmp_path / "weizmann-2-0.png")).shape[1] > 800
+    ((rows, labels, source_),) = drawn
+    assert (labels, source_) == (("background", "horse"), "synthetic")
+    pictures = weizmann.RAW.pictures("synthetic")
+    arrays = sources.arrays(weizmann.RAW, "synthetic")
+    for row, i in zip(rows, (2, 0), strict=True):
+        assert f"weizmann {i}: {pictures.names[i]}" == row.title
+        assert np.array_equal(row.rgb, pictures[i].rgb)
+        assert np.array_equal(row.truth, pictures[i].truth)
+        assert row.segments.shape == row.truth.shape
+        assert row.segments.max() + 1 == row.y.size
+        assert np.array_equal(row.y, arrays["y"][slice(*arrays["offsets"][i : i + 2])])
+        for k in (0, row.y.size - 1):
+            share = row.truth[row.segments == k].mean()
+            assert row.y[k] == (share > 0.5)
+        assert not row.predictions
+
+
+def test_show_writes_where_it_is_told(tmp_path):
+    path = tmp_path / "new" / "folder" / "a.png"
+    again = ("show", "stanford", 1, "--source", "synthetic", "--output")
+    assert shown(*again, path) == f"figure: {path}\n"
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    shown(*again, path)
+    assert path.read_bytes() == content
+    assert "Cannot write the figure" in error_of(call("data", *again, path / "below.png"), 1)
+
+
+def made_run(tmp_path, *overrides, name="weizmann"):
+    folder = run_here(tmp_path / "results", *overrides, data=(f"dataset={name}", *SYNTHETIC)).folder
+    forget()
+    return folder
+
+
+def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
+    runs = [made_run(tmp_path, solver) for solver in ("solver=bcfw", "solver=mpbcfw")]
+    # the run says which source; so there is no warning of a stand-in either
+    result = call("data", "show", "weizmann", 3, "--run", runs[0], "--run", runs[1])
+    assert (result.exit_code, result.stderr) == (0, "")
+    (config,) = compose_runs(["dataset=weizmann", *SYNTHETIC])
+    oracle = runner.build_oracle(config.oracle, config.dataset)
+    ((((_, _, _, _, y, predictions),), _, _),) = drawn
+    assert [title for title, _ in predictions] == ["bcfw, iteration 2", "mpbcfw, iteration 2"]
+    for run, (_, labels) in zip(runs, predictions, strict=True):
+        w = np.load(run / "weights.npz")["w"]
+        assert np.array_equal(labels, oracle.predict(w, 3))
+    assert np.array_equal(y, oracle.truth(3))
+
+
+# ---- drawing ------------------------------------------------------------------------------------
+
+
+def test_borders_are_between_superpixels():
+    segments = np.array([[0, 0, 1], [0, 2, 2]])
+    expected = [[False, True, True], [True, False, False]]
+    assert segmentation.borders(segments).tolist() == expected
+    assert not segmentation.borders(np.zeros((3, 4), int)).any()
+
+
+def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
+    truth = np.array([[0, 0, 1, 1]], np.uint8)
+    row = segmentation.Row(
+        "my picture",
+        np.full((1, 4, 3), 90, np.uint8),
+        truth,
+        np.array([[0, 0, 0, 1]]),
+        np.array([0, 1], np.uint8),
+        [("mine", np.array([0, 0], np.uint8))],
+    )
+    for source_, note in (("real", ""), ("synthetic", "built-in stand-in (not the real data)")):
+        figure = segmentation.draw_rows([row], ("ground", "horse"), source_)
+        titles = [panel.get_title() for panel in figure.axes]
+        assert titles[:2] == ["my picture", "ground truth"]
+        assert "25.0% of pixels" in titles[2]
+        assert titles[3] == "mine\n50.0% of superpixels wrong"
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["ground", "horse"]
+        assert legend.get_title().get_text() == note
+
+
+def test_labels_are_told_apart_without_colour_vision():
+    """Distances in Lab, as seen by those without red or green cones (Viénot 1999)."""
+    from matplotlib.colors import to_rgb
+    from skimage.color import rgb2lab
+
+    blind = [
+        [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+        [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+    ]
+    for colours in (segmentation.TWO, segmentation.NINE):
+        linear = np.array([to_rgb(colour) for colour in colours]) ** 2.2
+        for matrix in blind:
+            seen = rgb2lab(np.clip(linear @ np.array(matrix).T, 0, 1) ** (1 / 2.2))
+            for k, colour in enumerate(seen):
+                others = np.delete(seen, k, axis=0)
+                assert np.linalg.norm(others - colour, axis=1).min() > 20, colours[k]

@@ -6,24 +6,34 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+import tarfile
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
+import cv2
+import h5py
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from program import run_here
 from rich.console import Console
 
-from ssvm_bench import __version__, terminal
+from ssvm_bench import __version__, gallery, runner, terminal
 from ssvm_bench.cli import main
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import horseseg, sources, weizmann
+from ssvm_bench.datasets.images import preparation, source
 from ssvm_bench.errors import ConfigError, RunFailedError
 
-HEAVY = {"hydra", "matplotlib", "numba", "pandas", "pyarrow", "scipy"}
+HEAVY = {
+    *("cv2", "h5py", "hydra", "joblib", "matplotlib", "maxflow", "numba", "pandas", "pyarrow"),
+    *("scipy", "skimage", "sklearn"),
+}
 
 
 def call(*arguments):
-    return CliRunner().invoke(main, arguments)
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def error_of(*arguments, status):
@@ -144,15 +154,6 @@ def test_list_shows_the_users_files(tmp_path):
     assert "my own" in call("--config-dir", str(tmp_path), "list", "solvers").stdout
 
 
-def test_data_status_names_every_dataset(monkeypatch, tmp_path):
-    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
-    result = call("data")
-    assert result.exit_code == 0
-    assert "ocr" in result.stdout
-    assert "usps" in result.stdout
-    assert call("data", "status", "ocr").stdout.startswith("ocr ")
-
-
 # ---- mistakes in the call -----------------------------------------------------------------------
 
 
@@ -160,7 +161,10 @@ def test_unknown_words_name_the_nearest(runs):
     assert "Did you mean run?" in error_of("rn", status=2)
     assert "Did you mean solvers?" in error_of("list", "solver", status=2)
     assert "Did you mean fetch?" in error_of("data", "fetsh", status=2)
+    assert "Did you mean prepare?" in error_of("data", "preprae", "weizmann", status=2)
     assert "Did you mean ocr?" in error_of("data", "status", "orc", status=2)
+    assert "Did you mean weizmann?" in error_of("data", "prepare", "weizman", status=2)
+    assert "Did you mean stanford?" in error_of("data", "show", "standford", "0", status=2)
     assert "Did you mean quickstart?" in error_of("experiment", "quikstart", status=2)
     assert "Did you mean quickstart?" in error_of("plot", "quikstart", status=2)
 
@@ -289,6 +293,143 @@ def test_module_is_the_program():
     done = python("-m", "ssvm_bench", "nonsense")
     assert done.returncode == 2
     assert done.stderr.startswith("ssvm-bench: error: There is no command 'nonsense'.")
+
+
+# ---- data (what it prepares and draws: test_data_commands.py) ------------------------------------
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source, "STAND_IN_SIZE", 3)
+    few = replace(preparation.PARAMETERS, samples=1500)
+    monkeypatch.setattr(preparation, "PARAMETERS", few)
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
+    runner.load_dataset.cache_clear()
+    yield tmp_path / "data"
+    runner.load_dataset.cache_clear()
+    runner.build_oracle.cache_clear()
+
+
+def put_photographs(monkeypatch, n=2):
+    """Put an archive of n plain photographs where that of the Weizmann horses should be."""
+    monkeypatch.setattr(weizmann, "RAW", replace(weizmann.RAW, open=weizmann.parse, n=n))
+    file = weizmann.RAW.places()[0]
+    file.parent.mkdir(parents=True)
+    content = cv2.imencode(".jpg", np.full((60, 80), 200, np.uint8))[1].tobytes()
+    with tarfile.open(file, "w") as archive:
+        for k in range(n):
+            for kind in ("rgb", "figure_ground"):
+                member = tarfile.TarInfo(f"{kind}/horse{k:03d}.jpg")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    return file
+
+
+def test_data_tells_where_every_dataset_stands(machine):
+    result = call("data")
+    assert result.exit_code == 0
+    assert result.stdout == call("data", "status").stdout
+    rows = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
+    assert [row[0] for row in rows] == ["horseseg", "ocr", "stanford", "usps", "weizmann"]
+    for name, state, path in rows:
+        assert (state, Path(path).parent) == ("missing", machine / name)
+        assert f"data fetch {name}" in result.stdout
+    assert call("data", "status", "ocr").stdout.startswith("ocr ")
+
+
+def test_data_status_follows_a_dataset(machine, monkeypatch):
+    file = put_photographs(monkeypatch)
+    about = call("data", "status", "weizmann").stdout
+    assert f"weizmann  ready    {file} (0.0 MB)" in about
+    assert "ssvm-bench data prepare weizmann" in about
+    prepared = call("data", "prepare", "weizmann")
+    assert prepared.exit_code == 0
+    assert "weizmann: superpixels 2/2" in prepared.stderr
+    assert "horse 100.0%" in prepared.stdout
+    assert f"{file}.ssvm-bench.npz" in call("data", "status", "weizmann").stdout
+    again = call("data", "prepare", "weizmann")
+    assert (again.stdout, again.stderr) == (prepared.stdout, "")
+    file.write_bytes(b"<html>moved</html>")
+    about = call("data", "status", "weizmann").stdout
+    assert "broken" in about
+    assert "Delete the file" in about
+
+
+def test_data_show_draws_superpixels(machine):
+    result = call("data", "show", "stanford", 0, 2, "--source", "synthetic")
+    assert (result.exit_code, result.stdout) == (0, "figure: stanford-0-2.png\n")
+    picture = cv2.imread("stanford-0-2.png")[:, :, ::-1]
+    assert (picture == (255, 230, 0)).all(axis=2).mean() > 0.005  # their borders
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000
+
+
+def test_the_loss_that_is_shown_is_that_of_the_run(machine, monkeypatch):
+    data = ("dataset=stanford", "dataset.source=synthetic")
+    outcome = run_here("results", "solver=mpbcfw", "budget.max_iterations=3", data=data)
+    shown = []
+    draw_rows = gallery.segmentation.draw_rows
+    monkeypatch.setattr(
+        gallery.segmentation,
+        "draw_rows",
+        lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
+    )
+    assert call("data", "show", "stanford", 0, 1, 2, "--run", outcome.folder).exit_code == 0
+    lost = [np.mean(row.predictions[0][1] != row.y) for row in shown]
+    assert np.mean(lost) == pytest.approx(outcome.summary["train_loss"])
+
+
+def test_mistakes_in_data_show(machine, tmp_path):
+    synthetic = ("--source", "synthetic")
+    for number in (3, -1):
+        message = error_of("data", "show", "weizmann", *synthetic, "--", number, status=2)
+        assert f"no image {number}: weizmann (synthetic data) has 0 to 2" in message
+    assert "ocr has no pictures" in error_of("data", "show", "ocr", "0", *synthetic, status=2)
+    assert "data show --help" in error_of("data", "show", "weizmann", status=2)
+    assert "'x'" in error_of("data", "show", "weizmann", "x", status=2)
+    assert "synthetic" in error_of("data", "show", "weizmann", "0", "--source", "sun", status=2)
+    (tmp_path / "file").write_text("no folder")
+    for place in ("file/below.png", "file/much/below.png"):
+        message = error_of("data", "show", "weizmann", 0, *synthetic, "--output", place, status=1)
+        assert place in message
+    assert (tmp_path / "file").read_text() == "no folder"
+    assert list(tmp_path.glob("*.png")) == []
+    message = error_of("data", "show", "weizmann", "0", "--source", "real", status=1)
+    for part in ("weizmann_horse_db.tar.gz", str(machine)):
+        assert part in message
+
+
+def test_runs_that_data_show_cannot_use(machine, monkeypatch):
+    def error_with(run, *options, status):
+        return error_of("data", "show", "weizmann", 0, "--run", run, *options, status=status)
+
+    data = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=2")
+    run = run_here("results", "solver=fw", "budget.max_iterations=2", data=data).folder
+    put_photographs(monkeypatch)
+    message = error_with(run, "--source", "real", status=2)
+    assert "on weizmann (synthetic data), not on weizmann (real data)" in message
+    np.savez(run / "weights.npz", w=np.zeros(7))
+    assert f"The run {run} has 7 weights, expected 1298" in error_with(run, status=1)
+    (run / "weights.npz").write_bytes(b"PK")
+    assert str(run) in error_with(run, status=1)
+    (run / "trace.parquet").write_bytes(b"PAR1")
+    assert str(run) in error_with(run, status=1)
+
+
+def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):
+    monkeypatch.setattr(horseseg, "N_IMAGES", 1)
+    file = horseseg.RAW.places()[0]
+    file.parent.mkdir(parents=True)
+    arrays = (1, 0, np.zeros((0, 2)), np.ones((1, 649)), [1])
+    with h5py.File(file, "w") as stored:
+        for kind, value in zip(horseseg.KINDS, arrays, strict=True):
+            stored[f"{kind}_000000"] = value
+    assert "horse 100.0%" in call("data", "prepare", "horseseg").stdout
+    message = error_of("data", "show", "horseseg", "0", status=1)
+    assert "no photographs" in message
+    assert "--source synthetic" in message
 
 
 # ---- displays -----------------------------------------------------------------------------------

@@ -3,14 +3,21 @@
 import functools
 import gzip
 import hashlib
+import io
 import os
+import tarfile
+from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
+from helpers import oracle
+from scipy.sparse import csr_array
 
-from ssvm_bench.datasets import ocr, usps
+from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.datasets.status import status
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import bell, fisher_yates, permutation, uniform
 
 needs_real_data = pytest.mark.skipif(
@@ -226,6 +233,225 @@ def test_bad_options_are_refused():
             usps.Config("usps", "usps", "synthetic", n_samples)
     with pytest.raises(ConfigError, match=r"dataset\.source must be .*'fake'"):
         usps.Config("usps", "usps", "fake")
+
+
+# ---- HorseSeg -----------------------------------------------------------------------------------
+
+IMAGES = ((4, [(0, 1), (1, 3), (2, 3)]), (3, [(0, 2), (1, 2)]), (2, []), (1, []))
+"""Superpixels and neighbours of some images, in the form in which they are read."""
+
+
+def horse_arrays(dtype=np.float64):
+    """Return the arrays of a small file in the format of HorseSeg, by key."""
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for i, (size, edges) in enumerate(IMAGES):
+        x = rng.random((size, 649)) * (rng.random((size, 649)) < 0.1)
+        of_image = {
+            "superpixel_count": size,
+            "edge_count": len(edges),
+            "edge_structure": np.array(edges, np.int32).reshape(-1, 2),
+            "features": x.astype(dtype),
+            "labels": rng.integers(0, 2, size),
+        }
+        arrays |= {f"{kind}_{i:06d}": value for kind, value in of_image.items()}
+    return arrays
+
+
+def write_hdf5(path, arrays):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with h5py.File(path, "w") as file:
+        for key, value in arrays.items():
+            file[key] = value
+    return path
+
+
+def assert_read(path, expected):
+    """Check what is read of a file against the arrays of :func:`horse_arrays`."""
+    found = horseseg.parse(path)
+    assert found["offsets"].tolist() == [0, 4, 7, 9, 10]
+    assert found["edge_offsets"].tolist() == [0, 3, 5, 5, 5]
+    assert [tuple(pair) for pair in found["edges"]] == [
+        pair for _, edges in IMAGES for pair in edges
+    ]
+    dtypes = {name: array.dtype.str[1:] for name, array in found.items() if name != "data"}
+    assert dtypes == {
+        "indices": "u2", "indptr": "i8", "y": "u1", "offsets": "i8", "edges": "i4",
+        "edge_offsets": "i8",
+    }  # fmt: skip
+    x = csr_array((found["data"], found["indices"], found["indptr"]), shape=(10, 649)).toarray()
+    features = np.concatenate([expected[f"features_{i:06d}"] for i in range(4)])
+    assert x.dtype == (np.float32 if features.dtype == np.float32 else np.float64)
+    assert np.array_equal(x, features)  # as they are
+    labels = [expected[f"labels_{i:06d}"] for i in range(4)]
+    assert np.array_equal(found["y"], np.concatenate(labels))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ">f8"])
+def test_horseseg_is_read_as_it_is(tmp_path, dtype):
+    arrays = horse_arrays(dtype)
+    assert_read(write_hdf5(tmp_path / "a", arrays), arrays)
+
+
+def test_horseseg_may_be_stored_in_other_shapes(tmp_path):
+    arrays = horse_arrays()
+    for change in (
+        {key: np.ravel(value) for key, value in arrays.items()},
+        {key: np.transpose(value) for key, value in arrays.items() if np.size(value) != 4},
+        {key: np.reshape(value, (-1, 1)) for key, value in arrays.items() if np.ndim(value) < 2},
+        {key: np.asarray(value, np.float64) for key, value in arrays.items()},
+        {key: value == 1 for key, value in arrays.items() if key.startswith("labels")},
+        {"comment": "no array of an image", "labels": 7, "features_mean": 1.0},
+    ):
+        assert_read(write_hdf5(tmp_path / "a", arrays | change), arrays)
+
+
+def test_horseseg_pairs_of_neighbours_are_ordered_and_counted_once(tmp_path):
+    arrays = horse_arrays()
+    turned = {"edge_count_000000": 5}
+    turned["edge_structure_000000"] = [(3, 2), (1, 0), (3, 1), (2, 3), (1, 0)]
+    turned["edge_structure_000001"] = [(2, 1), (2, 0)]
+    assert_read(write_hdf5(tmp_path / "a", arrays | turned), arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels_000001": None}, "has no labels_000001"),
+        ({"edge_structure_000003": None}, "has no edge_structure_000003"),
+        ({f"{kind}_000001": None for kind in horseseg.KINDS}, "has no superpixel_count_000001"),
+        ({"superpixel_count_000005": 1}, "has no superpixel_count_000004"),
+        ({"superpixel_count_000001": 4}, r"features_000001 has shape \(3, 649\), expected 4 × 649"),
+        ({"superpixel_count_000001": 0}, "image 000001 has 0 superpixels"),
+        ({"superpixel_count_000001": []}, "superpixel_count_000001 has shape"),
+        ({"superpixel_count_000001": "three"}, "superpixel_count_000001 is not made of numbers"),
+        ({"edge_count_000001": 3}, r"edge_structure_000001 has shape \(2, 2\), expected 3 × 2"),
+        ({"edge_count_000001": -2}, "image 000001 has 3 superpixels and -2 edges"),
+        ({"edge_count_000001": 1.5}, "edge_count_000001 has entries that are not whole"),
+        ({"features_000001": np.full((3, 649), np.nan)}, "features_000001 .* not finite"),
+        ({"features_000001": np.full((3, 649), -np.inf)}, "features_000001 .* not finite"),
+        ({"features_000001": np.ones((3, 650))}, r"features_000001 has shape \(3, 650\)"),
+        ({"labels_000001": [0, 2, 1]}, "labels_000001 has labels 0 … 2, expected 0 and 1"),
+        ({"labels_000001": [0, -1, 1]}, "labels_000001 has labels -1 … 1, expected 0 and 1"),
+        ({"labels_000001": [0.0, 0.5, 1.0]}, "labels_000001 has entries that are not whole"),
+        ({"labels_000001": [0, 1]}, r"labels_000001 has shape \(2,\), expected 3"),
+        ({"edge_structure_000001": [(0, 1), (1, 3)]}, "edge_structure_000001 .* 0 … 3 of 3"),
+        ({"edge_structure_000001": [(0, 1), (-1, 2)]}, "edge_structure_000001 .* -1 … 2 of 3"),
+        ({"edge_structure_000001": [(0, 1), (2, 2)]}, "edge_structure_000001 .* to itself"),
+        (
+            {"edge_structure_000001": np.array([(0, 1), (2**64 - 1, 2)], np.uint64)},
+            "edge_structure_000001 .* far too large",
+        ),
+    ],
+)
+def test_horseseg_names_the_first_bad_array(tmp_path, change, message):
+    arrays = {k: v for k, v in (horse_arrays() | change).items() if v is not None}
+    with pytest.raises(ContentError, match=message):
+        horseseg.parse(write_hdf5(tmp_path / "a", arrays))
+
+
+def test_horseseg_that_is_damaged_is_recognised(tmp_path):
+    path = write_hdf5(tmp_path / "a", horse_arrays())
+    good = path.read_bytes()
+    damaged = [good[:k] for k in (0, 4, 100, 5000, len(good) - 1)] + [b"<html>moved</html>"]
+    for k in range(100, 3000, 50):  # tables of names and places; some of them are not in use
+        damaged.append(good[:k] + b"\xff" * 50 + good[k + 50 :])
+    refused = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            horseseg.parse(path)
+        except ContentError as error:
+            refused += "not an HDF5 file, or a damaged one" in str(error)
+    assert refused > 20
+    with pytest.raises(ContentError, match="has no superpixel_count_000000"):
+        horseseg.parse(write_hdf5(tmp_path / "a", {"superpixels": 1}))
+
+
+@pytest.fixture
+def horse_file(tmp_path, monkeypatch):
+    """Return the place of the HorseSeg file, which has only the images of `IMAGES`."""
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(horseseg, "N_IMAGES", len(IMAGES))
+    return tmp_path / "horseseg" / "horse-features.bin"
+
+
+def load_horses(n_samples=None):
+    return horseseg.load(horseseg.Config("horseseg", "horseseg", "auto", n_samples))
+
+
+def test_horseseg_is_a_dataset_that_mincut_accepts(horse_file):
+    arrays = horse_arrays(np.float32)
+    write_hdf5(horse_file, arrays)
+    data = load_horses()
+    assert (data.source, data.structure, data.n, data.n_labels) == ("real", "graph", 4, 2)
+    assert load_horses().fingerprint == data.fingerprint
+    assert horse_file.with_name("horse-features.bin.ssvm-bench.npz").is_file()
+    assert load_horses(2).n == 2
+    cut = oracle(data)
+    w = np.random.default_rng(1).standard_normal(2 * 649)
+    for i, (size, edges) in enumerate(IMAGES):
+        scores = arrays[f"features_{i:06d}"].astype(np.float64) @ w.reshape(2, 649).T
+
+        def value(y, scores=scores, edges=edges):
+            return sum(row[k] for row, k in zip(scores, y, strict=True)) - sum(
+                y[k] != y[l] for k, l in edges
+            )
+
+        best = max(np.ndindex(*(2,) * size), key=value)
+        assert cut.predict(w, i).tolist() == list(best)
+
+
+def test_horseseg_that_is_broken_is_never_replaced(horse_file, monkeypatch):
+    write_hdf5(horse_file, horse_arrays() | {"labels_000001": [0, 2, 1]})
+    with pytest.raises(RunFailedError, match="labels_000001 has labels 0 … 2") as failure:
+        load_horses()
+    assert str(horse_file) in str(failure.value)
+    write_hdf5(horse_file, horse_arrays())
+    monkeypatch.undo()
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(horse_file.parents[1]))
+    with pytest.raises(RunFailedError, match="images: found 4, expected 2376"):
+        load_horses()
+    assert status("horseseg").state == "ready"  # its beginning is right
+    horse_file.write_bytes(gzip.compress(b"something else"))
+    assert status("horseseg").state == "broken"
+
+
+def pack_tar(path, members):
+    with tarfile.open(path, "w") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_horseseg_is_unpacked_from_what_its_home_gives(tmp_path):
+    members = {"data/README": b"x" * 600, "data/horse/horse-features.bin": b"y" * 9000}
+    came = pack_tar(tmp_path / "data.tar", members)
+    path = horseseg.RAW.unpack(came)
+    assert path == tmp_path / "horse-features.bin"
+    assert path.read_bytes() == b"y" * 9000
+    content = came.read_bytes()
+    for k in (0, 100, 1200, 4000):
+        came.write_bytes(content[:k])
+        with pytest.raises(ContentError, match="not a tar archive, or cut short"):
+            horseseg.RAW.unpack(came)
+    with pytest.raises(ContentError, match=r"there is no horse-features\.bin in it"):
+        horseseg.RAW.unpack(pack_tar(tmp_path / "data.tar", {"data/other.bin": b"z"}))
+
+
+def test_horseseg_of_another_version_is_read_anew(horse_file, monkeypatch):
+    write_hdf5(horse_file, horse_arrays())
+    calls, parse = [], horseseg.parse
+    monkeypatch.setattr(horseseg, "parse", lambda path: calls.append(path) or parse(path))
+    for raw in (horseseg.RAW, horseseg.RAW, replace(horseseg.RAW, version=2)):
+        config = horseseg.Config("horseseg", "horseseg", "real")
+        sources.load(config, raw, "graph", 2)
+    assert calls == [horse_file] * 2
+
+
+# ---- the real data ------------------------------------------------------------------------------
 
 
 @needs_real_data

@@ -219,10 +219,10 @@ def plot_command(
     settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
 ) -> None:
     """Draw an experiment's figures from its finished runs."""
-    from ssvm_bench import experiments
+    from ssvm_bench import outputs
 
     chosen = formats or DEFAULT_FORMATS
-    for figure in experiments.plot(name, chosen, overrides, settings.config_dirs()):
+    for figure in outputs.plot(name, chosen, overrides, settings.config_dirs()):
         click.echo(f"figure: {figure}")
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,21 +29,11 @@ import yaml
 
 from ssvm_bench.config import catalog
 from ssvm_bench.errors import ConfigError, RunFailedError, nearest
-from ssvm_bench.trace import find_runs, is_finished, read_trace
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runner import Outcome
     from ssvm_bench.terminal import Display
-
-AXES = {"iteration": "iterations", "time": "time"}
-"""x axis of a figure → name of its files."""
-
-FIGURES = {"suboptimality": tuple(AXES)}
-"""Kinds of figures and the x axes they can have."""
-
-FORMATS = ("png", "pdf")
-"""Formats of the figures unless others are asked for."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +135,7 @@ def run(
     ConfigError
         If the experiment, an override or a combination of them is wrong.
     """
-    from ssvm_bench import runner, terminal
+    from ssvm_bench import outputs, runner, terminal
     from ssvm_bench.config.compose import compose_runs
 
     make_display = make_display or terminal.make_display
@@ -154,13 +144,13 @@ def run(
     result = ExperimentOutcome(len(configs))
     for k, config in enumerate(configs, 1):
         if not config.quiet:
-            say(f"run {k}/{len(configs)} {_title(config)}")
+            say(f"run {k}/{len(configs)} {title(config)}")
         try:
             with make_display(config.quiet) as display:
                 outcome = runner.run(config, display)
         except RunFailedError as error:
             result.failures.append((config, str(error)))
-            say(f"{_title(config)} failed: {error}")
+            say(f"{title(config)} failed: {error}")
             continue
         result.runs.append((config, outcome))
         if outcome.status == "interrupted":
@@ -168,62 +158,8 @@ def run(
             return result
     if result.folders:
         results_dir = configs[0].results_dir
-        result.figures = _draw(experiment, result.folders, results_dir, FORMATS, say)
+        result.figures = outputs.draw(experiment, result.folders, results_dir, outputs.FORMATS, say)
     return result
-
-
-def plot(
-    name: str,
-    formats: Sequence[str] = FORMATS,
-    overrides: Sequence[str] = (),
-    config_dirs: Sequence[Path] = (),
-    say: Callable[[str], object] = to_stderr,
-) -> list[Path]:
-    """Draw the figures of an experiment from its finished runs; run nothing.
-
-    Parameters
-    ----------
-    name, overrides, config_dirs, say
-        As for `run`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
-        there are any, else those on its stand-in.
-    formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf.
-
-    Returns
-    -------
-    list of Path
-        The files written: figures, and the numbers they show as CSV.
-
-    Raises
-    ------
-    ConfigError
-        If the experiment or an override is wrong.
-    RunFailedError
-        If no run has finished, a run cannot be read, or a figure cannot be written.
-    """
-    from ssvm_bench.config.compose import compose_runs
-
-    experiment = load(name, config_dirs)
-    configs = compose_runs([*experiment.overrides, *overrides], True, config_dirs)
-    folders: list[Path] = []
-    missing: list[str] = []
-    for dataset in dict.fromkeys(config.dataset.name for config in configs):
-        mine = [config for config in configs if config.dataset.name == dataset]
-        found = _finished(mine)
-        folders += [folder for folder in found if folder is not None]
-        missing += [
-            _title(config) for config, folder in zip(mine, found, strict=True) if folder is None
-        ]
-    results_dir = configs[0].results_dir
-    if not folders:
-        raise RunFailedError(
-            f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
-            f"with `ssvm-bench experiment {name}`, and plot with the same overrides as you run; or "
-            "choose another folder with results_dir=…"
-        )
-    if missing:
-        say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")
-    return _draw(experiment, folders, results_dir, formats or FORMATS, say)
 
 
 def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
@@ -267,13 +203,15 @@ def _mapping(value: Any, where: str) -> dict[Any, Any]:
 
 def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
     """Return the checked x axes of one kind of figure."""
-    if kind not in FIGURES:
-        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
+    from ssvm_bench import outputs
+
+    if kind not in outputs.FIGURES:
+        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, outputs.FIGURES)}")
     if not isinstance(axes, list) or not axes:
         raise ConfigError(f"{file}: figures.{kind} must be a list of x axes.")
     for axis in axes:
-        if axis not in FIGURES[kind]:
-            hint = nearest(str(axis), FIGURES[kind])
+        if axis not in outputs.FIGURES[kind]:
+            hint = nearest(str(axis), outputs.FIGURES[kind])
             raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
     return tuple(axes)
 
@@ -298,52 +236,6 @@ def _word(value: Any) -> str:
     return text
 
 
-def _title(config: RunConfig) -> str:
+def title(config: RunConfig) -> str:
+    """Return how a run is called in messages."""
     return f"{config.dataset.name} {config.solver.name} seed={config.seed}"
-
-
-def _finished(configs: Sequence[RunConfig]) -> list[Path | None]:
-    """Return the finished run of each config of one dataset, or None; all of one source."""
-    folders: list[Path | None] = []
-    for source in ("real", "synthetic"):
-        folders = [
-            folder if is_finished(folder) else None
-            for folder in (
-                (config.with_source(source) if config.dataset.source == "auto" else config).folder
-                for config in configs
-            )
-        ]
-        if any(folders):
-            break
-    return folders
-
-
-def _draw(
-    experiment: Experiment,
-    folders: Iterable[Path],
-    results_dir: Path,
-    formats: Sequence[str],
-    say: Callable[[str], object],
-) -> list[Path]:
-    """Draw every figure of an experiment; the real data and the stand-ins apart."""
-    from ssvm_bench.figures import curves, draw
-
-    traces = [read_trace(folder) for folder in dict.fromkeys(folders)]
-    datasets = dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces)
-    others = [folder for dataset in datasets for folder in find_runs(results_dir, dataset)]
-    best = curves.best_values([*(trace.folder for trace in traces), *others], say)
-    written = []
-    for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
-        shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
-        suffix = "" if source == "real" else f"-{source}"
-        for axis in experiment.figures.get("suboptimality", ()):
-            table = curves.suboptimality(shown, best, axis)
-            figure = draw.draw_curves(
-                table,
-                curves.axis_label(shown, axis),
-                experiment.title,
-                curves.notes(table, shown, axis),
-            )
-            stem = results_dir / "figures" / experiment.name / f"{AXES[axis]}{suffix}"
-            written += draw.save(figure, table, stem, formats)
-    return written

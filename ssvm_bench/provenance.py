@@ -12,7 +12,7 @@ from typing import Any
 
 PACKAGES = (
     *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
-    *("hydra-core", "pymaxflow"),
+    *("hydra-core", "pymaxflow", "scikit-image", "scikit-learn", "opencv-python-headless"),
 )
 THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ssvm_bench
-from ssvm_bench import experiments, terminal
+from ssvm_bench import experiments, outputs, terminal
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.trace import COLUMNS, is_finished, write_run
 
@@ -197,7 +197,7 @@ def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
 
 def plot(name, *overrides, formats=("png",)):
     said = []
-    return experiments.plot(name, formats, overrides, (), said.append), said
+    return outputs.plot(name, formats, overrides, (), said.append), said
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):

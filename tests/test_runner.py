@@ -26,7 +26,7 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench import experiments, runner
+from ssvm_bench import outputs, runner
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.problem import Problem
@@ -396,7 +396,7 @@ def test_a_stopped_program_leaves_a_partial_trace(tmp_path, number):
     assert len(trace.frame) > 3
     assert find_runs(results) == []
     with pytest.raises(RunFailedError, match="No run of the experiment"):
-        experiments.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
+        outputs.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
 
 
 def test_programs_that_wait_for_each_other_make_one_run(tmp_path):

@@ -183,7 +183,7 @@ def write(path: Path, content: bytes) -> Path:
     except OSError as error:
         raise RunFailedError(
             f"Cannot write the figure {path}: {error.strerror or error}. Make room there or "
-            "make it writable, or choose another folder, then draw again."
+            "make it writable, or choose another place (results_dir=…, --output), then draw again."
         ) from error
     finally:
         with suppress(OSError):

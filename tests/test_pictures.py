@@ -1,0 +1,480 @@
+"""Archives of pictures: what is read from them, and how they are prepared when a run needs them."""
+
+import io
+import sys
+import tarfile
+import threading
+import time
+from dataclasses import replace
+
+import cv2
+import filelock
+import numpy as np
+import pytest
+from program import call, error_of, real_data
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ssvm_bench.datasets import sources, stanford, weizmann
+from ssvm_bench.datasets.base import SourceConfig
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.images import preparation, scenes, source
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+# ---- archives -----------------------------------------------------------------------------------
+
+
+def jpeg(pixels):
+    """Return the file of a picture (h, w, 3) in RGB, or (h, w) in grey."""
+    pixels = np.ascontiguousarray(pixels[..., ::-1] if pixels.ndim == 3 else pixels)
+    return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
+
+
+def plain(height, width, colour):
+    return jpeg(np.broadcast_to(np.array(colour, np.uint8), (height, width, np.size(colour))))
+
+
+def packed(path, members, mode="w:gz"):
+    """Write an archive of files (name → content) in the given order; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def horses(numbers=("010", "002", "001"), folder="weizmann_horse_db/"):
+    """Return the files of an archive; the mask of number k has k grey columns."""
+    members = {f"{folder}README": b"", f"{folder}gray/horse009.jpg": b"not looked at"}
+    for number in numbers:
+        mask = np.zeros((24, 32), np.uint8)
+        mask[:, : int(number)] = 255
+        members[f"{folder}figure_ground/horse{number}.jpg"] = jpeg(mask)
+        members[f"{folder}rgb/horse{number}.jpg"] = plain(48, 64, (200, 100, int(number) % 256))
+    return members
+
+
+def regions(rows):
+    return "".join(" ".join(map(str, row)) + " \n" for row in rows).encode()
+
+
+SCENE = [[-1, 0, 1, 2], [3, 4, 5, 6], [7, 7, 7, -1]]
+
+
+def outdoors(names=("9000", "0001", "abc"), folder="iccv09Data/"):
+    members = {f"{folder}horizons.txt": b"0"}
+    for name in names:
+        members[f"{folder}labels/{name}.regions.txt"] = regions(SCENE)
+        members[f"{folder}labels/{name}.layers.txt"] = b"not looked at"
+        members[f"{folder}images/{name}.jpg"] = plain(3, 4, (10, 250, 10))
+    return members
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w"])
+@pytest.mark.parametrize("folder", ["", "./", "a/b c/"])
+def test_weizmann_reads_photographs_and_masks(tmp_path, mode, folder):
+    pictures = weizmann.parse(packed(tmp_path / "a", horses(folder=folder), mode))
+    assert pictures.names == ("horse001", "horse002", "horse010")
+    for k, picture in zip((1, 2, 10), pictures, strict=True):
+        assert picture.rgb.shape == (24, 32, 3)  # the size of the mask
+        assert picture.rgb.dtype == picture.truth.dtype == np.uint8
+        assert np.abs(picture.rgb.astype(int) - (200, 100, k)).max() <= 3  # not BGR
+        assert np.array_equal(picture.truth, np.broadcast_to(np.arange(32) < k, (24, 32)))
+
+
+def test_what_is_lighter_than_127_is_horse():
+    photograph = plain(16, 16, (9, 9, 9))
+    for grey, label in ((0, 0), (126, 0), (127, 0), (128, 1), (255, 1)):
+        truth = weizmann.decode((photograph, plain(16, 16, grey))).truth
+        assert (truth == label).all(), grey
+
+
+def test_a_smaller_photograph_grows_to_the_size_of_the_mask():
+    picture = weizmann.decode((plain(9, 12, (50, 60, 70)), plain(30, 40, 255)))
+    assert picture.rgb.shape == (30, 40, 3)
+    assert np.abs(picture.rgb.astype(int) - (50, 60, 70)).max() <= 3
+
+
+def test_the_black_photograph_is_left_out(tmp_path):
+    members = horses(("002", "318", "327"))
+    assert weizmann.parse(packed(tmp_path / "a", members)).names == ("horse002", "horse327")
+    del members["weizmann_horse_db/figure_ground/horse318.jpg"]
+    with pytest.raises(ContentError, match=r"no figure_ground/horse318\.jpg"):
+        weizmann.parse(packed(tmp_path / "a", members))
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w"])
+def test_stanford_reads_photographs_and_labels(tmp_path, mode):
+    pictures = stanford.parse(packed(tmp_path / "a", outdoors(), mode))
+    assert pictures.names == ("0001", "9000", "abc")
+    for picture in pictures:
+        assert np.abs(picture.rgb.astype(int) - (10, 250, 10)).max() <= 3
+        assert picture.truth.dtype == np.uint8
+        assert picture.truth.tolist() == [[8, 0, 1, 2], [3, 4, 5, 6], [7, 7, 7, 8]]
+
+
+def test_a_turned_camera_turns_no_picture():
+    """The labels belong to the pixels as they are stored; EXIF may want them turned."""
+    turned = bytes.fromhex("ffd8ffe100224578696600004d4d002a00000008000101120003000000010006") + (
+        bytes(6) + plain(3, 4, (0, 0, 0))[2:]
+    )
+    assert cv2.imdecode(np.frombuffer(turned, np.uint8), cv2.IMREAD_COLOR).shape == (4, 3, 3)
+    assert stanford.decode((turned, regions(SCENE))).rgb.shape == (3, 4, 3)
+
+
+@pytest.mark.parametrize("parse", [weizmann.parse, stanford.parse])
+def test_damaged_archives_are_recognised(tmp_path, parse):
+    members = horses() if parse is weizmann.parse else outdoors()
+    good = packed(tmp_path / "good", members).read_bytes()
+    unpacked = packed(tmp_path / "good", members, "w").read_bytes()
+    middle = len(good) // 2
+    for content in [
+        good[:middle],
+        good[:-4],
+        good[:middle] + b"\x00\xff" * 8 + good[middle + 16 :],
+        good[:-8] + bytes(8),  # its checksum
+        unpacked[: unpacked.index(b"\xff\xd8") + 20],  # in the middle of a picture
+        b"",
+        b"\x1f\x8b",
+        b"<!DOCTYPE html>\n<p>404 Not Found</p>\n",
+    ]:
+        (tmp_path / "bad").write_bytes(content)
+        with pytest.raises(ContentError, match="the archive is damaged or cut short"):
+            parse(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    ("parse", "missing"),
+    [
+        (weizmann.parse, "rgb/horse002.jpg"),
+        (weizmann.parse, "figure_ground/horse002.jpg"),
+        (stanford.parse, "images/0001.jpg"),
+        (stanford.parse, "labels/0001.regions.txt"),
+    ],
+)
+def test_a_file_that_is_missing_is_named(tmp_path, parse, missing):
+    members = horses() if parse is weizmann.parse else outdoors()
+    kept = {name: content for name, content in members.items() if not name.endswith(missing)}
+    assert len(kept) == len(members) - 1
+    with pytest.raises(ContentError, match=f"the archive has no {missing}$"):
+        parse(packed(tmp_path / "a", kept))
+
+
+def test_a_file_that_is_there_twice_is_named(tmp_path):
+    members = horses() | {"other/rgb/horse002.jpg": b""}
+    with pytest.raises(ContentError, match=r"other/rgb/horse002\.jpg twice"):
+        weizmann.parse(packed(tmp_path / "a", members))
+
+
+def test_a_wrong_number_of_pictures_is_refused(tmp_path):
+    with pytest.raises(ContentError, match="photographs: found 3, expected 327"):
+        weizmann.read(packed(tmp_path / "a", horses()))
+    with pytest.raises(ContentError, match="photographs: found 3, expected 715"):
+        stanford.read(packed(tmp_path / "a", outdoors()))
+    for read in (weizmann.read, stanford.read):  # an archive of something else
+        with pytest.raises(ContentError, match="photographs: found 0"):
+            read(packed(tmp_path / "a", {"a/b": b"c"}))
+
+
+# pixels that no camera has: the size in the header of a JPEG file
+HUGE = plain(8, 8, 0).replace(b"\x00\x08\x00\x08", b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"GIF89a", plain(8, 8, 0)[:40], HUGE])
+def test_what_is_no_picture_is_named(rubbish):
+    good = plain(3, 4, (0, 0, 0))
+    with pytest.raises(ContentError, match="the photograph rgb cannot be decoded"):
+        weizmann.decode((rubbish, good))
+    with pytest.raises(ContentError, match="the mask figure_ground cannot be decoded"):
+        weizmann.decode((good, rubbish))
+    with pytest.raises(ContentError, match="the photograph cannot be decoded"):
+        stanford.decode((rubbish, regions(SCENE)))
+
+
+def test_a_mask_of_another_picture_is_refused():
+    with pytest.raises(ContentError, match=r"another shape \(40 × 30\) than .* \(30 × 40\)"):
+        weizmann.decode((plain(40, 30, (0, 0, 0)), plain(30, 40, 0)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (b"", "0 lines, expected 3"),
+        (regions(SCENE[:2]), "2 lines, expected 3"),
+        (regions([*SCENE, SCENE[0]]), "4 lines, expected 3"),
+        (regions([SCENE[0], SCENE[1][:3], SCENE[2]]), "line 2: 3 labels, expected 4"),
+        (regions([*SCENE[:2], [*SCENE[2], 0]]), "line 3: 5 labels, expected 4"),
+        (regions(np.transpose(SCENE)), "4 lines, expected 3"),
+        (regions(np.array(SCENE) + 1), r"labels 0 … 8, expected −1 … 7"),
+        (regions(np.array(SCENE) - 1), r"labels -2 … 6, expected −1 … 7"),
+        (regions(SCENE).replace(b"5", b"x"), "not a number .*x"),
+        (regions(SCENE).replace(b"5", b"nan"), "not a number .*nan"),
+        (regions(SCENE).replace(b"5", b"2.5"), "not a number .*2.5"),
+        (regions(SCENE).replace(b"5", b"9" * 20), "not a number"),
+        (regions(SCENE).replace(b"5", b"\xff"), "not a number"),
+    ],
+)
+def test_labels_that_are_wrong_are_refused(labels, message):
+    with pytest.raises(ContentError, match=f"regions.txt.*{message}"):
+        stanford.decode((plain(3, 4, (0, 0, 0)), labels))
+
+
+# ---- prepared when they are needed --------------------------------------------------------------
+
+N = 4  # one chunk: this process does all the work
+LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.npz"
+
+
+@pytest.fixture(autouse=True)
+def user(tmp_path, monkeypatch):
+    """Return the user's cache folder, which is new; stand-ins are small."""
+    monkeypatch.setattr(source, "STAND_IN_SIZE", N)
+    few = replace(preparation.PARAMETERS, samples=1500)
+    monkeypatch.setattr(preparation, "PARAMETERS", few)
+    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
+    return tmp_path / "user"
+
+
+class Seen(list):
+    """Numbers of the pictures that have been decoded; the process is killed when there are many."""
+
+    too_many = None
+
+
+@pytest.fixture
+def seen():
+    return Seen()
+
+
+@pytest.fixture
+def raw(seen):
+    """Return the Weizmann horses; their stand-in counts what is decoded."""
+
+    def figures(n):
+        pictures = scenes.figures(n)
+
+        def decode(encoded):
+            seen.append(encoded[1])
+            if len(seen) == seen.too_many:
+                raise KeyboardInterrupt
+            return pictures.decode(encoded)
+
+        return replace(pictures, decode=decode)
+
+    return replace(weizmann.RAW, scenes=figures)
+
+
+def load(raw, source="synthetic", n=None):
+    return sources.load(SourceConfig(raw.dataset, raw.dataset, source, n), raw, "graph", 2)
+
+
+def files(folder):
+    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
+def test_a_stand_in_is_prepared_once(raw, seen, user):
+    first = load(raw)
+    assert (first.source, first.n) == ("synthetic", N)
+    assert seen == [*range(N)] * 2  # for the superpixels, and for the features
+    assert load(raw).fingerprint == first.fingerprint
+    assert len(seen) == 2 * N
+    assert files(user) == [KEPT]
+    assert not (user / "weizmann" / "preparing-synthetic").exists()
+
+
+def test_a_second_build_gives_the_same_file(raw, user):
+    first = load(raw)
+    content = (user / KEPT).read_bytes()
+    (user / KEPT).unlink()
+    assert load(raw).fingerprint == first.fingerprint
+    assert (user / KEPT).read_bytes() == content
+
+
+def test_a_preparation_that_was_killed_goes_on(raw, seen, user):
+    whole = load(raw)
+    content = (user / KEPT).read_bytes()
+    (user / KEPT).unlink()
+    seen.clear()
+    seen.too_many = N + 2  # while the features of the second picture are made
+    with pytest.raises(KeyboardInterrupt):
+        load(raw)
+    assert files(user / "weizmann" / "preparing-synthetic")
+    assert not (user / KEPT).exists()
+    seen.clear()
+    seen.too_many = None
+    assert load(raw).fingerprint == whole.fingerprint
+    assert seen == [*range(N)]  # the superpixels were there
+    assert (user / KEPT).read_bytes() == content
+    assert files(user) == [KEPT]
+
+
+def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
+    expected = load(raw)
+    (user / KEPT).rename(user / "finished")
+    seen.clear()
+    told, found = io.StringIO(), []
+    monkeypatch.setattr(sys, "stderr", told)
+    other = threading.Thread(target=lambda: found.append(load(raw)))
+    with filelock.FileLock(user / LOCK):
+        other.start()
+        deadline = time.monotonic() + 60
+        while not told.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert other.is_alive()
+        (user / "finished").rename(user / KEPT)
+    other.join(60)
+    assert told.getvalue() == "Another process is preparing weizmann; waiting for it.\n"
+    assert found[0].fingerprint == expected.fingerprint
+    assert seen == []
+
+
+@pytest.mark.parametrize("obstacle", ["a file", "read-only"])
+def test_no_place_for_the_prepared_file_is_no_failure(raw, user, monkeypatch, obstacle):
+    expected = load(raw)
+    if obstacle == "a file":
+        monkeypatch.setattr(sources, "user_folder", lambda: user / KEPT / "below")
+        assert load(raw).fingerprint == expected.fingerprint
+        assert files(user) == [KEPT]
+    else:
+        (user / KEPT).unlink()
+        (user / "weizmann").chmod(0o555)
+        try:
+            assert load(raw).fingerprint == expected.fingerprint
+        finally:
+            (user / "weizmann").chmod(0o755)
+        assert files(user) == []
+
+
+def test_another_version_or_parameter_is_prepared_anew(raw, seen, monkeypatch):
+    before = load(raw)
+    assert load(replace(raw, version=2)).fingerprint == before.fingerprint
+    assert len(seen) == 4 * N
+    coarse = replace(preparation.PARAMETERS, n_segments=100)
+    monkeypatch.setattr(preparation, "PARAMETERS", coarse)
+    assert load(raw).y.size < 0.8 * before.y.size
+    monkeypatch.setattr(source, "STAND_IN_SIZE", N - 1)
+    assert load(raw).n == N - 1
+
+
+def test_the_arrays_of_a_prepared_dataset(raw):
+    dataset = load(raw)
+    assert (dataset.structure, dataset.n_labels, dataset.n_features) == ("graph", 2, 649)
+    assert dataset.x.format == "csr"
+    assert dataset.x.dtype == np.float32
+    assert dataset.x.shape == (dataset.offsets[-1], 649)
+    assert set(np.unique(dataset.y)) == {0, 1}
+    sizes = np.diff(dataset.offsets)
+    assert ((sizes >= 100) & (sizes <= 250)).all()
+    for i, size in enumerate(sizes):
+        edges = dataset.edges[slice(*dataset.edge_offsets[i : i + 2])]
+        assert (edges[:, 0] < edges[:, 1]).all()
+        assert len(np.unique(edges, axis=0)) == len(edges)
+        graph = coo_array((np.ones(len(edges)), edges.T), shape=(size, size))
+        assert connected_components(graph, directed=False)[0] == 1
+
+
+def test_some_pictures_take_their_edges_along(raw):
+    dataset, some = load(raw), load(raw, n=3)
+    assert some.n == 3
+    taken = [
+        next(
+            i
+            for i in range(N)
+            if np.array_equal(
+                dataset.edges[slice(*dataset.edge_offsets[i : i + 2])],
+                some.edges[slice(*some.edge_offsets[k : k + 2])],
+            )
+        )
+        for k in range(3)
+    ]
+    assert len(set(taken)) == 3
+    assert dataset.take(np.array(taken)).fingerprint == some.fingerprint
+    for k, i in enumerate(taken):
+        mine, of_all = slice(*some.offsets[k : k + 2]), slice(*dataset.offsets[i : i + 2])
+        assert np.array_equal(some.y[mine], dataset.y[of_all])
+        assert (some.x[mine] != dataset.x[of_all]).nnz == 0
+
+
+def test_more_pictures_than_there_are_cost_no_preparation(raw, seen, tmp_path):
+    for source_, n, most in (("synthetic", N + 1, N), ("auto", N + 1, N), ("real", 328, 327)):
+        with pytest.raises(ConfigError, match=rf"dataset\.n_samples must be ≤ {most}\b.*got {n}"):
+            load(raw, source_, n)
+    assert seen == []
+    message = error_of(call("run", "dataset=stanford", "dataset.n_samples=900"), 2)
+    assert "715" in message
+    assert "900" in message
+
+
+def put(raw, members):
+    return packed(raw.places()[0], members)
+
+
+def test_real_pictures_are_prepared_beside_their_archive(raw, tmp_path):
+    raw = replace(raw, open=weizmann.parse)
+    archive = put(raw, horses())
+    first = load(raw, "auto")
+    assert (first.source, first.n) == ("real", 3)
+    kept = archive.with_name(f"{archive.name}.ssvm-bench.npz")
+    assert files(tmp_path / "data") == [f"weizmann/{archive.name}", f"weizmann/{kept.name}"]
+    stamp = kept.stat().st_mtime_ns
+    assert load(raw, "real").fingerprint == first.fingerprint
+    assert kept.stat().st_mtime_ns == stamp
+    put(raw, horses(("005", "006")))
+    assert load(raw, "real").n == 2
+
+
+@pytest.mark.parametrize("source_", ["real", "auto"])
+def test_broken_archives_are_never_replaced(raw, seen, source_):
+    archive = put(raw, horses())
+    with pytest.raises(RunFailedError, match="found 3, expected 327") as failure:
+        load(raw, source_)
+    for part in (str(archive), "Delete", "SSVM_BENCH_DATA"):
+        assert part in str(failure.value)
+    members = horses()
+    members["weizmann_horse_db/rgb/horse002.jpg"] = b"no photograph"
+    put(raw, members)
+    with pytest.raises(RunFailedError, match="picture horse002: the photograph rgb cannot"):
+        load(replace(raw, open=weizmann.parse), source_)
+    assert seen == []
+
+
+def test_real_pictures_that_are_missing(tmp_path):
+    for name, file in (("weizmann", "weizmann_horse_db.tar.gz"), ("stanford", "iccv09Data.tar.gz")):
+        command = ("run", f"dataset={name}", "dataset.source=real", f"results_dir={tmp_path}")
+        message = error_of(call(*command), 1)
+        for part in (file, str(tmp_path / "data" / name), "dataset.source=synthetic"):
+            assert part in message
+
+
+# ---- the real pictures --------------------------------------------------------------------------
+
+
+@real_data("weizmann/weizmann_horse_db.tar.gz")
+def test_real_weizmann(monkeypatch):
+    monkeypatch.undo()
+    pictures = weizmann.read(weizmann.RAW.find())
+    assert len(pictures) == 327
+    assert pictures.names[0] == "horse001"
+    assert not {"horse318"} & set(pictures.names)
+    shares = [picture.truth.mean() for picture in pictures]
+    assert abs(np.mean(shares) - 0.252) < 0.001
+    assert 0.05 < min(shares) < max(shares) < 0.432
+
+
+@real_data("stanford/iccv09Data.tar.gz")
+def test_real_stanford(monkeypatch):
+    monkeypatch.undo()
+    pictures = stanford.read(stanford.RAW.find())
+    assert len(pictures) == 715
+    assert pictures.names[0] == "0000047"
+    counts = np.zeros(9)
+    for picture in pictures:
+        assert picture.rgb.shape[:2] == picture.truth.shape
+        counts += np.bincount(picture.truth.ravel(), minlength=9)
+    shares = [0.1448, 0.1402, 0.2252, 0.0685, 0.0400, 0.2261, 0.0134, 0.1366, 0.0051]
+    assert counts.sum() == 53_930_560
+    assert counts / counts.sum() == pytest.approx(shares, abs=0.0001)

@@ -21,33 +21,35 @@ ADVICE = (
 )
 
 
-@pytest.fixture(scope="module", params=reference.N_SAMPLES)
-def dataset(request):
+@pytest.fixture(scope="module", params=reference.PROBLEMS)
+def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def now(dataset):
-    return reference.curves(dataset)
+def now(name):
+    return reference.curves(name)
 
 
-def test_the_data_is_that_of_the_reference(dataset, now):
-    assert now[1] == reference.stored(dataset)[1], f"The {dataset} stand-in has changed. {ADVICE}"
+def test_the_data_is_that_of_the_reference(name, now):
+    assert now[1] == reference.stored(name)[1], f"The data of {name} have changed. {ADVICE}"
 
 
-def test_the_curves_are_those_of_the_reference(dataset, now):
-    found = reference.differences(now[0], reference.stored(dataset)[0])
-    assert not found, "\n".join([ADVICE, *found])
+def test_the_curves_are_those_of_the_reference(name, now, tmp_path):
+    found = reference.differences(now[0], reference.stored(name)[0])
+    if found:
+        picture = reference.draw(now[0], reference.stored(name)[0], tmp_path / f"{name}.png")
+        pytest.fail("\n".join([ADVICE, *found, f"Both curves: {picture}"]))
 
 
-def test_the_same_seed_gives_the_same_bits(dataset, now):
-    again, _ = reference.curves(dataset)
+def test_the_same_seed_gives_the_same_bits(name, now):
+    again, _ = reference.curves(name)
     pd.testing.assert_frame_equal(again, now[0], check_exact=True)
 
 
-def test_the_reference_is_what_the_papers_say(dataset):
+def test_the_reference_is_what_the_papers_say(name):
     """Weak duality, a rising dual, and approximate passes that pay."""
-    table, _ = reference.stored(dataset)
+    table, _ = reference.stored(name)
     assert (table["primal"] >= table["dual"]).all()
     last = {}
     for solver, curve in table.groupby("solver"):
@@ -62,39 +64,65 @@ def test_the_reference_is_what_the_papers_say(dataset):
 # ---- the comparison can fail --------------------------------------------------------------------
 
 
-def solvers_that_differ(now, dataset):
-    found = reference.differences(now, reference.stored(dataset)[0])
+def solvers_that_differ(now, name):
+    found = reference.differences(now, reference.stored(name)[0])
     return {line.partition(":")[0] for line in found}
 
 
-def test_another_lambda_is_noticed(dataset):
-    n = reference.N_SAMPLES[dataset]
-    changed, _ = reference.curves(dataset, f"lam={(1 + 1e-6) / n}")
-    assert solvers_that_differ(changed, dataset) == set(reference.SOLVERS)
+def test_another_lambda_is_noticed(name, now):
+    n = now[0]["oracle_calls"].iloc[-1] // reference.ITERATIONS
+    changed, _ = reference.curves(name, f"lam={(1 + 1e-6) / n}")
+    assert solvers_that_differ(changed, name) == set(reference.SOLVERS)
 
 
-def test_another_step_is_noticed(dataset):
-    changed, _ = reference.curves(dataset, "solver=fw,bcfw,bcfw_avg", "solver.step=2n/(k+2n)")
-    complete = pd.concat([changed, reference.stored(dataset)[0].query("solver > 'mp'")])
-    assert solvers_that_differ(complete, dataset) == {"fw", "bcfw", "bcfw_avg"}
+def test_another_step_is_noticed(name):
+    changed, _ = reference.curves(name, "solver=fw,bcfw,bcfw_avg", "solver.step=2n/(k+2n)")
+    complete = pd.concat([changed, reference.stored(name)[0].query("solver > 'mp'")])
+    assert solvers_that_differ(complete, name) == {"fw", "bcfw", "bcfw_avg"}
 
 
-def test_a_slightly_wrong_line_search_is_noticed(dataset, monkeypatch):
+def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
     right = problem.line_search
     monkeypatch.setattr(fw, "line_search", lambda *slope: (1 - 1e-7) * right(*slope))
-    changed, _ = reference.curves(dataset)
-    assert solvers_that_differ(changed, dataset) == {"fw"}
+    changed, _ = reference.curves(name)
+    assert solvers_that_differ(changed, name) == {"fw"}
 
 
-def test_one_approximate_pass_too_many_is_noticed(dataset, monkeypatch):
+def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
     approximate = block.kernels.approximate_pass
 
     def twice(*arguments):
         return approximate(*arguments) + approximate(*arguments)
 
     monkeypatch.setattr(block.kernels, "approximate_pass", twice)
-    changed, _ = reference.curves(dataset)
-    assert solvers_that_differ(changed, dataset) == {"mpbcfw", "mpbcfw_avg"}
+    changed, _ = reference.curves(name)
+    assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
+
+
+def test_a_missing_plane_is_noticed(name, monkeypatch):
+    """A working set that forgets what it was given in every third pass."""
+    exact = block.BlockSolver.iterate
+
+    def forgetful(self):
+        exact(self)
+        if self.iteration % 3 == 0 and self.config.N > 0:
+            self.blocks.n_planes[self.blocks.n_planes > 1] -= 1
+
+    monkeypatch.setattr(block.BlockSolver, "iterate", forgetful)
+    changed, _ = reference.curves(name)
+    assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
+
+
+def test_a_stale_average_is_noticed(name, monkeypatch):
+    """An average over exact steps that does not hear of the approximate ones."""
+    monkeypatch.setattr(block.BlockSolver, "_shift", lambda *_: None)
+    changed, _ = reference.curves(name)
+    assert solvers_that_differ(changed, name) == {"mpbcfw_avg"}
+
+
+def test_a_picture_shows_both_curves(name, now, tmp_path):
+    path = reference.draw(now[0], reference.stored(name)[0], tmp_path / "curves.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_difference_is_explained():
@@ -115,7 +143,7 @@ def test_another_machine_has_the_same_curves(tmp_path):
     """Another BLAS stands for another machine (where this one is no OpenBLAS, nothing changes)."""
     program = (
         "from regression import reference\n"
-        "for name in reference.N_SAMPLES:\n"
+        "for name in reference.PROBLEMS:\n"
         "    for line in reference.differences(\n"
         "        reference.curves(name)[0], reference.stored(name)[0]\n"
         "    ):\n"

@@ -2,26 +2,43 @@
 
 Called as a program, it stores what the code gives now: that is ``make update-reference``.
 
-Every solver on a tiny stand-in of each dataset, under ``clock=work``: the same on every machine.
+Every solver with every oracle on a tiny problem, under ``clock=work``: the same on every machine.
 Counters must be equal. Values may differ by one part in 10⁹: the reported ones are sums by a BLAS,
 and another one adds in another order (some 10⁻¹⁶), and the files have twelve digits. What a mistake
 in a step, a plane or a counter changes is larger by orders of magnitude.
+
+Chains and digits are the first examples of the stand-ins. The stand-ins of images pass through
+libraries whose last bits depend on the machine; so the graphs are drawn here.
 """
 
 import io
 import math
-import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from ssvm_bench import runner
+from ssvm_bench import registry, runner
+from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.problem import Problem
+from ssvm_bench.random import bell, uniform
 from ssvm_bench.terminal import Silent
-from ssvm_bench.trace import read_trace
 
 FOLDER = Path(__file__).parent
-N_SAMPLES = {"usps": 60, "ocr": 40}
+PROBLEMS = {
+    "usps": ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=60"),
+    "ocr": ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=40"),
+    "mincut": ("dataset=weizmann", "oracle=mincut"),
+    "alpha_expansion": ("dataset=stanford", "oracle=alpha_expansion"),
+}
+GRAPH_LABELS = {"mincut": 2, "alpha_expansion": 4}
+"""Problems on graphs of our own, and their numbers of labels."""
+
 SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 ITERATIONS = 12  # φ is recomputed from its terms after 10
 COUNTERS = ("iteration", "oracle_calls", "approx_calls", "approx_passes")
@@ -29,37 +46,66 @@ VALUES = ("time", "primal", "dual", "working_set_mean", "w_norm")
 TOLERANCE = 1e-9
 
 
-def curves(dataset: str, *overrides: str) -> tuple[pd.DataFrame, str]:
-    """Return the curves of all solvers on a dataset now, and the fingerprint of the data."""
-    frames = []
-    with tempfile.TemporaryDirectory() as folder:
-        configs = compose_runs(
-            [
-                f"dataset={dataset}",
-                "dataset.source=synthetic",
-                f"dataset.n_samples={N_SAMPLES[dataset]}",
-                f"solver={','.join(SOLVERS)}",
-                f"budget.max_iterations={ITERATIONS}",
-                "clock=work",
-                f"results_dir={folder}",
-                *overrides,
-            ],
-            multirun=True,
-        )
-        for config in configs:
-            trace = read_trace(runner.run(config, Silent()).folder)
-            frame = trace.frame[[*COUNTERS, *VALUES]]
-            frame.insert(0, "solver", config.solver.name)
-            frames.append(frame)
-    return pd.concat(frames, ignore_index=True), trace.metadata["dataset"]["fingerprint"]
+def graphs(K: int, n: int = 24, height: int = 4, width: int = 5, f: int = 8) -> Dataset:
+    """Return grids whose labels come in patches, and whose features tell them apart with noise."""
+    bits = np.random.PCG64(31 + K)
+    parts = height * width
+    # the label of a node is that of the nearest of three centres
+    nodes = np.stack(np.divmod(np.arange(parts), width), axis=1).astype(float)
+    centres = uniform((n, 3, 2), bits) * (height, width)
+    nearest = ((nodes[None, :, None] - centres[:, None]) ** 2).sum(axis=3).argmin(axis=2)
+    of_centre = (uniform((n, 3), bits) * K).astype(np.uint8)
+    y = np.take_along_axis(of_centre, nearest, axis=1).ravel()
+    x = bell((K, f), bits)[y] + 1.5 * bell((y.size, f), bits)
+    places = np.arange(parts).reshape(height, width)
+    down = np.stack((places[:-1].ravel(), places[1:].ravel()), axis=1)
+    across = np.stack((places[:, :-1].ravel(), places[:, 1:].ravel()), axis=1)
+    edges = np.concatenate((down, across)).astype(np.int32)
+    return Dataset(
+        name="graphs",
+        source="synthetic",
+        x=x,
+        y=y,
+        offsets=parts * np.arange(n + 1),
+        n_labels=K,
+        structure="graph",
+        edges=np.tile(edges, (n, 1)),
+        edge_offsets=len(edges) * np.arange(n + 1),
+    )
 
 
-def store(dataset: str) -> Path:
+def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
+    """Return the problem of a run, and the fingerprint of its data."""
+    if name in GRAPH_LABELS:
+        dataset = graphs(GRAPH_LABELS[name])
+        oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, dataset)
+    else:
+        dataset = runner.load_dataset(config.dataset)
+        oracle = runner.build_oracle(config.oracle, config.dataset)
+    return Problem(oracle, config.lam or 1 / dataset.n), dataset.fingerprint
+
+
+def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
+    """Return the curves of all solvers on a problem now, and the fingerprint of the data."""
+    options = (f"solver={','.join(SOLVERS)}", f"budget.max_iterations={ITERATIONS}", "clock=work")
+    frames, fingerprint = [], ""
+    for config in compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True):
+        problem, fingerprint = problem_of(config, name)
+        recorder = runner.Recorder(problem, Silent())
+        clock = Clock("work", config.oracle.cost_call, config.oracle.cost_plane)
+        runner.loop(config, problem, clock, recorder)
+        frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
+        frame.insert(0, "solver", config.solver.name)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True), fingerprint
+
+
+def store(name: str) -> Path:
     """Let the curves of the code as it is be the reference; return their file."""
-    table, fingerprint = curves(dataset)
-    file = FOLDER / f"{dataset}.csv"
+    table, fingerprint = curves(name)
+    file = FOLDER / f"{name}.csv"
     head = (
-        f"# Convergence on the {dataset} stand-in, n = {N_SAMPLES[dataset]}, seed 0, clock=work.\n"
+        f"# Convergence on the problem {name} of reference.py, seed 0, clock=work.\n"
         "# Made by `make update-reference`, which accepts a wanted change.\n"
         f"# data {fingerprint}\n"
     )
@@ -67,9 +113,9 @@ def store(dataset: str) -> Path:
     return file
 
 
-def stored(dataset: str) -> tuple[pd.DataFrame, str]:
+def stored(name: str) -> tuple[pd.DataFrame, str]:
     """Return the reference curves, and the fingerprint of the data that they were made on."""
-    text = (FOLDER / f"{dataset}.csv").read_text(encoding="utf-8")
+    text = (FOLDER / f"{name}.csv").read_text(encoding="utf-8")
     fingerprint = text.partition("# data ")[2].partition("\n")[0]
     return pd.read_csv(io.StringIO(text), comment="#"), fingerprint
 
@@ -92,6 +138,21 @@ def differences(now: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
     return found
 
 
+def draw(now: pd.DataFrame, reference: pd.DataFrame, path: Path) -> Path:
+    """Draw the gaps of both over the oracle calls, a panel a solver; return the PNG."""
+    figure = Figure(figsize=(3 * len(SOLVERS), 3), layout="constrained")
+    for panel, solver in zip(figure.subplots(1, len(SOLVERS), sharey=True), SOLVERS, strict=True):
+        for table, label, line in ((reference, "reference", "-"), (now, "now", "--")):
+            curve = table[table["solver"] == solver]
+            panel.plot(curve["oracle_calls"], curve["primal"] - curve["dual"], line, label=label)
+        panel.set(title=solver, xlabel="oracle calls", yscale="log")
+    panel.legend()
+    figure.supylabel("duality gap")
+    with mpl.rc_context({"savefig.dpi": 100}):
+        figure.savefig(path)
+    return path
+
+
 if __name__ == "__main__":
-    for name in N_SAMPLES:
-        print(store(name))
+    for problem in PROBLEMS:
+        print(store(problem))

@@ -288,6 +288,13 @@ def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
     assert oracle(data).argmax(w, 0).tolist() == [K - 1]
 
 
+@pytest.mark.parametrize("edge", [(0, 3), (-1, 1), (1, 1)])
+def test_edges_that_join_no_two_parts_are_refused(edge):
+    data = graphs(np.zeros((7, 1)), [0] * 7, 2, [([(0, 1), (2, 3)], 4), ([(0, 1), edge], 3)])
+    with pytest.raises(ConfigError, match=rf"{edge[0]}–{edge[1]} of example 1 of dataset=tiny"):
+        oracle(data)
+
+
 def test_oracles_refuse_what_they_do_not_fit():
     chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
     from ssvm_bench.oracles import mincut

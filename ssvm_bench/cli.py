@@ -19,6 +19,7 @@ import click
 from ssvm_bench import __version__, usage
 from ssvm_bench.cli_base import Commands, Settings, common_options
 from ssvm_bench.cli_data import data
+from ssvm_bench.cli_report import report_command
 from ssvm_bench.config import catalog
 from ssvm_bench.errors import ConfigError, SsvmBenchError, nearest
 
@@ -194,9 +195,9 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
 @click.pass_obj
 def experiment_command(settings: Settings, name: str, overrides: tuple[str, ...]) -> int:
     """Make all missing runs of an experiment, then its figures."""
-    from ssvm_bench import experiments
+    from ssvm_bench import outputs
 
-    outcome = experiments.run(name, overrides, settings.config_dirs())
+    outcome = outputs.make(name, overrides, settings.config_dirs())
     _print_outcomes(outcome.runs)
     for figure in outcome.figures:
         click.echo(f"figure: {figure}")
@@ -248,3 +249,4 @@ def list_command(settings: Settings, kind: str | None) -> None:
 
 
 main.add_command(data)
+main.add_command(report_command)

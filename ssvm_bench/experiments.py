@@ -36,6 +36,16 @@ if TYPE_CHECKING:
     from ssvm_bench.terminal import Display
 
 
+AXES = {"iteration": "iterations", "calls": "oracle_calls", "time": "time"}
+"""x axis of a figure → name of its files."""
+
+FIGURES = {"suboptimality": tuple(AXES), "selection": ("iteration",), "claims": ("table",)}
+"""Kinds of figures and the x axes they can have."""
+
+FORMATS = ("png", "pdf")
+"""Formats of the figures unless others are asked for."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment file.
@@ -66,15 +76,18 @@ class ExperimentOutcome:
     ----------
     total : int
         Number of runs in the experiment.
+    results_dir : Path
+        Root of their files.
     runs : list of (RunConfig, Outcome)
         Every run that was looked at, in order, finished or not.
     failures : list of (RunConfig, str)
         The runs that could not even be started, with the reason.
     figures : list of Path
-        The files drawn.
+        The files drawn of them, by :mod:`ssvm_bench.outputs`.
     """
 
     total: int
+    results_dir: Path
     runs: list[tuple[RunConfig, Outcome]] = field(default_factory=list)
     failures: list[tuple[RunConfig, str]] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
@@ -110,7 +123,7 @@ def run(
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = to_stderr,
 ) -> ExperimentOutcome:
-    """Make all missing runs of an experiment, one after the other, then its figures.
+    """Make all missing runs of an experiment, one after the other.
 
     Parameters
     ----------
@@ -128,20 +141,20 @@ def run(
     Returns
     -------
     ExperimentOutcome
-        A run that fails does not stop the others; an interrupt does, and then nothing is drawn.
+        A run that fails does not stop the others; an interrupt does.
 
     Raises
     ------
     ConfigError
         If the experiment, an override or a combination of them is wrong.
     """
-    from ssvm_bench import outputs, runner, terminal
+    from ssvm_bench import runner, terminal
     from ssvm_bench.config.compose import compose_runs
 
     make_display = make_display or terminal.make_display
     experiment = load(name, config_dirs)
     configs = compose_runs([*experiment.overrides, *overrides], True, config_dirs)
-    result = ExperimentOutcome(len(configs))
+    result = ExperimentOutcome(len(configs), configs[0].results_dir)
     for k, config in enumerate(configs, 1):
         if not config.quiet:
             say(f"run {k}/{len(configs)} {title(config)}")
@@ -156,9 +169,6 @@ def run(
         if outcome.status == "interrupted":
             say(f"Interrupted in run {k} of {len(configs)}; the same command goes on from here.")
             return result
-    if result.folders:
-        results_dir = configs[0].results_dir
-        result.figures = outputs.draw(experiment, result.folders, results_dir, outputs.FORMATS, say)
     return result
 
 
@@ -203,15 +213,13 @@ def _mapping(value: Any, where: str) -> dict[Any, Any]:
 
 def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
     """Return the checked x axes of one kind of figure."""
-    from ssvm_bench import outputs
-
-    if kind not in outputs.FIGURES:
-        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, outputs.FIGURES)}")
+    if kind not in FIGURES:
+        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
     if not isinstance(axes, list) or not axes:
         raise ConfigError(f"{file}: figures.{kind} must be a list of x axes.")
     for axis in axes:
-        if axis not in outputs.FIGURES[kind]:
-            hint = nearest(str(axis), outputs.FIGURES[kind])
+        if axis not in FIGURES[kind]:
+            hint = nearest(str(axis), FIGURES[kind])
             raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
     return tuple(axes)
 

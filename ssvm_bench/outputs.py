@@ -1,31 +1,52 @@
 """From the finished runs of an experiment to its files: figures, and the numbers they show.
 
-A figure shows one source of data: what the stand-ins gave goes to files of its own,
-``…-synthetic``.
+.. code-block:: text
+
+    <results_dir>/
+      figures/<experiment>/        figures, their numbers as CSV, provenance.json
+      claims.md, claims.csv        the claims table, where the experiment asks for it
+      reference/optima.json        the best values ever seen, see `optima`
+      traces/<experiment>/         thinned traces, see `thinned`
+
+All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
+source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench import experiments
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.trace import find_runs, is_finished, read_trace
+from ssvm_bench.experiments import AXES, FORMATS
+from ssvm_bench.trace import Trace, is_finished, read_trace
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.experiments import Experiment
+    from ssvm_bench.experiments import Experiment, ExperimentOutcome
+    from ssvm_bench.figures.curves import Best, Problem
+    from ssvm_bench.terminal import Display
 
-AXES = {"iteration": "iterations", "time": "time"}
-"""x axis of a figure → name of its files."""
 
-FIGURES = {"suboptimality": tuple(AXES)}
-"""Kinds of figures and the x axes they can have."""
+def make(
+    name: str,
+    overrides: Sequence[str] = (),
+    config_dirs: Sequence[Path] = (),
+    make_display: Callable[[bool], Display] | None = None,
+    say: Callable[[str], object] = experiments.to_stderr,
+) -> ExperimentOutcome:
+    """Make all missing runs of an experiment, then its figures, unless it was interrupted.
 
-FORMATS = ("png", "pdf")
-"""Formats of the figures unless others are asked for."""
+    Parameters and errors are those of `experiments.run`, and those of `draw`.
+    """
+    outcome = experiments.run(name, overrides, config_dirs, make_display, say)
+    if outcome.folders and outcome.status != "interrupted":
+        experiment, results_dir = experiments.load(name, config_dirs), outcome.results_dir
+        outcome.figures = draw(experiment, outcome.folders, results_dir, FORMATS, say)
+    return outcome
 
 
 def plot(
@@ -48,32 +69,39 @@ def plot(
     Returns
     -------
     list of Path
-        The files written: figures, and the numbers they show as CSV.
+        The files written: figures and tables, and the numbers they show as CSV.
 
     Raises
     ------
     ConfigError
         If the experiment or an override is wrong.
     RunFailedError
-        If no run has finished, a run cannot be read, or a figure cannot be written.
+        If no run has finished, a run cannot be read, or a file cannot be written.
     """
+    from ssvm_bench import thinned
     from ssvm_bench.config.compose import compose_runs
 
     experiment = experiments.load(name, config_dirs)
     configs = compose_runs([*experiment.overrides, *overrides], True, config_dirs)
-    folders: list[Path] = []
+    results_dir = configs[0].results_dir
+    kept = thinned.read(results_dir, experiment.name)
+    runs: list[Path | Trace] = []
     missing: list[str] = []
     for dataset in dict.fromkeys(config.dataset.name for config in configs):
         mine = [config for config in configs if config.dataset.name == dataset]
-        found = _finished(mine)
-        folders += [folder for folder in found if folder is not None]
-        missing += [
-            experiments.title(config)
-            for config, folder in zip(mine, found, strict=True)
-            if folder is None
-        ]
-    results_dir = configs[0].results_dir
-    if not folders:
+        found = _found(mine, {trace.folder: trace for trace in kept})
+        present = [item for item in found if item is not None]
+        earlier = [] if present else _earlier(mine, kept)
+        if earlier:
+            say(f"{dataset}: drawn as stored by an earlier version or with other options.")
+        else:
+            missing += [
+                experiments.title(config)
+                for config, item in zip(mine, found, strict=True)
+                if item is None
+            ]
+        runs += [*present, *earlier]
+    if not runs:
         raise RunFailedError(
             f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
             f"with `ssvm-bench experiment {name}`, and plot with the same overrides as you run; or "
@@ -81,51 +109,136 @@ def plot(
         )
     if missing:
         say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")
-    return draw(experiment, folders, results_dir, formats or FORMATS, say)
+    return draw(experiment, runs, results_dir, formats or FORMATS, say)
 
 
-def _finished(configs: Sequence[RunConfig]) -> list[Path | None]:
-    """Return the finished run of each config of one dataset, or None; all of one source."""
-    folders: list[Path | None] = []
+def _found(configs: Sequence[RunConfig], stored: Mapping[Path, Trace]) -> list[Path | Trace | None]:
+    """Return the run of each config of one dataset: its folder, else as stored; of one source."""
+    found: list[Path | Trace | None] = []
     for source in ("real", "synthetic"):
         folders = [
-            folder if is_finished(folder) else None
-            for folder in (
-                (config.with_source(source) if config.dataset.source == "auto" else config).folder
-                for config in configs
-            )
+            (config.with_source(source) if config.dataset.source == "auto" else config).folder
+            for config in configs
         ]
-        if any(folders):
+        found = [folder if is_finished(folder) else stored.get(folder) for folder in folders]
+        if any(item is not None for item in found):
             break
-    return folders
+    return found
+
+
+def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trace]:
+    """Return the stored runs of one dataset, whatever their other options, of one source.
+
+    Options come with time and versions change, and with them the hash of a run; what was stored
+    before can still be drawn. Never together with runs of the present options.
+    """
+    wanted = {(config.dataset.name, config.solver.name, config.seed) for config in configs}
+    sources = {config.dataset.source for config in configs}
+    for source in ("real", "synthetic"):
+        found = [
+            trace
+            for trace in stored
+            if trace.metadata["dataset"]["source"] == source and _name(trace) in wanted
+        ]
+        if found and sources & {"auto", source}:
+            return found
+    return []
+
+
+def _name(trace: Trace) -> tuple[str, str, int]:
+    config = trace.metadata["config"]
+    return trace.metadata["dataset"]["name"], config["solver"]["name"], config["seed"]
 
 
 def draw(
     experiment: Experiment,
-    folders: Iterable[Path],
+    runs: Iterable[Path | Trace],
     results_dir: Path,
     formats: Sequence[str],
     say: Callable[[str], object],
 ) -> list[Path]:
-    """Draw every figure of an experiment; the real data and the stand-ins apart."""
-    from ssvm_bench.figures import curves, draw
+    """Write all files of an experiment; the real data and the stand-ins apart.
 
-    traces = [read_trace(folder) for folder in dict.fromkeys(folders)]
-    datasets = dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces)
-    others = [folder for dataset in datasets for folder in find_runs(results_dir, dataset)]
-    best = curves.best_values([*(trace.folder for trace in traces), *others], say)
+    Everything is drawn from traces as they are stored, thinned: so the same files come out again
+    where there are no raw runs.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to draw.
+    runs : iterable of Path or Trace
+        Its finished runs: folders, which are stored thinned first, or traces as stored before.
+    results_dir : Path
+        Where to.
+    formats : sequence of str
+        Some of ``png``, ``pdf``, ``svg``.
+    say : callable
+        Told about other runs in the results folder that cannot be read.
+
+    Returns
+    -------
+    list of Path
+        Figures and tables.
+    """
+    from ssvm_bench import optima, thinned
+
+    runs = list(runs)
+    stored = {run.folder: run for run in runs if isinstance(run, Trace)}
+    order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)
+    raw = [folder for folder in order if folder not in stored]
+    kept = thinned.write([read_trace(folder) for folder in raw], results_dir, experiment.name)
+    stored.update(zip(raw, kept, strict=True))
+    traces = [stored[folder] for folder in order]
+    best = optima.reference(traces, results_dir, say)
     written = []
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
         suffix = "" if source == "real" else f"-{source}"
-        for axis in experiment.figures.get("suboptimality", ()):
-            table = curves.suboptimality(shown, best, axis)
-            figure = draw.draw_curves(
-                table,
-                curves.axis_label(shown, axis),
-                experiment.title,
-                curves.notes(table, shown, axis),
-            )
-            stem = results_dir / "figures" / experiment.name / f"{AXES[axis]}{suffix}"
-            written += draw.save(figure, table, stem, formats)
+        written += _draw(experiment, shown, best, results_dir, suffix, formats)
+    return written
+
+
+def _draw(
+    experiment: Experiment,
+    traces: Sequence[Trace],
+    best: Mapping[Problem, Best],
+    results_dir: Path,
+    suffix: str,
+    formats: Sequence[str],
+) -> list[Path]:
+    """Write the files of an experiment that show one source of data."""
+    from ssvm_bench.figures import curves, draw, origin, selection
+    from ssvm_bench.files import write
+
+    folder = results_dir / "figures" / experiment.name
+    written: list[Path] = []
+    for axis in experiment.figures.get("suboptimality", ()):
+        table = curves.suboptimality(traces, best, axis)
+        notes = curves.notes(table, traces, axis)
+        label = curves.axis_label(traces, axis)
+        log_x = curves.needs_log_x(table, axis)
+        figure = draw.draw_curves(table, label, experiment.title, notes, log_x)
+        written += draw.save(figure, table, folder / f"{AXES[axis]}{suffix}", formats)
+    for axis in experiment.figures.get("selection", ()):
+        selecting = selection.with_working_sets(traces)
+        if selecting:
+            table = selection.selection(selecting, axis)
+            notes = curves.notes(table, selecting, axis)
+            label = curves.axis_label(selecting, axis)
+            figure = draw.draw_selection(table, label, experiment.title, notes)
+            written += draw.save(figure, table, folder / f"selection{suffix}", formats)
+    if "claims" in experiment.figures:
+        from ssvm_bench.figures import claims
+
+        rows = claims.evaluate(traces, best)
+        files = {
+            "md": claims.markdown(rows),
+            "csv": claims.table(rows).to_csv(index=False, float_format="%.6g"),
+        }
+        written += [
+            write(results_dir / f"claims{suffix}.{kind}", text.encode())
+            for kind, text in files.items()
+        ]
+    text = json.dumps(origin.origin(traces), indent=2)
+    write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written

@@ -52,6 +52,12 @@ Examples:
   ssvm-bench plot quickstart --format svg
 """)
 
+REPORT = verbatim("""
+Examples:
+  ssvm-bench report
+  ssvm-bench report results_dir=/scratch/results
+""")
+
 DATA = verbatim("""
 Examples:
   ssvm-bench data status

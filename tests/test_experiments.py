@@ -120,7 +120,7 @@ def name(tmp_path):
 
 def run(name, *overrides):
     said = []
-    outcome = experiments.run(name, overrides, (), lambda quiet: terminal.Silent(), said.append)
+    outcome = outputs.make(name, overrides, (), lambda quiet: terminal.Silent(), said.append)
     return outcome, said
 
 

@@ -1,49 +1,16 @@
 """The numbers of the figures on hand-made traces, and the files that are drawn from them."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.figures import curves, draw, style
-from ssvm_bench.trace import COLUMNS, Trace, write_run
+from ssvm_bench.figures import curves, draw, selection, style
 
 NAN = float("nan")
-
-
-def make_trace(
-    primal,
-    dual,
-    *,
-    iteration=None,
-    time=None,
-    solver="bcfw",
-    seed=0,
-    source="real",
-    lam=0.5,
-    **meta,
-):
-    """Return a run that saw the given values."""
-    count = len(primal)
-    frame = pd.DataFrame({name: np.zeros(count, column.dtype) for name, column in COLUMNS.items()})
-    frame["iteration"] = np.arange(count) if iteration is None else iteration
-    frame["time"] = np.arange(count, dtype=float) if time is None else time
-    frame["cpu_time"] = frame["time"]
-    frame["primal"], frame["dual"] = primal, dual
-    options = meta.pop("options", {})
-    metadata = {
-        "config": {"solver": {"name": solver, **options}, "seed": seed, "lam": None},
-        "dataset": {"name": "toy", "source": source, "n": 2, "d": 1, "fingerprint": f"f-{source}"},
-        "lam": lam,
-        "clock": "wall",
-        **meta,
-    }
-    folder = Path(f"runs/toy/{solver}/hash/seed={seed}")
-    return Trace(frame, metadata, {"stop_reason": "max_iterations"}, folder)
 
 
 def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
@@ -83,23 +50,52 @@ def test_values_that_are_not_positive_interrupt_the_curve():
     assert primal["median"].isna().tolist() == [False, True, True, False, True]
 
 
-def test_curves_of_different_lengths_are_not_prolonged():
+def test_a_curve_goes_on_while_more_than_half_of_its_repeats_do():
     long = make_trace([8.0, 6.0, 4.0, 2.0], [0.0] * 4)
     short = make_trace([4.0, 2.0], [0.0] * 2, seed=1)
-    gap = curve(table_of([long, short]))
-    assert gap["repeats"].tolist() == [2, 2, 1, 1]
-    assert gap["median"].tolist() == pytest.approx([6, 4, 4, 2])
-    assert gap["min"].tolist() == pytest.approx([4, 2, 4, 2])
-    on_time = curve(table_of([long, short], "time"))
-    assert on_time.index.max() == 3
-    assert set(on_time.loc[on_time.index > 1, "repeats"]) == {1}
-    assert set(on_time.loc[on_time.index <= 1, "repeats"]) == {2}
+    for axis in curves.AXES:
+        gap = curve(table_of([long, short], axis))
+        assert gap.index.max() == 1
+        assert set(gap["repeats"]) == {2}
+        gap = curve(table_of([long, short, make_trace([5.0] * 3, [0.0] * 3, seed=2)], axis))
+        assert gap.index.max() == 2
+        assert gap.loc[0].tolist() == pytest.approx([5, 4, 8, 3])
+        assert gap.loc[2].tolist() == pytest.approx([4.5, 4, 5, 2])
 
 
-def test_against_iterations_only_evaluated_ones_count():
+def test_the_last_row_of_a_repeat_makes_no_median_of_its_own():
+    steady = [100.0, 10.0, 1.0]
+    repeats = [make_trace(steady, [0.0] * 3, iteration=[0, 10, 20], seed=s) for s in range(2)]
+    stopped = make_trace([100.0, 10.0, 10**-0.5], [0.0] * 3, iteration=[0, 10, 15], seed=2)
+    gap = curve(table_of([*repeats, stopped]))
+    assert gap.index.tolist() == [0, 10, 15, 20]
+    # the others are where their lines are in a log plot
+    assert gap.loc[15].tolist() == pytest.approx([10**0.5, 10**-0.5, 10**0.5, 3])
+    assert gap.loc[20].tolist() == pytest.approx([1, 1, 1, 2])
+
+
+def test_a_median_counts_values_that_cannot_be_drawn_as_the_lowest():
+    runs = [make_trace([8.0, value], [0.0] * 2, seed=s) for s, value in enumerate([4.0, 2.0, -1.0])]
+    assert curve(table_of(runs)).loc[1].tolist() == pytest.approx([2, 2, 4, 2])
+    runs.append(make_trace([8.0, -2.0], [0.0] * 2, seed=3))
+    gap = curve(table_of(runs)).loc[1]
+    assert np.isnan(gap["median"])
+    assert gap["repeats"] == 2
+    assert "interrupted" in " ".join(curves.notes(table_of(runs), runs, "iteration"))
+
+
+def test_repeats_that_were_evaluated_elsewhere_are_interpolated():
     every = make_trace([8.0, 6.0, 4.0], [0.0] * 3)
     second = make_trace([8.0, 2.0], [0.0] * 2, iteration=[0, 2], seed=1)
-    assert curve(table_of([every, second]))["repeats"].tolist() == [2, 1, 2]
+    gap = curve(table_of([every, second]))
+    assert gap["repeats"].tolist() == [2, 2, 2]
+    assert gap.loc[1].tolist() == pytest.approx([5, 4, 6, 2])
+
+
+def test_oracle_calls_are_an_axis():
+    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
+    assert curve(table_of([run], "calls")).index.tolist() == [0, 70]
+    assert "oracle" in curves.axis_label([run], "calls")
 
 
 def test_against_time_a_run_is_interpolated_as_a_log_plot_draws_it():
@@ -118,10 +114,11 @@ def test_against_time_nothing_is_drawn_across_an_interruption():
 
 
 def test_a_run_that_starts_late_is_not_prolonged_to_the_left():
-    late = make_trace([4.0, 2.0], [0.0] * 2, time=[1.0, 2.0])
+    late = make_trace([4.0, 2.0], [0.0] * 2, time=[0.5, 2.0])
     early = make_trace([4.0, 2.0], [0.0] * 2, time=[0.0, 1.0], seed=1)
     gap = curve(table_of([late, early], "time"))
-    assert set(gap.loc[gap.index < 1, "repeats"]) == {1}
+    assert (gap.index.min(), gap.index.max()) == (0.5, 1.0)
+    assert set(gap["repeats"]) == {2}
 
 
 @settings(max_examples=50, deadline=None)
@@ -131,7 +128,7 @@ def test_a_run_that_starts_late_is_not_prolonged_to_the_left():
         min_size=1,
         max_size=4,
     ),
-    st.sampled_from(curves.AXES),
+    st.sampled_from(sorted(curves.AXES)),
 )
 def test_a_band_lies_within_the_measured_values(values, axis):
     traces = [make_trace(v, np.zeros(len(v)), seed=seed) for seed, v in enumerate(values)]
@@ -177,26 +174,6 @@ def test_runs_with_other_options_are_other_curves_and_not_repeats():
     assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
 
 
-def test_the_best_values_come_from_every_run_on_the_problem_instance(tmp_path):
-    def store(name, best_primal, best_dual, source="real"):
-        run = make_trace([1.0], [0.0], source=source)
-        summary = {**run.summary, "best_primal": best_primal, "best_dual": best_dual}
-        write_run(tmp_path / name, run.frame, run.metadata, {}, summary, np.zeros(1))
-        return tmp_path / name
-
-    folders = [store("a", 3.0, 0.5), store("b", 2.0, NAN), store("c", 4.0, 1.0)]
-    other = store("d", 0.1, 0.1, source="synthetic")
-    best = curves.best_values([*folders, other])
-    assert best[curves.Problem("f-real", 0.5)] == (2.0, 1.0)
-    assert best[curves.Problem("f-synthetic", 0.5)] == (0.1, 0.1)
-    (folders[1] / "trace.parquet").write_bytes(b"")
-    with pytest.raises(RunFailedError):
-        curves.best_values(folders)
-    said = []
-    assert curves.best_values(folders, said.append)[curves.Problem("f-real", 0.5)] == (3.0, 1.0)
-    assert str(folders[1]) in said[0]
-
-
 # ---- what the figure says ---------------------------------------------------------------------
 
 
@@ -222,6 +199,46 @@ def test_a_solver_always_has_the_same_distinct_look():
     assert style.color("my_solver") == style.color("my_solver")
     assert style.color("my_solver") not in known
     assert style.line("bcfw_avg") != style.line("bcfw")
+
+
+def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_length():
+    short = make_trace([4.0, 2.0], [0.0, 0.0], iteration=[0, 10], solver="mpbcfw")
+    long = make_trace([4.0, 3.0, 2.0], [0.0] * 3, iteration=[0, 10, 100])
+    table = table_of([short, long])
+    assert curves.needs_log_x(table, "iteration")
+    assert not curves.needs_log_x(table, "time")
+    assert not curves.needs_log_x(table_of([long]), "iteration")
+    figure = draw.draw_curves(table, "iteration", "A title", [], True)
+    assert {panel.get_xscale() for panel in figure.axes} == {"log"}
+    assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
+
+
+# ---- working sets and passes ------------------------------------------------------------------
+
+
+def selecting(planes, approx_calls, oracle_calls, **changes):
+    count = len(planes)
+    run = make_trace([1.0] * count, [0.0] * count, oracle_calls=oracle_calls, **changes)
+    run.frame["working_set_mean"], run.frame["approx_calls"] = planes, approx_calls
+    return run
+
+
+def test_working_sets_and_passes_of_the_solvers_that_have_them():
+    runs = [
+        selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], solver="mpbcfw", iteration=[0, 1, 4]),
+        selecting([0.0, 0.0], [0, 0], [0, 2]),
+    ]
+    table = selection.selection(runs)
+    assert set(table["solver"]) == {"mpbcfw"}
+    planes, passes = (curve(table, name, "mpbcfw") for name in selection.QUANTITIES)
+    assert planes["median"].tolist() == [1, 3, 2]
+    assert passes["median"].tolist()[1:] == [2, 10]  # on average since the row before
+    assert np.isnan(passes["median"].iloc[0])
+    assert "interrupted" not in " ".join(curves.notes(table, runs, "iteration"))
+    figure = draw.draw_selection(table, "iteration", "A title")
+    assert [panel.get_ylabel() for panel in figure.axes] == list(selection.QUANTITIES)
+    assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
+    assert selection.selection(runs[1:]).empty
 
 
 def draw_some(**changes):

@@ -2,36 +2,44 @@
 
 .. code-block:: text
 
-    primal suboptimality   P(w) − max F      max over every finished run on the problem instance
+    primal suboptimality   P(w) − max F      max over every run ever made on the problem instance
     dual suboptimality     min P − F(φ)      min over the same runs
     gap                    P(w) − F(φ)
 
-A problem instance is the data (fingerprint) and λ. Where a value is not positive (possible with
-an inexact oracle) or missing, the curve is interrupted. Repeats of a configuration are put on a
-common x grid, where the median, minimum and maximum of their *y values* are taken. No value is
-made up: against iterations, a repeat counts only where it was evaluated; against time, it is
-interpolated, linearly in log y as a log plot draws it, only between its own first and last row.
+A problem instance is the data (fingerprint) and λ. Repeats of a configuration are put on a common
+x grid, where the median, minimum and maximum of their *y values* are taken. Nothing is made up:
+
+- Between two evaluations a repeat has the value that a log plot's line has there (linear in
+  log y); before its first and after its last it has none. So repeats that were evaluated at other
+  iterations, and the last row of a repeat that a time limit stopped, make no median of their own.
+- A curve goes on while more than half of its repeats do. Each repeat that ends can move the
+  median a little; no lone one ever takes over.
+- A value that is not positive (possible with an inexact oracle) cannot be drawn; it counts as
+  lower than all others. Where the median is such a value, the curve is interrupted. The band
+  covers the positive values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.trace import Trace, read_metadata, read_summary
+from ssvm_bench.trace import Trace
 
-AXES = ("iteration", "time")
+AXES = {"iteration": "iteration", "calls": "oracle_calls", "time": "time"}
+"""x axis → column of the trace."""
+
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 COLUMNS = (
     *("dataset", "source", "n", "lam", "fingerprint"),
     *("solver", "quantity", "x", "median", "min", "max", "repeats"),
 )
 TIME_POINTS = 101
+LONG = 4
+"""How many times longer than another a curve is for the number of iterations to be log."""
 CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
 
@@ -55,35 +63,6 @@ def problem_of(metadata: Mapping[str, Any]) -> Problem:
     return Problem(str(metadata["dataset"]["fingerprint"]), float(metadata["lam"]))
 
 
-def best_values(
-    folders: Iterable[Path], say: Callable[[str], object] | None = None
-) -> dict[Problem, Best]:
-    """Return the best values that any of the given finished runs saw, per problem instance.
-
-    Parameters
-    ----------
-    folders : iterable of Path
-        Finished runs.
-    say : callable, optional
-        Told about runs that cannot be read, which are then passed over; without it they raise.
-    """
-    best: dict[Problem, Best] = {}
-    for folder in dict.fromkeys(folders):
-        try:
-            problem, summary = problem_of(read_metadata(folder)), read_summary(folder)
-        except RunFailedError as error:
-            if say is None:
-                raise
-            say(f"Passed over: {error}")
-            continue
-        known = best.get(problem, Best(np.nan, np.nan))
-        best[problem] = Best(
-            float(np.fmin(known.primal, _number(summary.get("best_primal")))),
-            float(np.fmax(known.dual, _number(summary.get("best_dual")))),
-        )
-    return best
-
-
 def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -> pd.DataFrame:
     """Return the curves of the convergence figures as a tidy table.
 
@@ -92,26 +71,63 @@ def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: s
     traces : sequence of Trace
         Finished runs. Those that differ in nothing but the seed are repeats of one curve.
     best : dict
-        Best values per problem instance, as `best_values` finds them.
+        Best values per problem instance, as `optima.reference` gives them.
     axis : str
-        ``"iteration"`` or ``"time"``.
+        One of ``AXES``.
 
     Returns
     -------
     DataFrame
-        ``COLUMNS``, one row per point of a curve; ``repeats`` counts the runs behind it. A point
-        with no repeats has NaN values and interrupts the curve.
+        ``COLUMNS``, one row per point of a curve; ``repeats`` counts the positive values behind
+        it. A NaN median interrupts the curve.
+    """
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
+        known = best[problem_of(trace.metadata)]
+        return dict(
+            zip(QUANTITIES, (primal - known.dual, known.primal - dual, primal - dual), strict=True)
+        )
+
+    return tabulate(traces, values, axis, log=True)
+
+
+def tabulate(
+    traces: Sequence[Trace],
+    values: Callable[[Trace], Mapping[str, np.ndarray]],
+    axis: str,
+    log: bool,
+) -> pd.DataFrame:
+    """Return the median and band of some quantities over the repeats of each curve.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs.
+    values : callable
+        From a trace to the quantities: name → one value per row, NaN where there is none.
+    axis : str
+        One of ``AXES``.
+    log : bool
+        Whether y is drawn on a log axis: interpolated so, and positive.
+
+    Returns
+    -------
+    DataFrame
+        ``COLUMNS``.
     """
     if axis not in AXES:
-        raise ValueError(f"axis must be one of {AXES}, got {axis!r}")
+        raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")
     groups: dict[tuple[Problem, str], list[Trace]] = {}
     for trace, label in zip(traces, labels(traces), strict=True):
         groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
     blocks = []
     for (problem, label), repeats in groups.items():
         data = repeats[0].metadata["dataset"]
-        for quantity in QUANTITIES:
-            block = _band(repeats, quantity, best[problem], axis)
+        xs = [trace.frame[AXES[axis]].to_numpy(float) for trace in repeats]
+        measured = [values(trace) for trace in repeats]
+        for quantity in measured[0]:
+            block = _band(xs, [of_run[quantity] for of_run in measured], axis, log)
             block["dataset"], block["source"], block["n"] = data["name"], data["source"], data["n"]
             block["lam"], block["fingerprint"] = problem.lam, problem.fingerprint
             block["solver"], block["quantity"] = label, quantity
@@ -121,40 +137,38 @@ def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: s
     return pd.concat(blocks, ignore_index=True)[list(COLUMNS)]
 
 
-def _band(repeats: Sequence[Trace], quantity: str, best: Best, axis: str) -> pd.DataFrame:
+def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bool) -> pd.DataFrame:
     """Return x, median, min, max and number of repeats of one curve."""
-    xs = [trace.frame[axis].to_numpy(float) for trace in repeats]
-    ys = [_log_values(trace.frame, quantity, best) for trace in repeats]
-    if axis == "iteration":
-        grid = np.unique(np.concatenate(xs))
-        on_grid = np.full((len(repeats), grid.size), np.nan)
-        for row, x, y in zip(on_grid, xs, ys, strict=True):
-            row[np.searchsorted(grid, x)] = y
-    else:
-        grid = np.linspace(min(x[0] for x in xs), max(x[-1] for x in xs), TIME_POINTS)
-        on_grid = np.array([_between(grid, x, y) for x, y in zip(xs, ys, strict=True)])
-    values = np.exp(on_grid)
-    present = ~np.isnan(values)
-    count = present.sum(axis=0)
+    half = len(xs) // 2
+    grid = np.unique(np.concatenate(xs))
+    if axis == "time":
+        begin, end = np.sort([x[0] for x in xs])[half], np.sort([x[-1] for x in xs])[-1 - half]
+        grid = np.unique(np.linspace(begin, end, TIME_POINTS))
+    there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
+    drawn = there.sum(axis=0) > half
+    grid, there = grid[drawn], there[:, drawn]
+    on_grid = np.array([_between(grid, x, _scaled(y, log)) for x, y in zip(xs, ys, strict=True)])
+    known = ~np.isnan(on_grid)
+    count = known.sum(axis=0)
     some = count > 0
-    table = {"x": grid, "median": np.nan, "min": np.nan, "max": np.nan, "repeats": count}
-    frame = pd.DataFrame(table)
+    # Of those that are there, the values that cannot be drawn are the lowest.
+    middle = some & ((there & ~known).sum(axis=0) <= (there.sum(axis=0) - 1) // 2)
+    values = np.exp(on_grid) if log else on_grid
+    lowest = np.where(there & ~known, -np.inf, values)
+    frame = pd.DataFrame(
+        {"x": grid, "median": np.nan, "min": np.nan, "max": np.nan, "repeats": count}
+    )
+    if middle.any():
+        frame.loc[middle, "median"] = np.nanmedian(lowest[:, middle], axis=0)
     if some.any():
-        frame.loc[some, "median"] = np.nanmedian(values[:, some], axis=0)
         frame.loc[some, "min"] = np.nanmin(values[:, some], axis=0)
         frame.loc[some, "max"] = np.nanmax(values[:, some], axis=0)
     return frame
 
 
-def _log_values(frame: pd.DataFrame, quantity: str, best: Best) -> np.ndarray:
-    """Return the logarithm of a quantity, NaN where it is not positive."""
-    primal, dual = frame["primal"].to_numpy(float), frame["dual"].to_numpy(float)
-    values = {
-        "primal suboptimality": primal - best.dual,
-        "dual suboptimality": best.primal - dual,
-        "duality gap": primal - dual,
-    }[quantity]
-    return np.log(np.where(values > 0, values, np.nan))
+def _scaled(y: np.ndarray, log: bool) -> np.ndarray:
+    """Return y as its axis shows it; NaN where it cannot be drawn."""
+    return np.log(np.where(y > 0, y, np.nan)) if log else y
 
 
 def _between(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -176,20 +190,19 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
     not taken for repeats of one another.
     """
-    flat = [_flatten(trace.metadata["config"]) for trace in traces]
-    names = [str(config.get("solver.name")) for config in flat]
+    configs = [_flatten(trace.metadata["config"]) for trace in traces]
+    names = [str(config.get("solver.name")) for config in configs]
+    groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
+    seen: dict[tuple[Problem, str], dict[str, set[str]]] = {}
+    for group in groups:
+        seen.setdefault(group, {})
+    for group, values in seen.items():
+        peers = [config for config, other in zip(configs, groups, strict=True) if other == group]
+        for key in {key for config in peers for key in config} - NOT_A_CURVE:
+            values[key] = {repr(config.get(key)) for config in peers}
     result = []
-    for trace, config, name in zip(traces, flat, names, strict=True):
-        peers = [
-            other
-            for other, other_name, other_trace in zip(flat, names, traces, strict=True)
-            if other_name == name and problem_of(other_trace.metadata) == problem_of(trace.metadata)
-        ]
-        varied = [
-            key
-            for key in sorted({key for peer in peers for key in peer} - NOT_A_CURVE)
-            if len({repr(peer.get(key)) for peer in peers}) > 1
-        ]
+    for config, name, group in zip(configs, names, groups, strict=True):
+        varied = sorted(key for key, values in seen[group].items() if len(values) > 1)
         options = [f"{key.removeprefix('solver.')}={config.get(key)}" for key in varied]
         result.append(" ".join([name, *options]))
     return result
@@ -211,11 +224,22 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
-    if axis == "iteration":
-        return "iteration"
+    if axis != "time":
+        return {"iteration": "iteration", "calls": "calls of the exact oracle"}[axis]
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
     return f"time [s] ({', '.join(names.get(clock, clock) for clock in clocks)})"
+
+
+def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
+    """Tell whether x must be logarithmic for short curves to be seen beside long ones.
+
+    Within the same time, a solver with cheap iterations makes many times as many. Their number is
+    the measure of progress, so that is a matter of ratios; time stays linear.
+    """
+    lengths = table.groupby(["fingerprint", "lam", "solver"])["x"].max()
+    of_problem = lengths[lengths > 0].groupby(["fingerprint", "lam"])
+    return axis != "time" and bool((of_problem.max() > LONG * of_problem.min()).any())
 
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
@@ -224,22 +248,31 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     Parameters
     ----------
     table : DataFrame
-        The curves, as `suboptimality` gives them.
+        The curves, as `tabulate` gives them.
     traces : sequence of Trace
         The runs behind them.
     axis : str
-        ``"iteration"`` or ``"time"``.
+        One of ``AXES``.
 
     Returns
     -------
     list of str
-        What line and band are; for runtimes, whether the machine was busy.
+        What line and band are, where curves end or are interrupted; for runtimes, whether the
+        machine was busy.
     """
-    repeats = table.groupby(["fingerprint", "lam", "solver"])["repeats"].max()
-    low, high = int(repeats.min()), int(repeats.max())
+    of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
+    repeats = of_curve["repeats"].max()
+    repeats = repeats[repeats > 0]
+    low, high = (int(repeats.min()), int(repeats.max())) if len(repeats) else (0, 0)
     count = f"{low}" if low == high else f"{low} to {high}"
-    lines = "median, up to where the first repeat ends" if high > 1 and axis == "time" else "median"
-    found = [f"Lines: {lines}; bands: minimum to maximum; {count} repeat{'s' * (high > 1)}."]
+    text = f"Lines: median; bands: minimum to maximum; {count} repeat{'s' * (high > 1)}"
+    begun = of_curve["median"].transform("first").notna()
+    interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)
+    if _ends_differ(traces, axis):
+        text += ", drawn while more than half of them go on"
+    found = [f"{text}."]
+    if interrupted.any():
+        found.append("A curve is interrupted where its value is not positive (inexact oracle).")
     if axis != "time":
         return found
     beside = sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces)
@@ -255,10 +288,15 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     return found
 
 
+def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:
+    """Tell whether some repeats of a curve end before others."""
+    ends: dict[tuple[Problem, str], set[float]] = {}
+    for trace, label in zip(traces, labels(traces), strict=True):
+        end = float(trace.frame[AXES[axis]].iloc[-1])
+        ends.setdefault((problem_of(trace.metadata), label), set()).add(end)
+    return any(len(values) > 1 for values in ends.values())
+
+
 def _clocks_differ(frame: pd.DataFrame) -> bool:
     time, cpu = float(frame["time"].iloc[-1]), float(frame["cpu_time"].iloc[-1])
     return abs(time - cpu) > CLOCK_TOLERANCE * max(time, cpu)
-
-
-def _number(value: Any) -> float:
-    return np.nan if value is None else float(value)

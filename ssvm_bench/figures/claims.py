@@ -1,0 +1,290 @@
+"""The statements of the MP-BCFW paper's sections 4.1 and 4.2, judged by our traces.
+
+`evaluate` makes one `Row` per claim and dataset. Each claim has a measure (`claim_measures`) that
+gives one number per repeat, and a range; the verdict is
+
+    holds             the median over the repeats is in the range
+    does not hold     it is not
+    not measurable    the traces do not say; the note has the reason
+
+Repeats are runs that differ in the seed only. Problem instances, and so real data and stand-ins,
+are judged apart. Weizmann's horses stand for the paper's HorseSeg where there are no runs on it.
+What no trace can tell about a claim that fails is in `claim_remarks.yaml`: claim → dataset → text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from ssvm_bench.figures.claim_cases import Case, UnmeasurableError, cases
+from ssvm_bench.figures.claim_list import ALL, CLAIMS, HORSES, STANDS_FOR, Claim
+from ssvm_bench.figures.curves import Best, Problem
+from ssvm_bench.figures.style import DATASETS
+from ssvm_bench.trace import Trace
+
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
+VERDICTS = (HOLDS, FAILS, UNKNOWN)
+REMARKS = Path(__file__).with_name("claim_remarks.yaml")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim on one problem instance.
+
+    Attributes
+    ----------
+    key, claim, section : str
+        The claim: its name here, in one sentence, and where the paper makes it.
+    source, dataset : str
+        Of the traces.
+    title : str
+        The dataset as a reader knows it.
+    measured : str
+        How it is measured, and when it holds.
+    paper : str
+        What the paper says.
+    ours : str
+        Median (minimum–maximum) as text; empty if not measurable.
+    median, min, max : float
+        The same as numbers; NaN if not measurable, infinite where a run did not get there.
+    repeats, agree : int
+        Number of repeats, and in how many of them alone the claim holds.
+    verdict : str
+        One of ``VERDICTS``.
+    note : str
+        What else the traces say, or the reason; then the remark, if any.
+    clock : str
+        For a claim about time, how it was measured.
+    """
+
+    key: str
+    claim: str
+    section: str
+    source: str
+    dataset: str
+    title: str
+    measured: str
+    paper: str
+    ours: str
+    median: float
+    min: float
+    max: float
+    repeats: int
+    agree: int
+    verdict: str
+    note: str
+    clock: str
+
+
+# ---- judging ----------------------------------------------------------------------------------
+
+
+def evaluate(
+    traces: Sequence[Trace],
+    best: Mapping[Problem, Best],
+    remarks: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Row]:
+    """Judge every claim on every dataset that it is about.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs; those on other datasets than the paper's are passed over.
+    best : dict
+        Best values per problem instance.
+    remarks : dict, optional
+        Claim → dataset → text, added where a claim does not hold or cannot be measured on real
+        data; by default those of ``claim_remarks.yaml``.
+
+    Returns
+    -------
+    list of Row
+        Source by source (real data first), claim by claim, in the order of the paper.
+    """
+    remarks = _remarks() if remarks is None else remarks
+    known = [c for c in cases(traces, best) if STANDS_FOR.get(c.dataset, c.dataset) in ALL]
+    rows = []
+    for source in dict.fromkeys(case.source for case in known):
+        here = [case for case in known if case.source == source]
+        stands_for = {} if any(case.dataset == HORSES for case in here) else STANDS_FOR
+        of = {
+            name: [c for c in here if stands_for.get(c.dataset, c.dataset) == name] for name in ALL
+        }
+        alone = {name: found[0] for name, found in of.items() if len(found) == 1}
+        for claim in CLAIMS:
+            for name in claim.paper:
+                for case in of[name] or [Case(name, source, Problem("", math.nan), {})]:
+                    rows.append(_judge(claim, name, case, alone, len(of[name]) > 1, remarks))
+    return rows
+
+
+def _judge(
+    claim: Claim,
+    dataset: str,
+    case: Case,
+    others: Mapping[str, Case],
+    several: bool,
+    remarks: Mapping[str, Mapping[str, str]],
+) -> Row:
+    """Judge one claim on one problem instance."""
+    values, agree, ours, verdict, reasons = np.array([math.nan]), 0, "", UNKNOWN, []
+    try:
+        measured = claim.measure(case, others)
+        if np.isnan(measured.values).any():
+            raise UnmeasurableError("a run has no value")
+    except UnmeasurableError as error:
+        reasons = [str(error) if case.runs else "no finished runs"]
+    else:
+        values, reasons = measured.values, [measured.note]
+        verdict = HOLDS if measured.holds(float(np.median(values))) else FAILS
+        agree = sum(measured.holds(float(value)) for value in values)
+        ours = _text(values, claim.show)
+    if verdict != HOLDS and case.source == "real":
+        reasons.append(remarks.get(claim.key, {}).get(case.dataset, ""))
+    repeats = 0 if verdict == UNKNOWN else len(values)
+    return Row(
+        key=claim.key,
+        claim=claim.text,
+        section=claim.section,
+        source=case.source,
+        dataset=case.dataset,
+        title=_title(case, dataset, several),
+        measured=claim.measured,
+        paper=claim.paper[dataset],
+        ours=ours,
+        median=float(np.median(values)),
+        min=float(values.min()),
+        max=float(values.max()),
+        repeats=repeats,
+        agree=agree,
+        verdict=verdict,
+        note=". ".join(filter(None, reasons)),
+        clock=_clock(case) if claim.timed and repeats else "",
+    )
+
+
+def _text(values: np.ndarray, show: Callable[[float], str]) -> str:
+    median, low, high = (
+        "not reached" if math.isinf(value) else show(float(value))
+        for value in (np.median(values), values.min(), values.max())
+    )
+    return f"{median} ({low} – {high})" if len(values) > 1 else median
+
+
+def _title(case: Case, dataset: str, several: bool) -> str:
+    title = DATASETS[case.dataset]
+    if case.dataset != dataset:
+        title += f" (for {DATASETS[dataset]})"
+    if several:
+        runs = next(iter(case.runs.values()))
+        n = next(iter(runs.values())).metadata["dataset"]["n"]
+        title += f", n = {n}, λ = {case.problem.lam:.3g}"
+    return title
+
+
+def _clock(case: Case) -> str:
+    runs = [run for repeats in case.runs.values() for run in repeats.values()]
+    names = {"wall": "wall clock", "cpu": "CPU time"}
+    clocks = sorted({str(run.metadata.get("clock")) for run in runs})
+    beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
+    text = ", ".join(names.get(clock, clock) for clock in clocks)
+    return text + (f", {beside} of {len(runs)} runs beside others" if beside else "")
+
+
+@cache
+def _remarks() -> dict[str, dict[str, str]]:
+    return yaml.safe_load(REMARKS.read_text(encoding="utf-8")) or {}
+
+
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the rows as a table, one column per field of `Row`."""
+    return pd.DataFrame([asdict(row) for row in rows], columns=[f.name for f in fields(Row)])
+
+
+HEADINGS = {
+    "real": "## On the real data",
+    "synthetic": "## ⚠ On built-in stand-ins, NOT on the real data",
+}
+WARNING = (
+    "> **These rows say nothing about the paper's datasets.** The stand-ins are small and made up; "
+    "the table only shows that everything works."
+)
+READING = (
+    "Each claim gives one number per repeat (a run with another seed). A claim **holds** if the "
+    "*median* over the repeats meets the condition under “How it is measured”, and **does not "
+    "hold** otherwise; it is **not measurable** where the runs cannot tell. In parentheses: the "
+    "minimum and maximum over the repeats; beside the verdict: in how many of them alone the claim "
+    "holds."
+)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the claims as a page of Markdown: per source a table, then how each is measured."""
+    lines = ["# What the MP-BCFW paper claims, and what we measure", "", READING]
+    for source in dict.fromkeys(row.source for row in rows):
+        lines += ["", *_section(source, [row for row in rows if row.source == source])]
+    claims = list(dict.fromkeys((row.key, row.measured) for row in rows))
+    lines += ["", "## How it is measured", ""]
+    lines += [
+        f"{k}. {measured[0].upper()}{measured[1:]}." for k, (_, measured) in enumerate(claims, 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(source: str, rows: Sequence[Row]) -> list[str]:
+    lines = [HEADINGS.get(source, f"## On {source} data"), ""]
+    if source != "real":
+        lines += [WARNING, ""]
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
+    summary = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+    lines += [f"Of {len(rows)} claims on a dataset: {summary}.", ""]
+    for title in dict.fromkeys(row.title for row in rows):
+        lines.append(f"- {title}: {_basis([row for row in rows if row.title == title])}")
+    header = ("#", "claim (section)", "dataset", "paper", "ours", "verdict", "note")
+    lines += ["", _cells(header), _cells(["---"] * len(header))]
+    keys = list(dict.fromkeys(row.key for row in rows))
+    seen: set[str] = set()
+    for row in rows:
+        first = row.key not in seen
+        seen.add(row.key)
+        agree = f", {row.agree} of {row.repeats}" if row.repeats > 1 else ""
+        lines.append(
+            _cells(
+                [
+                    f"{keys.index(row.key) + 1}" if first else "",
+                    f"{row.claim} ({row.section})" if first else "",
+                    row.title,
+                    row.paper,
+                    row.ours,
+                    f"**{row.verdict}**{agree}",
+                    row.note,
+                ]
+            )
+        )
+    return lines
+
+
+def _basis(rows: Sequence[Row]) -> str:
+    """Return what the rows of one dataset rest on: repeats and clock."""
+    repeats = [row.repeats for row in rows if row.repeats]
+    if not repeats:
+        return "nothing measured"
+    low, high = min(repeats), max(repeats)
+    count = f"{low}" if low == high else f"{low} to {high}"
+    clocks = dict.fromkeys(row.clock for row in rows if row.clock)
+    return "; ".join([f"{count} repeat{'s' * (high > 1)}", *clocks])
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |"

@@ -1,0 +1,225 @@
+"""What a results folder holds: runs, which of them are shown together, and what failed.
+
+Runs on one problem instance are shown together. Where one solver with the same options was run
+under several budgets, evaluation intervals or clocks, these are apart: else its curves would only
+differ in where they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from ssvm_bench import thinned
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import NOT_A_CURVE, Problem, problem_of
+from ssvm_bench.trace import PARTIAL, Trace, is_finished, read_summary, read_trace
+
+REASON_LENGTH = 400
+
+
+class Failure(NamedTuple):
+    """Something that gave no run: where it is, how far it came, and why."""
+
+    place: str
+    what: str
+    iterations: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that was found.
+
+    Attributes
+    ----------
+    traces : list of Trace
+        Finished runs, sorted; those that were only kept thinned, too.
+    stored : int
+        How many of them are thinned.
+    failures : list of Failure
+        Partial traces, and files that cannot be read.
+    """
+
+    traces: list[Trace]
+    stored: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that are shown together.
+
+    Attributes
+    ----------
+    problem : Problem
+        Their problem instance.
+    traces : list of Trace
+        The runs; no configuration twice with the same seed.
+    setting : str
+        What tells it from the other groups of the problem instance, if there are any.
+    """
+
+    problem: Problem
+    traces: list[Trace]
+    setting: str = ""
+
+
+def read(results_dir: Path) -> Contents:
+    """Read everything below a results folder.
+
+    Raises
+    ------
+    RunFailedError
+        If there is nothing.
+    """
+    traces: list[Trace] = []
+    failures: list[Failure] = []
+    for folder in sorted(results_dir.glob("runs/*/*/*/seed=*")):
+        found = _read(folder, results_dir)
+        if isinstance(found, Failure):
+            failures.append(found)
+        else:
+            traces.append(found)
+    raw = {trace.folder for trace in traces}
+    stored: dict[Path, Trace] = {}
+    for folder in sorted(path for path in results_dir.glob("traces/*") if path.is_dir()):
+        try:
+            stored.update({trace.folder: trace for trace in thinned.read(results_dir, folder.name)})
+        except RunFailedError as error:
+            place = _place(folder, results_dir)
+            failures.append(Failure(place, "stored traces", None, _reason(error, results_dir)))
+    further = [trace for folder, trace in stored.items() if folder not in raw]
+    if not (traces or further or failures):
+        raise RunFailedError(
+            f"There are no runs in {results_dir}. Make some with `ssvm-bench experiment "
+            "quickstart`, or choose another folder with results_dir=…"
+        )
+    return Contents(sorted([*traces, *further], key=_order), len(further), failures)
+
+
+def _place(folder: Path, results_dir: Path) -> str:
+    return folder.relative_to(results_dir).as_posix()
+
+
+def _reason(error: Exception, results_dir: Path) -> str:
+    """Return what an error says, without where on this machine the results are."""
+    return str(error).replace(f"{results_dir}/", "")
+
+
+def _order(trace: Trace) -> tuple:
+    """Sort real data first, then by dataset, λ, solver, configuration and seed."""
+    data, config = trace.metadata["dataset"], trace.metadata["config"]
+    instance = data["source"] != "real", data["name"], data["n"], trace.metadata["lam"]
+    return (*instance, config["solver"]["name"], trace.folder.parent.name, config["seed"])
+
+
+def _read(folder: Path, results_dir: Path) -> Trace | Failure:
+    """Return a finished run, or say what became of it."""
+    place = _place(folder, results_dir)
+    if folder.name.endswith(PARTIAL):
+        return Failure(place, "partial trace", *_end(folder, results_dir))
+    try:
+        trace = read_trace(folder)
+        if not is_finished(folder):
+            raise RunFailedError("Some of its files are missing. Run it again with force=true.")
+        _order(trace), problem_of(trace.metadata)  # all that a page cannot do without
+        return trace
+    except RunFailedError as error:
+        return Failure(place, "cannot be read", None, _reason(error, results_dir))
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"Its metadata are incomplete ({type(error).__name__}: {error})."
+        return Failure(place, "cannot be read", None, reason)
+
+
+def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
+    """Return how many iterations a partial trace has, and why it ends."""
+    try:
+        summary = read_summary(folder)
+    except RunFailedError as error:
+        return None, _reason(error, results_dir)
+    reason = str(summary.get("stop_reason"))
+    with suppress(OSError):
+        text = (folder / "traceback.txt").read_text(encoding="utf-8", errors="replace")
+        reason += f": {(text.strip().splitlines() or [''])[-1][:REASON_LENGTH]}"
+    return summary.get("iteration"), reason
+
+
+# ---- what belongs together --------------------------------------------------------------------
+
+
+def group(traces: Sequence[Trace]) -> dict[Problem, list[Group]]:
+    """Return the groups of each problem instance, the one with most solvers and rows first."""
+    problems: dict[Problem, list[Trace]] = {}
+    for trace in traces:
+        problems.setdefault(problem_of(trace.metadata), []).append(trace)
+    return {problem: list(_groups(problem, runs)) for problem, runs in problems.items()}
+
+
+def _groups(problem: Problem, traces: Sequence[Trace]) -> Iterator[Group]:
+    latest: dict[tuple, Trace] = {}
+    for trace in sorted(traces, key=lambda trace: str(trace.metadata.get("started"))):
+        key = _options(trace, solver=True), _options(trace), trace.metadata["config"]["seed"]
+        latest[key] = trace
+    settings: dict[tuple, list[Trace]] = {}
+    of_solver: dict[tuple, set[tuple]] = {}
+    for trace in sorted(latest.values(), key=_order):
+        settings.setdefault(_options(trace), []).append(trace)
+        of_solver.setdefault(_options(trace, solver=True), set()).add(_options(trace))
+    if all(len(used) == 1 for used in of_solver.values()):
+        yield Group(problem, [trace for runs in settings.values() for trace in runs])
+        return
+    common = set.intersection(*(set(setting) for setting in settings))
+    for setting, runs in sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True):
+        own = [f"{key}={value}" for key, value in setting if (key, value) not in common]
+        yield Group(problem, runs, ", ".join(own))
+
+
+def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the options of the solver, or all others, that make a curve another one."""
+    (flat,) = pd.json_normalize(trace.metadata["config"]).to_dict("records")
+    return tuple(
+        sorted(
+            (str(key), str(value))
+            for key, value in flat.items()
+            if str(key).startswith("solver.") == solver and key not in NOT_A_CURVE
+        )
+    )
+
+
+def _weight(traces: Sequence[Trace]) -> tuple[int, int]:
+    solvers = {trace.metadata["config"]["solver"]["name"] for trace in traces}
+    return len(solvers), sum(len(trace.frame) for trace in traces)
+
+
+# ---- names ------------------------------------------------------------------------------------
+
+
+def is_standin(trace: Trace) -> bool:
+    """Tell whether a run is not on real data."""
+    return bool(trace.metadata["dataset"]["source"] != "real")
+
+
+def dataset_name(trace: Trace) -> str:
+    """Return how the dataset is called in headings."""
+    name = str(trace.metadata["dataset"]["name"])
+    return style.DATASETS.get(name, name)
+
+
+def lam_text(trace: Trace) -> str:
+    """Return λ, as 1/n where it is."""
+    lam, n = float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"])
+    return "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"
+
+
+def title(trace: Trace) -> str:
+    """Name the problem instance of a run."""
+    standin = "STAND-IN, " if is_standin(trace) else ""
+    n = trace.metadata["dataset"]["n"]
+    return f"{dataset_name(trace)} ({standin}n = {n}, λ = {lam_text(trace)})"

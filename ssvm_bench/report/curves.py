@@ -1,0 +1,236 @@
+"""Interactive figures: the tables of the paper's figures, as plotly draws them.
+
+A figure is a plain dict in plotly's format. The buttons that switch its x axis carry the curves
+over the other axes and exchange x and y of every line, so that solvers which the reader has
+switched off stay off.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.figures import style
+from ssvm_bench.report.markup import Html
+
+BUTTONS = {"iteration": "iterations", "calls": "oracle calls", "time": "time"}
+"""x axis → what its button says."""
+
+DASHES = ("dot", "dashdot", "longdash", "longdashdot")
+"""Of further curves of one solver, which share its colour."""
+
+LOG = {"type": "log", "exponentformat": "power", "nticks": 4}  # more of them: 2 to 9, crowded
+DIGITS = 5
+HEIGHT = 430
+FONT = "system-ui, sans-serif"
+CONFIG: dict[str, Any] = {
+    "responsive": True,
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"],
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "toImageButtonOptions": {"format": "svg"},
+}
+"""Of plotly; by default it offers to upload a figure, which a page without network must not."""
+
+
+def figure(
+    tables: Mapping[str, pd.DataFrame], labels: Mapping[str, str], log: bool
+) -> dict[str, Any]:
+    """Return a figure with one panel per quantity.
+
+    Parameters
+    ----------
+    tables : dict
+        x axis → curves of one problem instance, as `figures.curves.tabulate` gives them. The
+        first one is shown until another is asked for.
+    labels : dict
+        x axis → its label.
+    log : bool
+        Whether y is on a log axis.
+
+    Returns
+    -------
+    dict
+        ``data`` and ``layout``.
+    """
+    first = next(iter(tables.values()))
+    solvers = list(dict.fromkeys(first["solver"]))
+    quantities = list(dict.fromkeys(first["quantity"]))
+    drawn = {axis: list(_values(table, solvers, quantities)) for axis, table in tables.items()}
+    looks = _looks(solvers, quantities)
+    data = [
+        {**look, **values} for look, values in zip(looks, next(iter(drawn.values())), strict=True)
+    ]
+    buttons = [
+        {
+            "label": BUTTONS[axis],
+            "method": "update",
+            "args": [
+                {key: [values[key] for values in drawn[axis]] for key in ("x", "y", "customdata")},
+                _change(labels[axis], len(quantities)),
+            ],
+        }
+        for axis in tables
+    ]
+    layout: dict[str, Any] = {
+        "grid": {
+            "rows": 1,
+            "columns": len(quantities),
+            "pattern": "independent",
+            "xgap": 0.28,
+        },
+        "height": HEIGHT,
+        "margin": {"l": 75, "r": 20, "t": 80, "b": 60},
+        "font": {"family": FONT, "size": 13},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+        "updatemenus": [
+            {
+                "type": "buttons",
+                "direction": "right",
+                "buttons": buttons,
+                "showactive": True,
+                "x": 0,
+                "xanchor": "left",
+                "y": 1.08,
+                "yanchor": "bottom",
+                "pad": {"t": 0, "b": 0},
+            }
+        ],
+        "annotations": [],
+    }
+    label = next(iter(labels.values()))
+    for place, quantity in enumerate(quantities):
+        lines = {"showgrid": True, "gridcolor": "#dddddd", "zeroline": False, "linecolor": "#444"}
+        scale = LOG if log else {"rangemode": "tozero"}
+        axis_x, axis_y = f"xaxis{_number(place)}", f"yaxis{_number(place)}"
+        layout[axis_x] = {**lines, "title": _title(label), "autorange": True}
+        layout[axis_y] = {**lines, **scale, "title": _title(quantity), "autorange": True}
+        if first.loc[first["quantity"] == quantity, "median"].isna().all():
+            where = {"xref": f"x{_number(place)} domain", "yref": f"y{_number(place)} domain"}
+            empty = {"text": "no positive values", "x": 0.5, "y": 0.5, "showarrow": False}
+            layout["annotations"].append({**where, **empty})
+    return {"data": data, "layout": layout}
+
+
+def render(drawn: dict[str, Any], id_: str, with_library: bool) -> Html:
+    """Return the markup of a figure; exactly one of a page has to bring plotly's library."""
+    import plotly.io as pio  # type: ignore[import-untyped]
+
+    text = pio.to_html(
+        drawn,
+        config=CONFIG,
+        include_plotlyjs=with_library,
+        full_html=False,
+        default_height=f"{HEIGHT}px",
+        validate=False,
+        div_id=id_,
+    )
+    return Html(text)
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"text": html.escape(text), "font": {"size": 13}, "standoff": 8}
+
+
+def _number(place: int) -> str:
+    """Return how plotly counts panels: x, x2, x3."""
+    return str(place + 1) if place else ""
+
+
+def _change(label: str, panels: int) -> dict[str, Any]:
+    """Return the changes of the layout that go with another x axis: labels, no zoom."""
+    changes: dict[str, Any] = {}
+    for place in range(panels):
+        changes[f"xaxis{_number(place)}.title.text"] = html.escape(label)
+        changes[f"xaxis{_number(place)}.autorange"] = True
+        changes[f"yaxis{_number(place)}.autorange"] = True
+    return changes
+
+
+def _looks(solvers: Sequence[str], quantities: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield how bands and lines look, in the order of `_values`."""
+    used: dict[str, int] = {}
+    for solver in solvers:
+        # plotly takes its texts for markup, too.
+        name, color = html.escape(style.solver_label(solver), quote=False), style.color(solver)
+        before = used.setdefault(color, 0)
+        used[color] += 1
+        solid = "dash" if style.line(solver) == "--" else "solid"
+        dash = DASHES[(before - 1) % len(DASHES)] if before else solid
+        for place in range(len(quantities)):
+            axes = {"xaxis": f"x{_number(place)}", "yaxis": f"y{_number(place)}"}
+            shared = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
+            yield {
+                **shared,
+                **axes,
+                "fill": "toself",
+                "fillcolor": _transparent(color),
+                "line": {"width": 0},
+                "showlegend": False,
+                "hoverinfo": "skip",
+            }
+            yield {
+                **shared,
+                **axes,
+                "line": {"color": color, "dash": dash, "width": 2},
+                "showlegend": place == 0,
+                "connectgaps": False,
+                "hovertemplate": (
+                    "at %{x}: %{y:.3g}<br>from %{customdata[0]:.3g} to %{customdata[1]:.3g}, "
+                    "repeats: %{customdata[2]}"
+                ),
+            }
+
+
+def _values(
+    table: pd.DataFrame, solvers: Sequence[str], quantities: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield x and y of bands and lines: per solver, per quantity, first the band."""
+    curves = dict(iter(table.groupby(["solver", "quantity"], sort=False)))
+    for solver in solvers:
+        for quantity in quantities:
+            curve = curves.get((solver, quantity), table.iloc[:0])
+            yield _band(curve)
+            extremes = zip(
+                _numbers(curve["min"]), _numbers(curve["max"]), curve["repeats"], strict=True
+            )
+            yield {
+                "x": _numbers(curve["x"]),
+                "y": _numbers(curve["median"]),
+                "customdata": [[low, high, int(count)] for low, high, count in extremes],
+                "mode": "lines" if curve["median"].notna().sum() > 2 else "lines+markers",
+            }
+
+
+def _band(curve: pd.DataFrame) -> dict[str, Any]:
+    """Return the outline of the band: one polygon per piece, nothing for a single repeat."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    there = curve["min"].notna().to_numpy()
+    edges = np.flatnonzero(np.diff(there, prepend=False, append=False))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        piece = curve.iloc[begin:end]
+        if len(piece) > 1 and (piece["max"] > piece["min"]).any():
+            along, low, high = (_numbers(piece[name]) for name in ("x", "min", "max"))
+            x += [*along, *along[::-1], None]
+            y += [*high, *low[::-1], None]
+    # A trace without any point would be left out when its solver is switched off.
+    return {"x": x or [None], "y": y or [None], "customdata": []}
+
+
+def _numbers(values: pd.Series) -> list[float | None]:
+    """Return values as JSON has them, with the digits that a screen can show."""
+    return [None if np.isnan(value) else float(f"{value:.{DIGITS}g}") for value in values]
+
+
+def _transparent(color: str) -> str:
+    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.2)"

@@ -1,0 +1,271 @@
+"""What the report tells in rows: problem instances, how fast a gap was reached, runs, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.figures import style
+from ssvm_bench.figures.claims import Row
+from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
+from ssvm_bench.figures.origin import origin
+from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
+from ssvm_bench.report.markup import (
+    Content,
+    Html,
+    body,
+    details,
+    element,
+    facts,
+    framed,
+    join,
+    markup,
+    table,
+)
+from ssvm_bench.trace import Trace
+
+TARGETS = (1e-1, 1e-2, 1e-3)
+"""Relative duality gaps."""
+
+BASELINE = "bcfw"
+NONE = "–"
+COSTS = {"time": "time", "calls": "oracle_calls"}
+"""x axis → column of what it costs to reach a gap."""
+
+
+def source(trace: Trace) -> Html:
+    """Say loudly what is not real data."""
+    text = style.SOURCES.get(trace.metadata["dataset"]["source"], "unknown source")
+    return element("strong", text, class_="standin") if is_standin(trace) else markup(text)
+
+
+def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, Best]) -> Html:
+    """Return one row per problem instance."""
+    header = (
+        *("dataset", "data", "n", "d", "λ", "fingerprint", "solvers", "runs"),
+        *("lowest primal", "highest dual"),
+    )
+    rows = []
+    for problem, parts in groups.items():
+        traces = [trace for part in parts for trace in part.traces]
+        data, known = traces[0].metadata["dataset"], best[problem]
+        names = {style.solver_label(trace.metadata["config"]["solver"]["name"]) for trace in traces}
+        sizes = (f"{data['n']:,}", f"{data['d']:,}", lam_text(traces[0]))
+        rows.append(
+            (
+                *(dataset_name(traces[0]), source(traces[0]), *sizes),
+                *(element("code", problem.fingerprint), ", ".join(sorted(names)), len(traces)),
+                *(f"{known.primal:.6g}", f"{known.dual:.6g}"),
+            )
+        )
+    return table("Problem instances, and the best values ever seen on them.", header, rows)
+
+
+# ---- time and oracle calls to a gap -----------------------------------------------------------
+
+
+def costs(traces: Sequence[Trace], target: float) -> pd.DataFrame:
+    """Return what each run had spent when its relative gap was first seen at a target.
+
+    Returns
+    -------
+    DataFrame
+        ``COSTS``, one row per run; infinite where the target was not reached. The relative gap
+        is (P − F)/|P|, as in ``budget.gap_tol``; nothing is interpolated.
+    """
+    rows = []
+    for trace in traces:
+        gap = trace.frame["gap"] / trace.frame["primal"].abs().clip(lower=1e-12)
+        reached = trace.frame[gap <= target]
+        rows.append(
+            {name: reached[of].iloc[0] if len(reached) else np.inf for name, of in COSTS.items()}
+        )
+    return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
+
+
+def to_gap(group: Group) -> Html:
+    """Return the table of time and oracle calls to each relative gap."""
+    named: dict[str, list[Trace]] = {}
+    for trace, label in zip(group.traces, labels(group.traces), strict=True):
+        named.setdefault(label, []).append(trace)
+    bases = [name for name in named if name.split(" ")[0] == BASELINE]
+    baseline = bases[0] if len(bases) == 1 else None
+    rows: list[list[Content]] = []
+    for target in TARGETS:
+        of_curve = {name: costs(repeats, target) for name, repeats in named.items()}
+        for name, found in of_curve.items():
+            row: list[Content] = [f"{target:g}", style.solver_label(name)]
+            row.append(f"{int(np.isfinite(found['time']).sum())} of {len(found)}")
+            for cost in COSTS:
+                digits = ",.0f" if cost == "calls" else ".3g"
+                row.append(_spread(found[cost], digits))
+                row.append(_ratio(found[cost], of_curve[baseline][cost]) if baseline else NONE)
+            rows.append(row)
+    ratio = f"÷ {style.solver_label(BASELINE)}"
+    header = (
+        *("relative gap", "solver", "repeats that got there"),
+        *(axis_label(group.traces, "time"), ratio, axis_label(group.traces, "calls"), ratio),
+    )
+    caption = join((title(group.traces[0]), f": {group.setting}" if group.setting else ""))
+    return table(caption, header, rows)
+
+
+def _spread(values: pd.Series, digits: str) -> str:
+    """Return the median, and minimum to maximum of those that got there."""
+    reached = values[np.isfinite(values)]
+    median = float(values.median())
+    if not len(reached):
+        return NONE
+    text = f"{median:{digits}}" if np.isfinite(median) else NONE
+    if len(values) == 1:
+        return text
+    return f"{text} ({reached.min():{digits}} to {reached.max():{digits}})"
+
+
+def _ratio(values: pd.Series, of: pd.Series) -> str:
+    median, base = float(values.median()), float(of.median())
+    return f"{median / base:.2g}" if np.isfinite([median, base]).all() and base > 0 else NONE
+
+
+# ---- claims -----------------------------------------------------------------------------------
+
+
+def claims(rows: Sequence[Row]) -> Html:
+    """Return the claims, each with how it is measured above its rows."""
+    header = ("dataset", "paper", "ours", "verdict", "repeats that agree", "note")
+    of_claim: dict[str, list[Row]] = {}
+    for row in rows:
+        of_claim.setdefault(row.key, []).append(row)
+    bodies = []
+    for same in of_claim.values():
+        claim, measured = f"{same[0].claim} (paper: {same[0].section})", same[0].measured
+        how = join((element("strong", claim), element("br"), f"Measured: {measured}."))
+        cells = [
+            (
+                *(row.title, row.paper, row.ours or NONE, _verdict(row)),
+                *(f"{row.agree} of {row.repeats}" if row.repeats else NONE, _note(row)),
+            )
+            for row in same
+        ]
+        bodies.append(body(cells, how, len(header)))
+    counts = Counter(row.verdict for row in rows)
+    summary = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+    return framed(
+        f"Claims on {style.SOURCES.get(rows[0].source, rows[0].source)}. {summary}.",
+        header,
+        bodies,
+    )
+
+
+def _verdict(row: Row) -> Html:
+    return element("strong", row.verdict, class_=f"verdict {row.verdict.split()[0]}")
+
+
+def _note(row: Row) -> str:
+    return "; ".join(text for text in (row.note, row.clock) if text)
+
+
+# ---- runs -------------------------------------------------------------------------------------
+
+
+def runs(traces: Sequence[Trace]) -> Iterator[Html]:
+    """Yield one closed part per configuration: what its runs share, and a row per run."""
+    configurations: dict[tuple, list[Trace]] = {}
+    for trace in traces:
+        key = problem_of(trace.metadata), trace.folder.parent
+        configurations.setdefault(key, []).append(trace)
+    for (_, folder), repeats in configurations.items():
+        first = repeats[0]
+        solver = style.solver_label(first.metadata["config"]["solver"]["name"])
+        count = f"{len(repeats)} run{'s' * (len(repeats) > 1)}"
+        summary = f"{title(first)}: {solver}, {count}, configuration {folder.name}"
+        yield details(summary, facts(_shared(repeats)), _table_of_runs(repeats))
+
+
+def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
+    """Yield what is the same for all runs of a configuration, and where they came from."""
+    metadata, came = traces[0].metadata, origin(traces)
+    data = metadata["dataset"]
+    yield "data", join((dataset_name(traces[0]), ", ", source(traces[0])))
+    yield "n, d", f"{data['n']:,}, {data['d']:,}"
+    yield "fingerprint", element("code", data["fingerprint"])
+    yield "λ", f"{metadata['lam']:.6g}"
+    hidden = ("seed", "lam", "clock", "results_dir", "force", "quiet")
+    for name, value in metadata["config"].items():
+        if name not in hidden:
+            yield name, _options(value)
+    for name in ("clock", "cpu", "cores", "system"):
+        yield name, _counted(came[name])
+    versions = (f"{name} {_counted(counts)}" for name, counts in came["versions"].items())
+    yield "versions", ", ".join(versions)
+
+
+def _options(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    shown = {key: item for key, item in value.items() if key != "kind"}
+    name = str(shown.pop("name", ""))
+    options = " ".join(f"{key}={item}" for key, item in shown.items())
+    return f"{name} ({options})" if name and options else name or options
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """Return a value, or all there were, each with the number of runs that had it."""
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
+
+
+def _table_of_runs(traces: Sequence[Trace]) -> Html:
+    header = (
+        *("seed", "stopped by", "iterations", "oracle calls", "time [s]", "in the oracle"),
+        *("primal", "dual", "training loss", "started (UTC)", "commit", "other runs beside it"),
+    )
+    rows = []
+    for trace in traces:
+        last, metadata = trace.frame.iloc[-1], trace.metadata
+        share = last["oracle_time"] / last["time"] if last["time"] > 0 else np.nan
+        loss = trace.summary.get("train_loss")
+        commit = str(metadata.get("git") or "unknown")[:8]
+        rows.append(
+            (
+                *(metadata["config"]["seed"], str(trace.summary.get("stop_reason"))),
+                *(f"{last['iteration']:.0f}", f"{last['oracle_calls']:,.0f}"),
+                *(f"{last['time']:.4g}", _or_none(share, ".0%")),
+                *(f"{last['primal']:.6g}", _or_none(last["dual"], ".6g")),
+                *(_or_none(loss, ".4g"), _date(metadata.get("started"))),
+                f"{commit} with changes" if metadata.get("git_dirty") else commit,
+                metadata.get("concurrent_runs", "not recorded"),
+            )
+        )
+    return table("Runs, and their last rows.", header, rows)
+
+
+def _date(started: str | None) -> str:
+    """Return when a run began, to the second."""
+    if started is None:
+        return NONE
+    return f"{datetime.fromisoformat(started).astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}"
+
+
+def _or_none(value: float | None, digits: str) -> str:
+    return NONE if value is None or np.isnan(value) else f"{value:{digits}}"
+
+
+def failures(found: Sequence[Failure]) -> Html:
+    """Return one row per failure."""
+    rows = [
+        (
+            element("code", failure.place),
+            failure.what,
+            NONE if failure.iterations is None else failure.iterations,
+            failure.reason,
+        )
+        for failure in found
+    ]
+    return table("What gave no finished run.", ("where", "what", "iterations", "reason"), rows)

@@ -1,0 +1,459 @@
+"""The claims of the paper on hand-made traces: where each holds, fails, and is unknown."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from traces import make_trace
+
+from ssvm_bench.figures import claim_measures, claims
+from ssvm_bench.figures.claim_cases import PAPER
+from ssvm_bench.figures.claim_list import CLAIMS, HORSES, STANDS_FOR
+from ssvm_bench.figures.curves import Best, problem_of
+
+NAN = float("nan")
+N = 10
+ITERATIONS = np.arange(0, 41)
+SINGLE, MULTI = ("bcfw", "bcfw_avg"), ("mpbcfw", "mpbcfw_avg")
+SECONDS = {  # per oracle call, and the rest per call of BCFW and MP-BCFW: as in the paper
+    "usps": (3e-6, 17e-6, 18e-6),
+    "ocr": (50e-6, 21e-6, 60e-6),
+    "weizmann": (2e-3, 20e-6, 8e-3),
+    "horseseg": (2e-3, 20e-6, 8e-3),
+    "stanford": (2e-3, 20e-6, 8e-3),
+}
+SPEED = {"usps": (0.1, 0.105), "ocr": (0.1, 0.2)}  # rate of convergence per iteration
+PLANES = {
+    "usps": 1 + np.minimum(ITERATIONS, 1.5),
+    "ocr": 1 + 6 * ITERATIONS * np.exp(-ITERATIONS / 8.0),
+    "horses": 2 + 8 * np.exp(-(((ITERATIONS - 8) / 8.0) ** 2)),
+    "stanford": 1 + 9 * (1 - np.exp(-ITERATIONS / 6.0)),
+}
+PASSES = {
+    "usps": np.full(41, 2),
+    "ocr": 10 + ITERATIONS % 6,
+    "horses": np.minimum(60 * ITERATIONS, 400),
+    "stanford": np.round(10 * np.sqrt(ITERATIONS)),
+}
+BEST = Best(1.0, 1.0)
+
+
+def run(dataset, solver, seed=0, source="real", keep=slice(None), **change):
+    """Return a run that behaves as the paper says; `change` replaces columns or metadata."""
+    kind = "horses" if dataset in ("weizmann", "horseseg") else dataset
+    multi = solver in MULTI
+    rate = SPEED.get(dataset, (0.1, 1.0))[multi] * (
+        1 + (0.005 * (1 + seed) if multi else 0.01 * seed)
+    )
+    oracle, *rest = SECONDS[dataset]
+    calls = N * ITERATIONS
+    gap = np.exp(-rate * ITERATIONS)
+    passes = (PASSES[kind] * (ITERATIONS > 0)) if multi else 0 * ITERATIONS
+    columns = {
+        "oracle_calls": calls,
+        "approx_calls": N * np.cumsum(passes),
+        "approx_passes": passes,
+        "oracle_time": calls * oracle,
+        "time": calls * (oracle + rest[multi]),
+        "primal": 1 + gap / 2,
+        "dual": 1 - gap / 2,
+        "working_set_mean": PLANES[kind] if multi else 0.0 * ITERATIONS,
+    }
+    columns |= {key: change.pop(key) for key in list(change) if key in columns}
+    meta = {"clock": "wall", "fingerprint": f"{dataset}-{source}", "lam": 0.1, **change}
+    data = {"name": dataset, "source": source, "n": N, "d": 3}
+    data["fingerprint"] = meta.pop("fingerprint")
+    trace = make_trace(
+        columns["primal"],
+        columns["dual"],
+        iteration=ITERATIONS,
+        time=columns["time"],
+        solver=solver,
+        seed=seed,
+        dataset=data,
+        **meta,
+    )
+    for name, values in columns.items():
+        trace.frame[name] = values
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    return type(trace)(
+        trace.frame.iloc[keep].reset_index(drop=True), trace.metadata, trace.summary, trace.folder
+    )
+
+
+def paper(*datasets, source="real", seeds=3):
+    """Return runs of all solvers on which the paper's claims hold."""
+    datasets = datasets or ("usps", "ocr", "weizmann", "stanford")
+    return [
+        run(dataset, solver, seed, source)
+        for dataset in datasets
+        for solver in (*SINGLE, *MULTI)
+        for seed in range(seeds)
+    ]
+
+
+def judge(traces, **options):
+    return claims.evaluate(traces, {problem_of(t.metadata): BEST for t in traces}, **options)
+
+
+def one(traces, key, dataset, **options):
+    """Return the only row of a claim on a dataset."""
+    (row,) = (r for r in judge(traces, **options) if (r.key, r.dataset) == (key, dataset))
+    return row
+
+
+def replaced(dataset, solver, change, seeds=3):
+    """Return the paper's runs, those of one solver changed: seed → arguments of `run`."""
+    kept = [
+        trace
+        for trace in paper()
+        if (trace.metadata["dataset"]["name"], trace.metadata["config"]["solver"]["name"])
+        != (dataset, solver)
+    ]
+    return kept + [run(dataset, solver, seed, **change(seed)) for seed in range(seeds)]
+
+
+# ---- every claim holds, fails, or is unknown ---------------------------------------------------
+
+
+EVERY = [
+    (claim.key, "weizmann" if dataset == HORSES else dataset)
+    for claim in CLAIMS
+    for dataset in claim.paper
+]
+
+
+def test_on_runs_as_the_paper_describes_them_every_claim_holds():
+    rows = judge(paper())
+    assert [(row.key, row.dataset) for row in rows] == EVERY
+    assert {(r.key, r.dataset, r.note) for r in rows if r.verdict != claims.HOLDS} == set()
+    assert {row.agree for row in rows} == {3} == {row.repeats for row in rows}
+
+
+def flipped(trace):
+    """Return a run that contradicts everything: solvers swapped, oracle and planes reversed."""
+    frame = trace.frame.copy()
+    name = trace.metadata["config"]["solver"]["name"]
+    frame["oracle_time"] = frame["time"] * (0.4 if name in SINGLE else 0.9)
+    frame["working_set_mean"] = 20.0 + 20 * (-1.0) ** frame["iteration"] - 0.9 * frame["iteration"]
+    if trace.metadata["dataset"]["name"] in ("ocr", "weizmann"):  # rises to the end, and jumps
+        frame["working_set_mean"] = 1.0 + frame["iteration"] ** 2
+    passes = {"usps": 50.0, "ocr": 50.0, "weizmann": 3.0, "stanford": 0.05}
+    rate = passes[trace.metadata["dataset"]["name"]]
+    exponent = 3 if trace.metadata["dataset"]["name"] == "stanford" else 1
+    frame["approx_calls"] = np.round(N * rate * frame["iteration"] ** exponent)
+    return type(trace)(frame, trace.metadata, trace.summary, trace.folder)
+
+
+def swapped(trace):
+    solvers = dict(zip(SINGLE + MULTI, MULTI + SINGLE, strict=True))
+    config = trace.metadata["config"]
+    name = solvers[config["solver"]["name"]]
+    metadata = {**trace.metadata, "config": {**config, "solver": {"name": name}}}
+    return type(trace)(trace.frame, metadata, trace.summary, trace.folder)
+
+
+def test_flipped_runs_flip_the_verdicts():
+    def slower(trace):  # a swap is not enough where the two are alike in time
+        multi = trace.metadata["config"]["solver"]["name"] in MULTI
+        frame = trace.frame.assign(time=trace.frame["time"] * (30e3 if multi else 1e3))
+        return type(trace)(frame, trace.metadata, trace.summary, trace.folder)
+
+    rows = judge([flipped(slower(swapped(trace))) for trace in paper()])
+    kept = {(r.key, r.dataset) for r in rows if r.verdict != claims.FAILS}
+    # Slower, so it cannot be faster.
+    assert kept == {("not_faster_plain", "usps"), ("not_faster_avg", "usps")}
+
+
+def test_a_quicker_multi_plane_solver_on_usps_is_faster():
+    def quick(seed):
+        return {"time": N * ITERATIONS * 5e-6}
+
+    assert (
+        one(replaced("usps", "mpbcfw", quick), "not_faster_plain", "usps").verdict
+        == "does not hold"
+    )
+    assert one(replaced("usps", "mpbcfw", quick), "not_slower_plain", "usps").verdict == "holds"
+
+
+@pytest.mark.parametrize("dataset", ["usps", "ocr", "weizmann", "stanford"])
+def test_without_runs_nothing_is_measurable(dataset):
+    rows = judge([t for t in paper() if t.metadata["dataset"]["name"] != dataset])
+    name = HORSES if dataset == "weizmann" else dataset
+    mine = [row for row in rows if row.dataset == name]
+    assert [(row.key, dataset) for row in mine] == [(k, d) for k, d in EVERY if d == dataset]
+    for row in mine:
+        assert (row.verdict, row.note, row.ours) == (claims.UNKNOWN, "no finished runs", "")
+        assert math.isnan(row.median)
+
+
+@pytest.mark.parametrize("solver", SINGLE + MULTI)
+def test_the_solver_that_is_missing_is_named(solver):
+    some = [t for t in paper() if t.metadata["config"]["solver"]["name"] != solver]
+    unknown = {row.key for row in judge(some) if row.verdict == claims.UNKNOWN}
+    pair = "avg" if solver.endswith("avg") else "plain"
+    of_pair = {key for key, _ in EVERY if key.endswith(pair)}
+    alone = {
+        "bcfw": {"share_bcfw", "call"},
+        "mpbcfw": {key for key, _ in EVERY if key.startswith(("planes", "passes"))}
+        | {"share_mpbcfw"},
+    }
+    assert unknown == of_pair | alone.get(solver, set())
+    for row in judge(some):
+        if row.verdict == claims.UNKNOWN:
+            assert row.note == f"no finished runs of {PAPER[solver]}"
+
+
+def test_counted_work_is_no_time_and_clocks_are_not_mixed():
+    work = [run("usps", solver, seed, clock="work") for solver in SINGLE + MULTI for seed in (0, 1)]
+    for row in judge(work):
+        timed = row.key.startswith(("not_", "share", "call"))
+        if row.dataset == "usps":
+            assert row.verdict == (claims.UNKNOWN if timed else claims.HOLDS)
+    both = replaced("ocr", "mpbcfw", lambda seed: {"clock": "cpu"})
+    assert "different clocks" in one(both, "similar_plain", "ocr").note
+    assert one(both, "below_plain", "ocr").verdict == claims.HOLDS
+
+
+def test_without_repeats_there_is_no_spread_to_compare_with():
+    rows = {row.key: row for row in judge(paper(seeds=1)) if row.dataset == "usps"}
+    assert rows["not_slower_plain"].verdict == claims.UNKNOWN
+    assert "no repeats" in rows["not_slower_plain"].note
+    assert rows["below_plain"].verdict == claims.HOLDS
+    assert rows["below_plain"].ours == "100 %"
+
+
+# ---- the measures ------------------------------------------------------------------------------
+
+
+def test_equal_iterations_are_those_evaluated_in_both_runs_of_a_seed():
+    traces = [
+        run("ocr", "bcfw", 0, keep=slice(None, None, 2)),
+        run("ocr", "mpbcfw", 0, keep=slice(None, None, 3)),
+        run("ocr", "mpbcfw", 1),  # no such seed of BCFW
+    ]
+    row = one(traces, "below_plain", "ocr")
+    assert row.repeats == 1
+    assert row.note == "6 common iterations, 6 to 36"
+    apart = [run("ocr", "bcfw", keep=[0, 1, 3]), run("ocr", "mpbcfw", keep=[0, 2, 4])]
+    assert one(apart, "below_plain", "ocr").verdict == claims.UNKNOWN
+
+
+def test_where_the_primal_is_behind_is_told():
+    def late(seed):
+        worse = np.where(ITERATIONS <= 9, 3.0, 1 + np.exp(-ITERATIONS) / 2)
+        return {"primal": worse}
+
+    row = one(replaced("ocr", "mpbcfw", late), "below_plain", "ocr")
+    assert (row.verdict, row.median, row.agree) == (claims.FAILS, 31 / 40, 0)
+    assert row.note == (
+        "40 common iterations, 1 to 40; not lower at 27 of 120 points, the last at iteration 9"
+    )
+
+
+def test_nan_duals_leave_the_primal_comparison_alone():
+    traces = [
+        run("ocr", s, seed, dual=np.full(41, NAN)) for s in ("bcfw", "mpbcfw") for seed in (0, 1)
+    ]
+    assert one(traces, "below_plain", "ocr").verdict == claims.HOLDS
+    assert one(traces, "similar_plain", "ocr").note == "no positive duality gap"
+
+
+def test_time_to_a_gap_is_read_between_rows_and_nowhere_else():
+    trace = make_trace([100.0, 1.0, -1.0], [0.0] * 3, time=[0.0, 2.0, 3.0], iteration=[0, 5, 9])
+    trace.frame["gap"] = trace.frame["primal"]
+    reach = claim_measures.reach
+    assert reach(trace, 10.0, "time") == pytest.approx(1.0)
+    assert reach(trace, 10.0, "iteration") == 5
+    assert reach(trace, 0.5, "time") == 3.0  # no logarithm to interpolate
+    assert reach(trace, -2.0, "time") == math.inf
+    assert claim_measures.target_gap([trace]) == 1.0
+
+
+def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
+    early = replaced("stanford", "mpbcfw", lambda seed: {"keep": slice(0, 2)})
+    assert "ended before" in one(early, "faster_plain", "stanford").note
+    stuck = replaced("stanford", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)})
+    row = one(stuck, "faster_plain", "stanford")
+    assert (row.verdict, row.median) == (claims.FAILS, math.inf)
+    assert row.ours.startswith("not reached")
+
+
+def test_an_inexact_oracle_may_turn_the_gap_negative():
+    def inexact(seed):
+        return {"primal": 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS}
+
+    row = one(replaced("stanford", "mpbcfw", inexact), "faster_plain", "stanford")
+    assert row.verdict in (claims.HOLDS, claims.FAILS)
+    gain = one(replaced("stanford", "mpbcfw", inexact), "gain_plain", "stanford")
+    assert np.isfinite(gain.median)
+
+
+@pytest.mark.parametrize(
+    ("key", "dataset", "inside", "outside"),
+    [
+        ("faster_plain", "weizmann", [0.1, 0.49], [0.51]),
+        ("similar_plain", "ocr", [0.51, 1.99], [0.49, 2.01]),
+    ],
+)
+def test_what_substantially_and_small_mean(key, dataset, inside, outside):
+    single = run(dataset, "bcfw").frame
+
+    def row(factor):
+        multi = run(
+            dataset, "mpbcfw", **single[["primal", "dual"]], time=factor * single["time"].to_numpy()
+        )
+        return one([run(dataset, "bcfw"), multi], key, dataset)
+
+    assert [row(factor).median for factor in inside] == pytest.approx(inside)
+    assert {row(factor).verdict for factor in inside} == {claims.HOLDS}
+    assert {row(factor).verdict for factor in outside} == {claims.FAILS}
+
+
+def test_not_slower_is_judged_by_the_spread_of_the_repeats():
+    def verdict(factor):
+        times = replaced("usps", "mpbcfw", lambda _: {"time": N * ITERATIONS * 20e-6 * factor})
+        return one(times, "not_slower_plain", "usps").verdict
+
+    assert [verdict(factor) for factor in (0.9, 1.0, 1.1)] == ["holds", "holds", "does not hold"]
+
+
+def test_the_median_decides_and_the_repeats_are_counted():
+    few = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed == 0 else {})
+    row = one(few, "below_plain", "ocr")
+    assert (row.verdict, row.agree, row.min, row.max) == (claims.HOLDS, 2, 0.0, 1.0)
+    most = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed else {})
+    assert one(most, "below_plain", "ocr").verdict == claims.FAILS
+
+
+def test_passes_count_iterations_that_were_not_evaluated():
+    trace = run("ocr", "mpbcfw", keep=[0, 10, 13, 40])
+    series = claim_measures.passes(trace)
+    assert series.size == 40
+    assert series.sum() == pytest.approx(run("ocr", "mpbcfw").frame["approx_passes"].sum())
+    assert np.unique(series).size == 3
+
+
+def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
+    fast = replaced(
+        "weizmann",
+        "bcfw",
+        lambda seed: {"time": N * ITERATIONS * 120e-6, "oracle_time": N * ITERATIONS * 100e-6},
+    )
+    share = one(fast, "share_bcfw", "weizmann")
+    assert (share.verdict, share.median) == (claims.FAILS, pytest.approx(5 / 6))
+    assert "it would be 98 %–99.6 %" in share.note
+    call = one(fast, "call", "weizmann")
+    assert (call.verdict, call.note) == (claims.FAILS, "10×–50× faster than the paper's")
+
+
+# ---- what is compared with what ----------------------------------------------------------------
+
+
+def test_real_data_and_stand_ins_are_judged_apart():
+    real, made = paper("ocr"), paper("usps", source="synthetic")
+    rows = judge(made + real)
+    assert list(dict.fromkeys(row.source for row in rows)) == ["real", "synthetic"]
+    assert {r.dataset for r in rows if r.source == "real" and r.repeats} == {"ocr"}
+    gains = [r for r in rows if r.source == "real" and (r.key, r.dataset) == ("gain_plain", "ocr")]
+    assert [row.verdict for row in gains] == [claims.UNKNOWN]  # USPS is there, but a stand-in
+
+
+def test_weizmann_stands_for_horseseg_only_where_that_is_missing():
+    assert one(paper(), "call", "weizmann").title == "Weizmann (for HorseSeg)"
+    rows = judge(paper("weizmann", "horseseg"))
+    assert {row.title for row in rows if row.dataset == "horseseg"} == {"HorseSeg"}
+    assert not any(row.dataset == "weizmann" for row in rows)
+
+
+def test_runs_that_differ_in_more_than_the_seed_are_no_repeats():
+    sweep = [run("ocr", "mpbcfw", 0, options={"T": T}) for T in (5, 10)]
+    rest = [t for t in paper("ocr") if t.metadata["config"]["solver"]["name"] == "bcfw"]
+    row = one(sweep + rest, "passes_ocr", "ocr")
+    assert (row.verdict, row.note) == (
+        claims.UNKNOWN,
+        "runs of MP-BCFW differ in more than the seed",
+    )
+
+
+def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
+    other = [run("ocr", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
+    rows = [row for row in judge(paper("ocr") + other) if row.key == "below_plain"]
+    titles = [row.title for row in rows if row.dataset == "ocr"]
+    assert titles == ["OCR, n = 10, λ = 0.1", "OCR, n = 10, λ = 0.7"]
+
+
+def test_other_datasets_are_passed_over():
+    toy = make_trace([1.0], [0.0])
+    assert claims.evaluate([toy], {}) == [] == claims.evaluate([], {})
+
+
+def test_a_missing_reference_optimum_is_a_reason():
+    rows = claims.evaluate(paper(), {})
+    gain = next(r for r in rows if (r.key, r.dataset) == ("gain_plain", "ocr"))
+    assert (gain.verdict, gain.note) == (claims.UNKNOWN, "no reference optimum")
+
+
+def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
+    remarks = {"planes_fall": {"ocr": "Ours end early."}}
+    short = [run("ocr", "mpbcfw", keep=slice(0, 6))]
+    assert one(short, "planes_fall", "ocr", remarks=remarks).note.endswith("(5). Ours end early.")
+    assert "early" not in one(paper(), "planes_fall", "ocr", remarks=remarks).note
+    made = [run("ocr", "mpbcfw", source="synthetic", keep=slice(0, 6))]
+    assert "early" not in one(made, "planes_fall", "ocr", remarks=remarks).note
+
+
+def test_the_remarks_that_come_along_are_about_claims_that_exist():
+    known = {claim.key: claim for claim in CLAIMS}
+    for key, remarks in claims._remarks().items():
+        for dataset, text in remarks.items():
+            assert STANDS_FOR.get(dataset, dataset) in known[key].paper
+            assert text.endswith(".")
+
+
+# ---- tables ------------------------------------------------------------------------------------
+
+
+def test_rows_do_not_depend_on_the_order_of_the_traces():
+    traces = paper() + paper("ocr", source="synthetic")
+    rows = judge(traces)
+    assert str(judge(traces[::-1])) == str(rows)
+    assert claims.markdown(judge(traces[::-1])) == claims.markdown(rows)
+
+
+def test_the_markdown_is_a_table_and_says_what_it_rests_on():
+    traces = [run("ocr", "bcfw", seed, concurrent_runs=1) for seed in range(3)] + paper(
+        "usps", source="synthetic", seeds=2
+    )
+    rows = judge(traces)
+    text = claims.markdown(rows)
+    lines = text.splitlines()
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
+    assert {len(row) for row in cells} == {7}
+    # Two tables, each with a header and a rule.
+    assert len(cells) == len(rows) + 4
+    rules = [k for k, line in enumerate(lines) if line.startswith("| ---")]
+    assert all(lines[k - 2] == "" and lines[k - 1].startswith("| #") for k in rules)
+    assert "## On the real data" in lines
+    assert "## ⚠ On built-in stand-ins, NOT on the real data" in lines
+    assert "- OCR: 3 repeats; wall clock, 3 of 3 runs beside others" in lines
+    assert "- USPS: 2 repeats; wall clock" in lines
+    assert "- Stanford: nothing measured" in lines
+    real = [row for row in rows if row.source == "real"]
+    counts = [sum(row.verdict == verdict for row in real) for verdict in claims.VERDICTS]
+    assert (
+        f"Of {len(real)} claims on a dataset: holds: {counts[0]}; does not hold: {counts[1]}; "
+        f"not measurable: {counts[2]}."
+    ) in lines
+    numbered = [line for line in lines if re.match(r"\d+\. ", line)]
+    assert len(numbered) == len(CLAIMS)
+
+
+def test_the_table_has_a_row_per_row_and_a_column_per_field():
+    rows = judge(paper())
+    table = claims.table(rows)
+    assert table["key"].tolist() == [row.key for row in rows]
+    assert list(table.columns) == list(claims.Row.__dataclass_fields__)
+    assert list(claims.table([]).columns) == list(table.columns)
+    assert table["verdict"].isin(claims.VERDICTS).all()

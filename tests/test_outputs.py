@@ -1,0 +1,277 @@
+"""The files of an experiment: the same from raw runs as from what is stored of them."""
+
+import hashlib
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from traces import make_trace
+
+import ssvm_bench.figures
+from ssvm_bench import experiments, outputs, thinned
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.figures import curves
+from ssvm_bench.trace import COLUMNS, write_run
+
+FILE = """
+title: Two solvers
+grid:
+  dataset: [ocr]
+  solver: [bcfw, mpbcfw]
+  seed: [0, 1]
+figures:
+  suboptimality: [calls]
+  selection: [iteration]
+"""
+
+
+def long_trace(rows=3000, seed=0, **changes):
+    """Return a run like those of a block solver: noisy primal, smooth dual, working sets."""
+    noise = 1 + 0.05 * np.random.default_rng(seed).random(rows)
+    k = np.arange(rows)
+    run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **changes)
+    run.frame["oracle_calls"], run.frame["approx_calls"] = 10 * k, 70 * k
+    run.frame["time"] = run.frame["cpu_time"] = 0.1 * k + 0.01 * seed
+    run.frame["working_set_mean"] = 1 + k / (10 + k)
+    run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
+    run.summary["best_primal"] = float(run.frame["primal"].min())
+    run.summary["best_dual"] = float(run.frame["dual"].max())
+    return run
+
+
+# ---- thinned traces ---------------------------------------------------------------------------
+
+
+def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
+    runs = [long_trace(rows, seed) for seed, rows in enumerate([3000, 2500])]
+    stored = thinned.write(runs, tmp_path, "some")
+    assert [path.name for path in (tmp_path / "traces/some").iterdir()] == ["toy-bcfw.parquet"]
+    for run, kept in zip(runs, stored, strict=True):
+        assert len(kept.frame) <= 150
+        assert kept.metadata == run.metadata
+        assert kept.summary == run.summary
+        assert kept.folder == tmp_path / run.folder
+        assert [str(kept.frame[name].dtype) for name in COLUMNS] == [
+            column.dtype for column in COLUMNS.values()
+        ]
+        whole = run.frame.set_index("iteration").loc[kept.frame["iteration"]].reset_index()
+        exact = ["iteration", "oracle_calls", "approx_calls", "primal", "dual", "gap"]
+        pd.testing.assert_frame_equal(kept.frame[exact], whole[exact], check_exact=True)
+        pd.testing.assert_frame_equal(kept.frame, whole[kept.frame.columns], rtol=1e-6)
+        for row in (0, -1):
+            assert kept.frame["iteration"].iloc[row] == run.frame["iteration"].iloc[row]
+        assert kept.frame["primal"].min() == run.summary["best_primal"]
+        assert kept.frame["dual"].max() == run.summary["best_dual"]
+    shared = np.intersect1d(stored[0].frame["iteration"], stored[1].frame["iteration"])
+    assert len(shared) > 120
+
+
+def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path):
+    short = long_trace(30)
+    assert len(thinned.write([short], tmp_path, "some")[0].frame) == 30
+    once = thinned.write([long_trace()], tmp_path, "some")
+    (path,) = (tmp_path / "traces/some").iterdir()
+    content = path.read_bytes()
+    thinned.write(once, tmp_path, "some")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("axis", curves.AXES)
+def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
+    runs = [long_trace(3000 - 50 * seed, seed) for seed in range(3)]
+    best = {curves.problem_of(runs[0].metadata): curves.Best(1.0, 1.0)}
+    tables = []
+    for traces in (runs, thinned.write(runs, tmp_path, "some")):
+        table = curves.suboptimality(traces, best, axis)
+        tables.append(table[table["quantity"] == "dual suboptimality"])
+    whole, kept = tables
+    between = np.interp(kept["x"], whole["x"], np.log10(whole["median"]))
+    # a fiftieth of a decade is less than a line is wide; time has 101 points, whatever is kept
+    shown = kept["x"] >= (kept["x"].max() / 100 if axis == "time" else 0)
+    assert np.abs(np.log10(kept["median"]) - between)[shown].max() < 0.02
+    assert kept["x"].max() == pytest.approx(whole["x"].max(), rel=1e-6)
+
+
+def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
+    thinned.write([long_trace(20, 0), long_trace(20, 1)], tmp_path, "some")
+    thinned.write([long_trace(10, 1), long_trace(10, 2)], tmp_path, "some")
+    assert [len(run.frame) for run in thinned.read(tmp_path, "some")] == [20, 10, 10]
+    other = long_trace(5)
+    moved = SimpleNamespace(**{**vars(other), "folder": tmp_path / "runs/toy/bcfw/new/seed=0"})
+    thinned.write([moved], tmp_path, "some")
+    assert [run.folder.parent.name for run in thinned.read(tmp_path, "some")] == ["new"]
+    thinned.write([long_trace(5, source="synthetic")], tmp_path, "some")
+    assert len(thinned.read(tmp_path, "some")) == 2
+    assert thinned.read(tmp_path, "another") == []
+
+
+def test_further_columns_are_kept_for_the_runs_that_have_them(tmp_path):
+    one, two = long_trace(5), long_trace(5, 1)
+    one.frame["fixed"] = 0.5
+    stored = thinned.write([one, two], tmp_path, "some")
+    assert stored[0].frame["fixed"].tolist() == [0.5] * 5
+    assert stored[1].frame.get("fixed", pd.Series(dtype=float)).isna().all()
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", "table"])
+def test_a_damaged_file_is_one_message(tmp_path, content):
+    thinned.write([long_trace(5)], tmp_path, "some")
+    (path,) = (tmp_path / "traces/some").iterdir()
+    if content == "table":
+        pd.DataFrame({"run": ["{}"]}).to_parquet(path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(RunFailedError, match="Restore the file") as error:
+        thinned.read(tmp_path, "some")
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# ---- the files of an experiment ---------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def results(tmp_path, file):
+    """Write all runs of the experiment; return the results folder."""
+    results = tmp_path / "results"
+    make_runs(file, results)
+    return results
+
+
+def make_runs(file, results, *overrides, source="real"):
+    grid = experiments.load(str(file)).overrides
+    for config in compose_runs([*grid, f"results_dir={results}", *overrides], True):
+        config = config.with_source(source)
+        run = long_trace(40, config.seed, solver=config.solver.name, source=source)
+        run.frame["primal"] += 0.1 * (config.solver.name == "bcfw")
+        if config.solver.name == "bcfw":
+            run.frame["working_set_mean"] = 0.0
+        metadata = {
+            **run.metadata,
+            "config": config.resolved(),
+            "dataset": {**run.metadata["dataset"], "name": "ocr"},
+            "started": f"2020-01-0{1 + config.seed}T00:00:00+00:00",
+            "versions": {"numpy": "2.0"},
+            "git": "c0ffee",
+            "concurrent_runs": config.seed,
+        }
+        write_run(config.folder, run.frame, metadata, {}, run.summary, np.zeros(1))
+
+
+def plot(file, results, *overrides):
+    said = []
+    files = outputs.plot(
+        str(file), ["svg"], [f"results_dir={results}", *overrides], (), said.append
+    )
+    return files, said
+
+
+def contents(results):
+    """Return the digest of every file that is not of a raw run."""
+    return {
+        str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(results.rglob("*"))
+        if path.is_file() and path.relative_to(results).parts[0] != "runs"
+    }
+
+
+def test_everything_is_drawn_again_without_the_raw_runs(file, results):
+    files, said = plot(file, results)
+    assert said == []
+    names = ["oracle_calls.csv", "oracle_calls.svg", "selection.csv", "selection.svg"]
+    assert sorted(path.name for path in files) == names
+    before = contents(results)
+    assert set(before) == {
+        *(f"figures/two/{name}" for name in (*names, "provenance.json")),
+        *("traces/two/ocr-bcfw.parquet", "traces/two/ocr-mpbcfw.parquet"),
+        *("reference/optima.json", "reference/.optima.json.lock"),
+    }
+    (results / "runs").rename(results.with_name("moved"))
+    for path in (results / "figures/two").iterdir():
+        path.unlink()
+    _, said = plot(file, results)
+    assert said == []
+    assert contents(results) == before
+    (results / "reference/optima.json").unlink()
+    plot(file, results)
+    assert contents(results) == before
+
+
+def test_raw_runs_and_stored_ones_are_drawn_together(file, results):
+    plot(file, results)
+    before = contents(results)
+    solver = results / "runs/ocr/bcfw"
+    solver.rename(results.with_name("moved"))
+    _, said = plot(file, results)
+    assert said == []
+    assert contents(results) == before
+
+
+def test_runs_stored_before_the_options_changed_can_still_be_drawn(file, results):
+    plot(file, results)
+    (results / "runs").rename(results.with_name("moved"))
+    before = contents(results)
+    _, said = plot(file, results, "solver.T=7")
+    assert "ocr: drawn as stored" in said[0]
+    assert contents(results) == before
+    with pytest.raises(RunFailedError, match="ssvm-bench experiment"):
+        plot(file, results, "dataset.source=synthetic")
+    make_runs(file, results, "solver.T=7", "seed=0")  # never together with new ones
+    files, said = plot(file, results, "solver.T=7")
+    assert "2 of 4 runs are missing" in said[0]
+    assert set(pd.read_csv(files[0])["repeats"]) == {1}
+
+
+def test_where_the_numbers_come_from_is_beside_the_figures(file, results):
+    plot(file, results)
+    text = (results / "figures/two/provenance.json").read_text()
+    content = json.loads(text)
+    assert (content["runs"], content["timed_beside_other_runs"]) == (4, 2)
+    assert content["commits"] == {"c0ffee": 4}
+    assert content["versions"] == {"numpy": {"2.0": 4}}
+    assert [content["started"][key][:10] for key in ("first", "last")] == [
+        *("2020-01-01", "2020-01-02")
+    ]
+    (data,) = content["datasets"]
+    assert (data["name"], data["source"], data["fingerprint"]) == ("ocr", "real", "f-real")
+    assert data["runs"] == 4
+
+
+def test_stand_ins_have_files_of_their_own(file, tmp_path):
+    results = tmp_path / "results"
+    make_runs(file, results, source="synthetic")
+    files, _ = plot(file, results)
+    assert {path.stem for path in files} == {"oracle_calls-synthetic", "selection-synthetic"}
+    assert (results / "figures/two/provenance-synthetic.json").is_file()
+    assert (results / "traces/two/ocr-bcfw-synthetic.parquet").is_file()
+
+
+def test_no_selection_is_drawn_of_solvers_without_working_sets(file, results):
+    files, _ = plot(file, results, "solver=bcfw")
+    assert [path.name for path in files] == ["oracle_calls.csv", "oracle_calls.svg"]
+
+
+def test_the_claims_table_is_written_where_it_is_asked_for(file, results, monkeypatch):
+    fake = SimpleNamespace(
+        evaluate=lambda traces, best: [f"{len(traces)} runs, {len(best)} problem"],
+        markdown=lambda rows: "\n".join(rows),
+        table=lambda rows: pd.DataFrame({"claim": rows}),
+    )
+    monkeypatch.setattr(ssvm_bench.figures, "claims", fake, raising=False)
+    monkeypatch.setitem(sys.modules, "ssvm_bench.figures.claims", fake)
+    file.write_text(FILE.partition("figures:")[0] + "figures: {claims: [table]}")
+    files, _ = plot(file, results)
+    assert files == [results / "claims.md", results / "claims.csv"]
+    assert files[0].read_text() == "4 runs, 1 problem"
+    assert pd.read_csv(files[1])["claim"].tolist() == ["4 runs, 1 problem"]

@@ -1,0 +1,356 @@
+"""The report: what is on the page, and that a browser shows it without network."""
+
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import call, error_of
+from traces import make_trace
+
+from ssvm_bench import report, thinned
+from ssvm_bench.figures.curves import AXES, Best, problem_of, suboptimality
+from ssvm_bench.report import contents, curves, markup, tables
+from ssvm_bench.trace import read_trace, write_partial, write_run
+
+NAN = float("nan")
+SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
+ODD = 'evil"><script>alert(1)</script><b>&amp;'
+VOID = {"meta", "link", "br", "input", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, the text outside scripts and styles, and unclosed tags."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def store(root, trace, dataset="toy", config="0123456789ab", partial=None):
+    """Write a hand-made run where a run of that dataset and solver would be."""
+    config_ = {
+        "dataset": {"name": dataset, "source": trace.metadata["dataset"]["source"]},
+        "oracle": {"name": "multiclass", "kind": "multiclass"},
+        "budget": {"max_iterations": 3},
+        **trace.metadata["config"],
+    }
+    data = {**trace.metadata["dataset"], "name": dataset, "n": 50}
+    data["fingerprint"] += dataset
+    metadata = {**trace.metadata, "config": config_, "dataset": data}
+    solver, seed = config_["solver"]["name"], config_["seed"]
+    folder = root / "runs" / dataset.replace("/", "") / solver / config / f"seed={seed}"
+    last = trace.frame.iloc[-1].to_dict()
+    best = {"best_primal": trace.frame["primal"].min(), "best_dual": trace.frame["dual"].max()}
+    summary = {**last, **best, "stop_reason": partial or "max_iterations", "train_loss": 0.25}
+    if partial:
+        return write_partial(
+            folder, trace.frame, metadata, summary, "Traceback\nOops: <it broke>\n"
+        )
+    write_run(folder, trace.frame, metadata, config_, summary, np.zeros(3))
+    return folder
+
+
+def run_of(solver, seed=0, speed=1.0, source="real", **more):
+    steps = np.arange(5)
+    primal, dual = 1 + 2.0 ** (-speed * steps * (1 + seed / 10)), 1 - 3.0 ** (-speed * steps)
+    trace = make_trace(primal, dual, solver=solver, seed=seed, source=source, lam=0.02, **more)
+    if solver.startswith("mp"):
+        trace.frame["working_set_mean"] = 1.0 + steps
+        trace.frame["approx_calls"] = 3 * steps
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    return trace
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A results folder with real data, stand-ins, odd names, and failures."""
+    for k, solver in enumerate(SOLVERS):
+        for seed in range(3):
+            store(tmp_path, run_of(solver, seed, 1 + k), "ocr")
+    store(tmp_path, run_of("bcfw", source="synthetic"), "usps")
+    store(tmp_path, run_of(ODD.replace("/", "")), ODD)
+    store(tmp_path, run_of("fw", seed=7), "ocr", partial="error")
+    damaged = store(tmp_path, run_of("fw", seed=8), "ocr")
+    (damaged / "trace.parquet").write_bytes(b"PAR1 cut short")
+    return tmp_path
+
+
+def built(folder):
+    return Page(report.build(folder).read_text(encoding="utf-8"))
+
+
+# ---- the page ---------------------------------------------------------------------------------
+
+
+def test_page_is_complete_and_loads_nothing(results):
+    path = report.build(results)
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert path == results / "report.html"
+    assert page.open == []
+    for _, attributes in page.elements:
+        for key in ("src", "href", "action", "data", "srcset", "poster"):
+            assert not (attributes.get(key) or "").lower().startswith(("http", "//"))
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("title")) == len(page.all("h1")) == 1
+    assert len(page.all("table")) == len(page.all("caption")) == len(page.all("thead"))
+    assert all(header.get("scope") for header in page.all("th"))
+    ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    links = [link["href"] for link in page.all("a")]
+    assert {link[1:] for link in links} <= set(ids)
+    assert {section["aria-labelledby"] for section in page.all("section")} <= set(ids)
+    assert text.count("plotly.js v") == 1
+    assert "sendChartToCloud" in str(curves.CONFIG["modeBarButtonsToRemove"])
+    for name in (*SOLVERS.values(), "OCR", "USPS"):
+        assert name in page.text
+
+
+def test_names_are_escaped_everywhere(results):
+    path = report.build(results)
+    page = Page(path.read_text(encoding="utf-8"))
+    assert ODD in page.text  # as text: shown as it is
+    assert not page.all("b")
+    assert "alert(1)</script>" not in path.read_text(encoding="utf-8")
+
+
+def test_failures_are_listed_with_their_reasons(results):
+    page = built(results)
+    failures = page.text[page.text.index("What gave no finished run") :]
+    assert "runs/ocr/fw/0123456789ab/seed=7.partial" in failures
+    assert "error: Oops: <it broke>" in failures
+    assert "runs/ocr/fw/0123456789ab/seed=8 cannot be read" in failures
+    assert str(results) not in page.text
+    assert "2 failed or incomplete" in page.text
+
+
+def test_standins_are_marked_and_apart(results):
+    page = built(results)
+    assert "USPS (STAND-IN, n = 50, λ = 1/n)" in page.text
+    assert "OCR (n = 50, λ = 1/n)" in page.text
+    marked = [attributes for _, attributes in page.elements if attributes.get("class") == "standin"]
+    assert len(marked) >= 3  # above all, in the overview, above the figures
+    groups = contents.group(contents.read(results).traces)
+    sources = [
+        {trace.metadata["dataset"]["source"] for trace in part.traces}
+        for parts in groups.values()
+        for part in parts
+    ]
+    assert all(len(found) == 1 for found in sources)
+
+
+def test_metadata_that_a_page_needs_are_checked(tmp_path):
+    folder = store(tmp_path, run_of("bcfw"))
+    trace = read_trace(folder)
+    broken = {key: value for key, value in trace.metadata.items() if key != "lam"}
+    write_run(folder, trace.frame, broken, {}, trace.summary, np.zeros(3))
+    page = built(tmp_path)
+    assert "Its metadata are incomplete (KeyError: 'lam')" in page.text
+    assert "No run has finished." in page.text
+
+
+def test_stored_traces_stand_in_for_missing_runs(tmp_path):
+    folders = [store(tmp_path, run_of(solver, seed)) for solver in SOLVERS for seed in (0, 1)]
+    traces = [read_trace(folder) for folder in folders]
+    thinned.write(traces, tmp_path, "kept")
+    before = contents.read(tmp_path)
+    shutil.rmtree(tmp_path / "runs")
+    after = contents.read(tmp_path)
+    assert (before.stored, after.stored) == (0, 8)
+    assert [trace.folder for trace in after.traces] == [trace.folder for trace in before.traces]
+    assert "0 runs as they were written, 8 as they were stored" in built(tmp_path).text
+    next(tmp_path.glob("traces/kept/*")).write_bytes(b"nothing")
+    assert contents.read(tmp_path).failures[0].place == "traces/kept"
+
+
+def test_an_empty_folder_is_told_in_one_sentence(tmp_path):
+    message = error_of(call("report", f"results_dir={tmp_path}"), 1)
+    assert f"There are no runs in {tmp_path}" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_command(results):
+    called = call("report", f"results_dir={results}")
+    assert called.exit_code == 0
+    assert called.stdout == f"report: {results / 'report.html'}\n"
+    assert "takes only results_dir=" in error_of(call("report", "solver=bcfw"), 2)
+
+
+# ---- groups, tables, figures ------------------------------------------------------------------
+
+
+def test_other_budgets_of_the_same_solver_are_apart(tmp_path):
+    def budget(iterations):
+        trace = run_of("bcfw")
+        trace.metadata["config"]["budget"] = {"max_iterations": iterations}
+        return trace
+
+    store(tmp_path, budget(3), config="a")
+    store(tmp_path, budget(9), config="b")
+    store(tmp_path, run_of("mpbcfw"), config="c")  # with max_iterations=3
+    ((first, second),) = contents.group(contents.read(tmp_path).traces).values()
+    assert [first.setting, second.setting] == [
+        "budget.max_iterations=3",
+        "budget.max_iterations=9",
+    ]
+    assert (len(first.traces), len(second.traces)) == (2, 1)
+
+
+def test_other_budgets_of_other_solvers_are_together(tmp_path):
+    trace = run_of("mpbcfw")
+    trace.metadata["config"]["budget"] = {"max_iterations": 9}
+    store(tmp_path, trace)
+    store(tmp_path, run_of("bcfw"))
+    ((only,),) = contents.group(contents.read(tmp_path).traces).values()
+    assert (len(only.traces), only.setting) == (2, "")
+
+
+def test_costs_are_those_of_the_first_row_at_the_target():
+    trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], time=[0, 0.5, 1.5, 4])
+    trace.frame["oracle_calls"] = [0, 10, 20, 30]
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    assert tables.costs([trace], 0.05).iloc[0].tolist() == [1.5, 20]
+    assert tables.costs([trace], 1e-3).iloc[0].tolist() == [np.inf, np.inf]
+    trace.frame["gap"] = NAN  # no dual
+    assert np.isinf(tables.costs([trace], 1.0)["time"]).all()
+
+
+def test_table_to_gap_has_medians_ranges_and_ratios():
+    traces = [
+        make_trace([1.0, 1.0], [0.0, 0.95], time=[0, end], oracle_calls=[0, calls], **of)
+        for end, calls, of in (
+            *((4.0, 40, {"seed": 0}), (6.0, 60, {"seed": 1})),
+            *((1.0, 10, {"seed": 0, "solver": "mpbcfw"}), (1.5, 10, {"solver": "mpbcfw"})),
+        )
+    ]
+    for trace in traces:
+        trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    traces[3].metadata["config"]["seed"] = 1
+    group = contents.Group(problem_of(traces[0].metadata), traces)
+    text = Page(tables.to_gap(group)).text
+    assert "0.1 BCFW 2 of 2 5 (4 to 6) 1 50 (40 to 60) 1 " in text
+    assert "0.1 MP-BCFW 2 of 2 1.25 (1 to 1.5) 0.25 10 (10 to 10) 0.2 " in text
+    assert "0.01 MP-BCFW 0 of 2 – – – –" in text
+
+
+def test_figure_exchanges_the_curves_of_every_axis():
+    traces = [
+        make_trace([3, 2, 1.5], [0, 0, 0.5], solver=solver, seed=seed, oracle_calls=[0, 7, 14])
+        for solver in ("bcfw", "mpbcfw")
+        for seed in (0, 1)
+    ]
+    traces[1].frame.loc[1, "primal"] = 2.5
+    for trace in traces:
+        trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    best = {problem_of(traces[0].metadata): Best(1.5, 0.5)}
+    made = {axis: suboptimality(traces, best, axis) for axis in AXES}
+    drawn = curves.figure(made, {axis: axis for axis in AXES}, log=True)
+    data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
+    assert [button["label"] for button in menu["buttons"]] == ["iterations", "oracle calls", "time"]
+    assert len(data) == 2 * 3 * 2  # solvers, panels, band and line
+    line = data[1]
+    assert line["x"] == [0, 1, 2]
+    assert line["y"] == pytest.approx([2.5, 1.75, 1.0])
+    assert data[0]["y"][:3] == pytest.approx([2.5, 2.0, 1.0])
+    dual = data[3]
+    assert dual["y"] == [1.5, 1.5, 1.0]
+    values, layout = menu["buttons"][1]["args"]
+    assert values["x"][1] == [0, 7, 14]
+    assert layout["xaxis3.title.text"] == "calls"
+    assert len(values["x"]) == len(values["y"]) == len(data)
+    assert sum(trace["showlegend"] for trace in data) == 2
+    assert {trace["legendgroup"] for trace in data} == {"bcfw", "mpbcfw"}
+
+
+def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
+    trace = make_trace([3, 2, 1.5, 1.2, 1.1], [0, 0, 1.6, 0, 0])
+    other = make_trace([4, 3, 1.5, 1.3, 1.2], [0, 0, 1.6, 0, 0], seed=1)
+    for run in (trace, other):
+        run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
+    best = {problem_of(trace.metadata): Best(1.0, 0.0)}
+    made = {"iteration": suboptimality([trace, other], best, "iteration")}
+    drawn = curves.figure(made, {"iteration": "iteration"}, log=True)
+    band, line = drawn["data"][4:6]
+    assert line["y"][2] is None
+    assert line["connectgaps"] is False
+    assert band["x"].count(None) == 2
+
+
+def test_markup_escapes_all_but_markup():
+    made = markup.element("a", "<i>", markup.element("b", "&"), href='"x"')
+    assert made == '<a href="&quot;x&quot;">&lt;i&gt;<b>&amp;</b></a>'
+
+
+# ---- in a browser -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    binary = next(filter(None, map(shutil.which, names)), None)
+    with sync_api.sync_playwright() as playwright:
+        binary = binary or playwright.chromium.executable_path
+        if not Path(binary).exists():
+            pytest.skip("no Chromium")
+        chromium = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def test_page_works_in_a_browser(results, browser):
+    path = report.build(results)
+    page = browser.new_page()
+    said, requests = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    odd, plot = page.locator("#curves-0-0"), page.locator("#curves-1-0")
+    plot.locator(".legendtext").first.wait_for()
+    assert odd.locator(".legendtext").all_text_contents() == [ODD.replace("/", "")]
+    names = ["BCFW", "BCFW-avg", "MP-BCFW", "MP-BCFW-avg"]
+    assert plot.locator(".legendtext").all_text_contents() == names
+    assert plot.locator(".cartesianlayer .subplot").count() == 3
+
+    state = "node => [node.data[1].x.length, node.layout.xaxis.title.text, node.data[1].visible]"
+    assert plot.evaluate(state)[1] == "iteration"
+    plot.locator(".legendtoggle").first.click()  # hide BCFW
+    page.wait_for_function("document.querySelector('#curves-1-0').data[1].visible == 'legendonly'")
+    hidden = plot.evaluate("node => node.data.filter(t => t.visible == 'legendonly').length")
+    assert hidden == 6  # band and line of three panels
+    plot.locator(".updatemenu-button").nth(2).click()
+    page.wait_for_function(
+        "document.querySelector('#curves-1-0').layout.xaxis.title.text.startsWith('time')"
+    )
+    assert plot.evaluate(state)[2] == "legendonly"  # stays hidden
+    assert plot.locator(".modebar-btn[data-title*='hare']").count() == 0
+
+    page.locator("details summary").first.click()
+    assert page.locator("details table").first.is_visible()
+    assert said == []
+    assert requests == [path.as_uri()]
+    page.close()

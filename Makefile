@@ -34,8 +34,9 @@ bench: $(PROGRAM) ## speed ratios, as a table and in results/bench.json
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart
 
-figures: $(PROGRAM) ## redraw the figures from the stored runs
+figures: $(PROGRAM) ## redraw the figures from the stored traces
 	$(BIN)/ssvm-bench plot quickstart
+	$(BIN)/ssvm-bench plot segmentation
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py

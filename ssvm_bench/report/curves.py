@@ -122,7 +122,7 @@ def figure(
 
 def render(drawn: dict[str, Any], id_: str, with_library: bool) -> Html:
     """Return the markup of a figure; exactly one of a page has to bring plotly's library."""
-    import plotly.io as pio  # type: ignore[import-untyped]
+    import plotly.io as pio
 
     text = pio.to_html(
         drawn,

@@ -316,7 +316,7 @@ def _failed(found: Contents) -> Iterator[Html]:
 
 
 def _about(found: Contents) -> Iterator[Html]:
-    import plotly  # type: ignore[import-untyped]
+    import plotly
 
     made = provenance()
     commit = made["git"] or "unknown"

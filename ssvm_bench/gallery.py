@@ -107,7 +107,7 @@ def show(
     ]
     figure = segmentation.draw_rows(rows, raw.labels, dataset.source)
     path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
-    return draw.write(path, draw.rendered(figure, "png"))
+    return draw.write(path, draw.rendered(figure, "png", dpi=110))
 
 
 def _load(name: str, source: str) -> Dataset:

@@ -180,7 +180,7 @@ def test_show_writes_where_it_is_told(tmp_path):
     assert content.startswith(b"\x89PNG")
     shown(*again, path)
     assert path.read_bytes() == content
-    assert "Cannot write the figure" in error_of(call("data", *again, path / "below.png"), 1)
+    assert f"Cannot write {path}" in error_of(call("data", *again, path / "below.png"), 1)
 
 
 def made_run(tmp_path, *overrides, name="weizmann"):

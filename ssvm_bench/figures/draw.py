@@ -240,9 +240,9 @@ def save(figure: Figure, table: pd.DataFrame, stem: Path, formats: Sequence[str]
     ]
 
 
-def rendered(figure: Figure, suffix: str) -> bytes:
+def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
     """Return the file of a figure, ``"png"``, ``"pdf"`` or ``"svg"``."""
     buffer = io.BytesIO()
     with mpl.rc_context(style.RC):
-        figure.savefig(buffer, format=suffix, dpi=160, metadata=_FILE_METADATA[suffix])
+        figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA[suffix])
     return buffer.getvalue()

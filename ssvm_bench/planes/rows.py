@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
+from ssvm_bench.joint_features import dot_at
 from ssvm_bench.planes import blocks
 
 # mypy: disable-error-code="no-untyped-def"
@@ -289,19 +290,7 @@ def _load(blocks, w, i):
 @implements(blocks.value, Rows)
 def _value(blocks, i, p):
     places, values = _plane(blocks, i, p)
-    w = blocks.w_here
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    k = 0
-    while k + 4 <= values.size:
-        s0 += values[k] * w[places[k]]
-        s1 += values[k + 1] * w[places[k + 1]]
-        s2 += values[k + 2] * w[places[k + 2]]
-        s3 += values[k + 3] * w[places[k + 3]]
-        k += 4
-    while k < values.size:
-        s0 += values[k] * w[places[k]]
-        k += 1
-    return ((s0 + s1) + (s2 + s3)) + blocks.offset[blocks.start[i] + p]
+    return dot_at(values, places, blocks.w_here) + blocks.offset[blocks.start[i] + p]
 
 
 @implements(blocks.aim, Rows)

@@ -191,17 +191,43 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
 @main.command("experiment", epilog=usage.EXPERIMENT)
 @click.argument("name")
 @click.argument("overrides", nargs=-1)
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Runs at once, each in a process with a core and a thread of its own. [default: 1]",
+)
+@click.option("--status", is_flag=True, help="Show what is done, missing and failed; make nothing.")
 @common_options
 @click.pass_obj
-def experiment_command(settings: Settings, name: str, overrides: tuple[str, ...]) -> int:
+def experiment_command(
+    settings: Settings, name: str, overrides: tuple[str, ...], jobs: int, status: bool
+) -> int:
     """Make all missing runs of an experiment, then its figures."""
+    if status:
+        return _show_status(name, overrides, jobs, settings)
     from ssvm_bench import outputs
 
-    outcome = outputs.make(name, overrides, settings.config_dirs())
+    outcome = outputs.make(name, overrides, settings.config_dirs(), jobs=jobs)
     _print_outcomes(outcome.runs)
     for figure in outcome.figures:
         click.echo(f"figure: {figure}")
+    if outcome.failures:
+        click.echo(f"{PROGRAM}: {len(outcome.failures)} runs failed.", err=True)
     return int(outcome.failed > 0)
+
+
+def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Settings) -> int:
+    """Print where an experiment stands."""
+    from ssvm_bench import experiment_status
+    from ssvm_bench.config.experiment import load
+
+    folders = settings.config_dirs()
+    found = experiment_status.survey(load(name, folders).configs(overrides, folders))
+    for line in experiment_status.lines(found, jobs):
+        click.echo(line)
+    return 0
 
 
 @main.command("plot", epilog=usage.PLOT)

@@ -1,71 +1,26 @@
-"""Experiments: a grid of runs and the figures made of them, ``experiments/NAME.yaml``.
-
-.. code-block:: yaml
-
-    # one-line description, shown by ``ssvm-bench list``
-    title: what the figures are headed with
-    grid:                          # option of `ssvm-bench run` → its value, or a list of values
-      dataset: [ocr, usps]
-      solver: [bcfw, mpbcfw]
-      seed: range(3)               # a text stands as it would on the command line
-    figures:                       # kind of figure → its x axes
-      suboptimality: [iteration, time]
+"""Experiments: all runs of a grid, one after the other or several at once.
 
 A run that has finished is never made again, so an experiment that was interrupted, or in which
-runs failed, is completed by the same command. Figures are drawn from finished runs only. A figure
-shows one source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
+runs failed, is completed by the same command. What the files say is read by
+`config.experiment`; what is drawn of finished runs is a matter of `outputs`.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import yaml
-
-from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, RunFailedError, nearest
+from ssvm_bench.config import experiment
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.experiment_status import Durations, finished_before
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runner import Outcome
     from ssvm_bench.terminal import Display
-
-
-AXES = {"iteration": "iterations", "calls": "oracle_calls", "time": "time"}
-"""x axis of a figure → name of its files."""
-
-FIGURES = {"suboptimality": tuple(AXES), "selection": ("iteration",), "claims": ("table",)}
-"""Kinds of figures and the x axes they can have."""
-
-FORMATS = ("png", "pdf")
-"""Formats of the figures unless others are asked for."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment file.
-
-    Attributes
-    ----------
-    name : str
-        The file's name without suffix; figures go to ``<results_dir>/figures/<name>/``.
-    title : str
-        Title of the figures.
-    overrides : tuple of str
-        The grid, as overrides of a sweep.
-    figures : dict
-        Kind of figure → its x axes.
-    """
-
-    name: str
-    title: str
-    overrides: tuple[str, ...]
-    figures: Mapping[str, tuple[str, ...]]
 
 
 @dataclass
@@ -74,23 +29,33 @@ class ExperimentOutcome:
 
     Attributes
     ----------
-    total : int
-        Number of runs in the experiment.
-    results_dir : Path
-        Root of their files.
-    runs : list of (RunConfig, Outcome)
-        Every run that was looked at, in order, finished or not.
-    failures : list of (RunConfig, str)
-        The runs that could not even be started, with the reason.
+    configs : list of RunConfig
+        Its runs.
+    outcomes : dict
+        Number of a run in `configs` → what became of it, finished or not.
+    failures : dict
+        Number of a run → why it failed.
+    interrupted : bool
+        Whether it was stopped before all runs had been looked at.
     figures : list of Path
         The files drawn of them, by :mod:`ssvm_bench.outputs`.
     """
 
-    total: int
-    results_dir: Path
-    runs: list[tuple[RunConfig, Outcome]] = field(default_factory=list)
-    failures: list[tuple[RunConfig, str]] = field(default_factory=list)
+    configs: list[RunConfig]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    interrupted: bool = False
     figures: list[Path] = field(default_factory=list)
+
+    @property
+    def results_dir(self) -> Path:
+        """Root of the runs' files."""
+        return self.configs[0].results_dir
+
+    @property
+    def runs(self) -> list[tuple[RunConfig, Outcome]]:
+        """Every run that was looked at, in order."""
+        return [(self.configs[k], self.outcomes[k]) for k in sorted(self.outcomes)]
 
     @property
     def folders(self) -> list[Path]:
@@ -101,12 +66,12 @@ class ExperimentOutcome:
     @property
     def failed(self) -> int:
         """Number of runs that are not finished."""
-        return self.total - len(self.folders)
+        return len(self.configs) - len(self.folders)
 
     @property
     def status(self) -> str:
         """``finished``, ``interrupted``, or ``failed`` if any run is not finished."""
-        if any(outcome.status == "interrupted" for _, outcome in self.runs):
+        if self.interrupted:
             return "interrupted"
         return "failed" if self.failed else "finished"
 
@@ -122,21 +87,25 @@ def run(
     config_dirs: Sequence[Path] = (),
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = to_stderr,
+    jobs: int = 1,
 ) -> ExperimentOutcome:
-    """Make all missing runs of an experiment, one after the other.
+    """Make all missing runs of an experiment.
 
     Parameters
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
     overrides : sequence of str
-        For every run; an option of the grid is replaced.
+        For every run; an option of the experiment is replaced.
     config_dirs : sequence of Path
         Further folders of config files.
     make_display : callable, optional
-        From ``quiet`` to the display of a run; default `terminal.make_display`.
+        From ``quiet`` to the display of a run, if they are made one after the other; default
+        `terminal.make_display`.
     say : callable
         Told what goes on, and which run failed why.
+    jobs : int
+        Number of runs at once; more than one are made by processes of their own.
 
     Returns
     -------
@@ -148,100 +117,89 @@ def run(
     ConfigError
         If the experiment, an override or a combination of them is wrong.
     """
+    configs = experiment.load(name, config_dirs).configs(overrides, config_dirs)
+    result = ExperimentOutcome(configs)
+    waiting = dict(enumerate(configs))
+    for number, config in enumerate(configs):
+        before = finished_before(config)
+        if before is not None:
+            result.outcomes[number] = before
+            del waiting[number]
+    if result.outcomes:
+        say(f"{len(result.outcomes)} of {len(configs)} runs have finished before.")
+    if jobs == 1:
+        _in_turn(waiting, result, make_display, say)
+    elif waiting:
+        _at_once(waiting, result, jobs, say)
+    if result.interrupted:
+        count = len(configs) - len(result.folders)
+        say(f"Interrupted; {count} of {len(configs)} runs are missing: the same command goes on.")
+    return result
+
+
+def _in_turn(
+    waiting: Mapping[int, RunConfig],
+    result: ExperimentOutcome,
+    make_display: Callable[[bool], Display] | None,
+    say: Callable[[str], object],
+) -> None:
+    """Make runs one after the other, in this process."""
     from ssvm_bench import runner, terminal
-    from ssvm_bench.config.compose import compose_runs
 
     make_display = make_display or terminal.make_display
-    experiment = load(name, config_dirs)
-    configs = compose_runs([*experiment.overrides, *overrides], True, config_dirs)
-    result = ExperimentOutcome(len(configs), configs[0].results_dir)
-    for k, config in enumerate(configs, 1):
+    for number, config in waiting.items():
         if not config.quiet:
-            say(f"run {k}/{len(configs)} {title(config)}")
+            say(f"run {number + 1}/{len(result.configs)} {title(config)}")
         try:
             with make_display(config.quiet) as display:
                 outcome = runner.run(config, display)
         except RunFailedError as error:
-            result.failures.append((config, str(error)))
+            result.failures[number] = str(error)
             say(f"{title(config)} failed: {error}")
             continue
-        result.runs.append((config, outcome))
+        result.outcomes[number] = outcome
         if outcome.status == "interrupted":
-            say(f"Interrupted in run {k} of {len(configs)}; the same command goes on from here.")
-            return result
-    return result
+            result.interrupted = True
+            return
 
 
-def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
-    """Read an experiment file, given its name or its path.
+def _at_once(
+    waiting: Mapping[int, RunConfig],
+    result: ExperimentOutcome,
+    jobs: int,
+    say: Callable[[str], object],
+) -> None:
+    """Make several runs at once, each in a process of its own."""
+    from ssvm_bench.jobs import make
+    from ssvm_bench.terminal import number as text
+    from ssvm_bench.terminal import time_left
 
-    Raises
-    ------
-    ConfigError
-        If there is none, or it is not as the module's docstring says.
-    """
-    known = catalog.entries("experiments", config_dirs)
-    file = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
-    if file is None or not file.is_file():
-        raise ConfigError(f"There is no experiment {name!r}. {nearest(name, known)}")
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"Cannot read the experiment {file}: {reason}.") from error
-    content = _mapping(content, f"{file}: an experiment")
-    for key in content:
-        if key not in ("title", "grid", "figures"):
-            raise ConfigError(
-                f"{file}: there is no key {key}. {nearest(str(key), ['title', 'grid', 'figures'])}"
+    left = dict(waiting)
+    durations = Durations((config, before.summary) for config, before in result.runs)
+
+    def started(number: int) -> None:
+        if not result.configs[number].quiet:
+            say(f"run {number + 1}/{len(result.configs)} {title(result.configs[number])} …")
+
+    def ended(number: int, answer: Outcome | RunFailedError) -> None:
+        config = left.pop(number)
+        if isinstance(answer, RunFailedError):
+            result.failures[number] = str(answer)
+            say(f"{title(config)} failed: {answer}")
+            return
+        result.outcomes[number] = answer
+        if answer.status != "interrupted":
+            durations.add(config, answer.summary)
+        if not config.quiet:
+            seconds = durations.left(left.values(), jobs)
+            eta = "" if seconds is None else f"; {len(left)} runs left, ETA {time_left(seconds)}"
+            row = answer.summary
+            say(
+                f"{title(config)} {answer.status} ({answer.stop_reason}): iteration "
+                f"{row.get('iteration', 0)}, gap {text(row.get('gap'), '.2g')}{eta}"
             )
-    grid = _mapping(content.get("grid"), f"{file}: grid")
-    figures = _mapping(content.get("figures", {}), f"{file}: figures")
-    return Experiment(
-        file.stem,
-        str(content.get("title", file.stem)),
-        tuple(f"{key}={_values(value, f'{file}: grid.{key}')}" for key, value in grid.items()),
-        {str(kind): _axes(str(kind), axes, file) for kind, axes in figures.items()},
-    )
 
-
-def _mapping(value: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a mapping of keys to values.")
-    return value
-
-
-def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
-    """Return the checked x axes of one kind of figure."""
-    if kind not in FIGURES:
-        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
-    if not isinstance(axes, list) or not axes:
-        raise ConfigError(f"{file}: figures.{kind} must be a list of x axes.")
-    for axis in axes:
-        if axis not in FIGURES[kind]:
-            hint = nearest(str(axis), FIGURES[kind])
-            raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
-    return tuple(axes)
-
-
-def _values(value: Any, where: str) -> str:
-    """Return the right-hand side of an override: a value, or the values of a sweep."""
-    if isinstance(value, dict) or value == []:
-        raise ConfigError(f"{where} must be a value or a list of values.")
-    if isinstance(value, list):
-        return ",".join(_word(item) for item in value)
-    return value if isinstance(value, str) else _word(value)
-
-
-def _word(value: Any) -> str:
-    """Return one value as the command line reads it."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = str(value)
-    if isinstance(value, str) and not re.fullmatch(r"[\w.+-]+", text):
-        escaped = text.replace("'", "\\'")
-        return f"'{escaped}'"
-    return text
+    result.interrupted = not make(waiting, jobs, started, ended, say)
 
 
 def title(config: RunConfig) -> str:

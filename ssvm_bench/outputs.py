@@ -6,7 +6,7 @@
       figures/<experiment>/        figures, their numbers as CSV, provenance.json
       claims.md, claims.csv        the claims table, where the experiment asks for it
       reference/optima.json        the best values ever seen, see `optima`
-      traces/<experiment>/         thinned traces, see `thinned`
+      traces/<experiment>/         thinned traces, see `thinned`; of one that it is like, that one's
 
 All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
 source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
@@ -20,15 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench import experiments
+from ssvm_bench.config.experiment import AXES, Experiment, load
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.experiments import AXES, FORMATS
 from ssvm_bench.trace import Trace, is_finished, read_trace
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.experiments import Experiment, ExperimentOutcome
+    from ssvm_bench.experiments import ExperimentOutcome
     from ssvm_bench.figures.curves import Best, Problem
     from ssvm_bench.terminal import Display
+
+FORMATS = ("png", "pdf")
+"""Formats of the figures unless others are asked for."""
 
 
 def make(
@@ -37,15 +40,16 @@ def make(
     config_dirs: Sequence[Path] = (),
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = experiments.to_stderr,
+    jobs: int = 1,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment, then its figures, unless it was interrupted.
 
     Parameters and errors are those of `experiments.run`, and those of `draw`.
     """
-    outcome = experiments.run(name, overrides, config_dirs, make_display, say)
-    if outcome.folders and outcome.status != "interrupted":
-        experiment, results_dir = experiments.load(name, config_dirs), outcome.results_dir
-        outcome.figures = draw(experiment, outcome.folders, results_dir, FORMATS, say)
+    outcome = experiments.run(name, overrides, config_dirs, make_display, say, jobs)
+    if outcome.folders and not outcome.interrupted:
+        experiment = load(name, config_dirs)
+        outcome.figures = draw(experiment, outcome.folders, outcome.results_dir, FORMATS, say)
     return outcome
 
 
@@ -79,12 +83,11 @@ def plot(
         If no run has finished, a run cannot be read, or a file cannot be written.
     """
     from ssvm_bench import thinned
-    from ssvm_bench.config.compose import compose_runs
 
-    experiment = experiments.load(name, config_dirs)
-    configs = compose_runs([*experiment.overrides, *overrides], True, config_dirs)
+    experiment = load(name, config_dirs)
+    configs = experiment.configs(overrides, config_dirs)
     results_dir = configs[0].results_dir
-    kept = thinned.read(results_dir, experiment.name)
+    kept = thinned.read(results_dir, experiment.runs)
     runs: list[Path | Trace] = []
     missing: list[str] = []
     for dataset in dict.fromkeys(config.dataset.name for config in configs):
@@ -186,7 +189,7 @@ def draw(
     stored = {run.folder: run for run in runs if isinstance(run, Trace)}
     order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)
     raw = [folder for folder in order if folder not in stored]
-    kept = thinned.write([read_trace(folder) for folder in raw], results_dir, experiment.name)
+    kept = thinned.write([read_trace(folder) for folder in raw], results_dir, experiment.runs)
     stored.update(zip(raw, kept, strict=True))
     traces = [stored[folder] for folder in order]
     best = optima.reference(traces, results_dir, say)

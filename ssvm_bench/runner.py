@@ -23,19 +23,21 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import filelock
 import numpy as np
 
 from ssvm_bench import registry
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.cache import user_folder
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.oracles.base import Oracle
@@ -70,8 +72,17 @@ class Outcome:
     summary: dict[str, Any]
 
 
-def run(config: RunConfig, display: Display) -> Outcome:
+def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcome:
     """Do one run and write its files, unless it has finished before.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Which run.
+    display : Display
+        Told how it goes.
+    concurrent_runs : int
+        Number of other runs that go on beside this one, for the trace's metadata.
 
     Raises
     ------
@@ -83,8 +94,8 @@ def run(config: RunConfig, display: Display) -> Outcome:
     begin = time.perf_counter()
     with silence(config.quiet):
         dataset = load_dataset(config.dataset)
-    config = config.with_source(dataset.source)
     problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
+    config = config.with_source(dataset.source)
     with lock(config.folder, display.message):
         if is_finished(config.folder) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
@@ -92,7 +103,7 @@ def run(config: RunConfig, display: Display) -> Outcome:
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
         warm_up(config, dataset, display)
         display.start(config, dataset.source, problem.n, problem.d, problem.lam)
-        return _run(config, dataset, problem, display, begin)
+        return _run(config, dataset, problem, display, begin, concurrent_runs)
 
 
 @functools.lru_cache(maxsize=1)
@@ -115,23 +126,43 @@ def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
 
 
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
-    """Compile, or load from the disk cache, every kernel of the run on its first two examples."""
+    """Compile, or load from the disk cache, every kernel of the run on its first two examples.
+
+    One process at a time: what it compiles, the others load.
+    """
     head = dataset.take(np.arange(min(2, dataset.n)))
     problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
     notice = threading.Timer(2.0, display.message, ["Compiling; the next run need not …"])
     notice.start()
     try:
-        # under a clock of work that costs nothing, no approximate pass seems to pay: one is done
-        solver = build_solver(config, problem, Clock("work"))
-        for _ in range(_WARM_UP_ITERATIONS):
-            solver.iterate()
-        problem.primal(solver.reported().w)
+        with _alone():
+            # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
+            solver = build_solver(config, problem, Clock("work"))
+            for _ in range(_WARM_UP_ITERATIONS):
+                solver.iterate()
+            problem.primal(solver.reported().w)
     finally:
         notice.cancel()
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other process compile meanwhile; a cache folder that cannot be locked is no error."""
+    folder = user_folder()
+    with ExitStack() as stack:
+        with suppress(OSError, NotImplementedError):
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(filelock.FileLock(folder / "warm-up.lock"))
+        yield
+
+
 def _run(
-    config: RunConfig, dataset: Dataset, problem: Problem, display: Display, begin: float
+    config: RunConfig,
+    dataset: Dataset,
+    problem: Problem,
+    display: Display,
+    begin: float,
+    concurrent_runs: int,
 ) -> Outcome:
     metadata = {
         "config": config.resolved(),
@@ -145,6 +176,7 @@ def _run(
         "lam": problem.lam,
         "seed": config.seed,
         "clock": config.clock,
+        "concurrent_runs": concurrent_runs,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         **provenance(),
     }
@@ -192,14 +224,15 @@ def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) 
     with interrupts() as interrupted:
         with clock.paused():
             solver = build_solver(config, problem, clock)
-        iteration = 0
+        iteration = due = 0
         while True:
             reason = _exhausted(config.budget, iteration, clock)
             if reason is None and solver.converged:
                 reason = "converged"
             if interrupted.is_set():
                 reason = "interrupted"
-            if reason is not None or iteration % config.eval.every == 0:
+            if reason is not None or iteration >= due:
+                due = config.eval.after(iteration)
                 row = recorder.evaluate(solver, iteration)
                 if not math.isfinite(row["primal"]) or math.isinf(row["dual"]):
                     return "diverged"

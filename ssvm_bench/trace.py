@@ -207,7 +207,7 @@ def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterat
     RunFailedError
         If the results folder cannot be written.
     """
-    mutex = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    mutex = filelock.FileLock(_lock_file(folder))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -224,6 +224,25 @@ def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterat
         yield
     finally:
         mutex.release()
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a process works on the configuration of a run's folder."""
+    if not _lock_file(folder).exists():
+        return False
+    mutex = filelock.FileLock(_lock_file(folder))
+    try:
+        mutex.acquire(blocking=False)
+    except filelock.Timeout:
+        return True
+    except OSError:  # of somebody else, who may be at work or not
+        return False
+    mutex.release()
+    return False
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
 def _clear_left_overs(folder: Path) -> None:

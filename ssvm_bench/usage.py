@@ -30,6 +30,7 @@ Overrides that always exist [default]:
   budget.max_seconds       solver seconds on the run's clock [null = no limit]
   budget.gap_tol           relative duality gap at which to stop [0]
   eval.every               evaluate every k-th iteration [1]
+  eval.growth              after iteration k, evaluate not before growth · k [1]
   clock                    wall | cpu | work (counted; the same on every machine) [wall]
   dataset.source           auto | real | synthetic [auto]
   dataset.n_samples        use only so many examples [null = all]
@@ -44,6 +45,8 @@ EXPERIMENT = verbatim("""
 Examples:
   ssvm-bench experiment quickstart
   ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
+  ssvm-bench experiment mpbcfw_fig4 --jobs 2
+  ssvm-bench experiment mpbcfw_fig4 --status
 """)
 
 PLOT = verbatim("""

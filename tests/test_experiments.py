@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import ssvm_bench
-from ssvm_bench import experiments, outputs, terminal
+from ssvm_bench import outputs, terminal
+from ssvm_bench.config.experiment import load
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.trace import COLUMNS, is_finished, write_run
 
@@ -34,6 +35,7 @@ class Config:
     seed: int
     results_dir: Path
     quiet: bool = False
+    force: bool = False
 
     def with_source(self, source):
         return replace(self, dataset=SimpleNamespace(name=self.dataset.name, source=source))
@@ -50,7 +52,7 @@ def compose(tmp_path, monkeypatch):
     """Replace Hydra by the plain product of the overrides."""
     import ssvm_bench.config.compose as module
 
-    def compose_runs(overrides, multirun=False, config_dirs=()):
+    def compose_runs(overrides, multirun=False, config_dirs=(), each=None):
         assert multirun
         options = {"source": ["auto"]}
         for text in overrides:
@@ -58,7 +60,7 @@ def compose(tmp_path, monkeypatch):
             options[key.removeprefix("dataset.")] = value.split(",")
         for values in itertools.product(*options.values()):
             option = dict(zip(options, values, strict=True))
-            dataset = SimpleNamespace(name=option["dataset"], source=option["source"])
+            dataset = SimpleNamespace(name=option["dataset"], kind="toy", source=option["source"])
             solver = SimpleNamespace(name=option["solver"])
             yield Config(dataset, solver, int(option["seed"]), tmp_path / "results")
 
@@ -246,7 +248,7 @@ def test_plot_stops_at_a_damaged_run_and_passes_over_a_foreign_one(name, runner,
 
 
 def test_the_quick_start_is_found_by_name():
-    quickstart = experiments.load("quickstart")
+    quickstart = load("quickstart")
     assert quickstart.name == "quickstart"
     assert quickstart.figures == {"suboptimality": ("iteration", "time")}
     assert "seed=range(3)" in quickstart.overrides
@@ -258,7 +260,7 @@ def test_values_are_written_as_the_command_line_reads_them(tmp_path):
     file.write_text(
         "grid: {a: [1, 2.5, null, true, word, '2n/(k+2n)', 1e-3], b: range(3), c: 0.1, d: null}"
     )
-    assert experiments.load(str(file)).overrides == (
+    assert load(str(file)).overrides == (
         "a=1,2.5,null,true,word,'2n/(k+2n)',1e-3",
         "b=range(3)",
         "c=0.1",
@@ -269,7 +271,7 @@ def test_values_are_written_as_the_command_line_reads_them(tmp_path):
 def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mine.yaml").write_text(FILE)
-    assert experiments.load("mine", [tmp_path]).title == "Two solvers"
+    assert load("mine", [tmp_path]).title == "Two solvers"
 
 
 @pytest.mark.parametrize(
@@ -291,13 +293,13 @@ def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):
     file = tmp_path / "wrong.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=match) as error:
-        experiments.load(str(file))
+        load(str(file))
     assert str(file) in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_an_unknown_experiment_names_the_nearest():
     with pytest.raises(ConfigError, match="Did you mean quickstart"):
-        experiments.load("quikstart")
+        load("quikstart")
     with pytest.raises(ConfigError, match="no experiment"):
-        experiments.load("nowhere/quickstart.yaml")
+        load("nowhere/quickstart.yaml")

@@ -11,8 +11,9 @@ import pytest
 from traces import make_trace
 
 import ssvm_bench.figures
-from ssvm_bench import experiments, outputs, thinned
+from ssvm_bench import outputs, thinned
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.experiment import load
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
 from ssvm_bench.trace import COLUMNS, write_run
@@ -150,7 +151,7 @@ def results(tmp_path, file):
 
 
 def make_runs(file, results, *overrides, source="real"):
-    grid = experiments.load(str(file)).overrides
+    grid = load(str(file)).overrides
     for config in compose_runs([*grid, f"results_dir={results}", *overrides], True):
         config = config.with_source(source)
         run = long_trace(40, config.seed, solver=config.solver.name, source=source)

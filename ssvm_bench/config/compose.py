@@ -32,7 +32,10 @@ from ssvm_bench.validate import check_choice
 
 
 def compose_runs(
-    overrides: Iterable[str], multirun: bool = False, config_dirs: Sequence[Path] = ()
+    overrides: Iterable[str],
+    multirun: bool = False,
+    config_dirs: Sequence[Path] = (),
+    each: Mapping[str, Sequence[str]] | None = None,
 ) -> list[RunConfig]:
     """Return the runs that the overrides ask for, in the order of their sweeps.
 
@@ -44,6 +47,8 @@ def compose_runs(
         Accept sweeps: ``seed=range(10)``, ``solver=bcfw,mpbcfw``. The last sweep varies fastest.
     config_dirs : sequence of Path
         Further folders of config files, beside the project's own.
+    each : mapping, optional
+        Dataset → ``option=value`` for the runs on it, which count more than ``overrides``.
 
     Returns
     -------
@@ -67,6 +72,7 @@ def compose_runs(
         swept[key] = _values(override, names.get(key, ()), multirun)
         for name in swept[key] if key in names else ():
             check_choice(key, name, names[key])
+    own = {dataset: _options(mine, names) for dataset, mine in (each or {}).items()}
     trees: dict[tuple[tuple[str, str], ...], DictConfig] = {}
     runs = []
     for combination in itertools.product(*swept.values()):
@@ -74,8 +80,9 @@ def compose_runs(
         choices = tuple((key, val) for key, val in settings.items() if key in names)
         if choices not in trees:
             trees[choices] = _compose(choices, config_dirs)
+        tree = trees[choices]
         options = {key: val for key, val in settings.items() if key not in names}
-        runs.append(_typed(trees[choices], options))
+        runs.append(_typed(tree, {**options, **own.get(tree.dataset.name, {})}))
     for override in added:  # last, so that an option that does not exist is named as such
         text, plain = override.input_line, str(override.input_line).lstrip("+")
         raise ConfigError(f"{text}: an option cannot be added, only set: {plain}")
@@ -127,6 +134,17 @@ def _values(override: Override, names: Iterable[str], multirun: bool) -> list[An
     if not values:
         raise ConfigError(f"{text} has no values, so there is nothing to run.")
     return values
+
+
+def _options(overrides: Iterable[str], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of overrides that set options and choose nothing."""
+    options = {}
+    for override in map(_parse, overrides):
+        key = override.key_or_group
+        if key in names:
+            raise ConfigError(f"{override.input_line}: only options can differ between datasets.")
+        (options[key],) = _values(override, (), False)
+    return options
 
 
 def _compose(choices: tuple[tuple[str, str], ...], config_dirs: Sequence[Path]) -> DictConfig:

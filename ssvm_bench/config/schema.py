@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,32 @@ class Budget:
 
 @dataclass(frozen=True)
 class Eval:
-    """When primal and gap are evaluated: every k-th iteration, and after the last."""
+    """When primal and gap are evaluated: at w = 0, then at intervals, and after the last iteration.
+
+    Attributes
+    ----------
+    every : int
+        Iterations from one evaluation to the next, at least.
+    growth : float
+        The next evaluation after the one at iteration k comes at ``growth`` · k, at the earliest;
+        1 leaves it to ``every``. Long runs are then evaluated a logarithmic number of times.
+    """
 
     every: int
+    growth: float
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_at_least("eval.every", self.every, 1)
+        check_at_least("eval.growth", self.growth, 1)
+
+    def after(self, iteration: int) -> int:
+        """Return the iteration to evaluate next, ``max(k + every, ceil(growth · k))``.
+
+        It depends on nothing but the iteration, so that repeats are evaluated at the same ones.
+        """
+        grown = math.ceil(round(self.growth * iteration, 6))  # 1.1 · 10 is 11, not a bit more
+        return max(iteration + self.every, grown)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@
 # the first of these that fits is used; `make run PYTHON=/opt/python3.12/bin/python` names another
 PYTHON ?= python3 python3.13 python3.12 python3.11 python3.10
 
+# runs at once; each has a core of its own
+JOBS ?= 2
+
 VENV := .venv
 BIN := $(VENV)/bin
 MADE := $(VENV)/made
@@ -11,7 +14,7 @@ PROGRAM := $(VENV)/installed
 DEVELOPMENT := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
-.PHONY: help run test check bench quickstart figures update-reference clean
+.PHONY: help run test check bench quickstart reproduce reproduce-quick figures update-reference clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
@@ -34,9 +37,20 @@ bench: $(PROGRAM) ## speed ratios, as a table and in results/bench.json
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart
 
-figures: $(PROGRAM) ## redraw the figures from the stored traces
-	$(BIN)/ssvm-bench plot quickstart
-	$(BIN)/ssvm-bench plot segmentation
+reproduce: $(PROGRAM) ## the MP-BCFW paper's figures and claims on the real data: over an hour
+	$(BIN)/ssvm-bench experiment mpbcfw_fig4 --jobs $(JOBS) dataset.source=real
+	$(BIN)/ssvm-bench plot mpbcfw_fig5 dataset.source=real
+	$(BIN)/ssvm-bench plot mpbcfw_fig6 dataset.source=real
+	$(BIN)/ssvm-bench report
+
+reproduce-quick: $(PROGRAM) ## the same in small, on stand-ins: five minutes
+	$(BIN)/ssvm-bench experiment mpbcfw_quick --jobs $(JOBS) results_dir=results/quick
+	$(BIN)/ssvm-bench report results_dir=results/quick
+
+figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
+	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6; do \
+	    $(BIN)/ssvm-bench plot $$name || exit; \
+	done
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py

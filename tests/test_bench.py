@@ -18,7 +18,10 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.provenance import THREAD_VARIABLES
 
 ROOT = Path(__file__).parents[1]
-TARGETS = ("run", "test", "check", "bench", "quickstart", "figures", "update-reference", "clean")
+TARGETS = (
+    *("run", "test", "check", "bench", "quickstart", "reproduce", "reproduce-quick"),
+    *("figures", "update-reference", "clean"),
+)
 
 
 def timings(exact, approximate=np.nan, product=1.0, planes=np.nan, shape=(2, 12)):

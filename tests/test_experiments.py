@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from program import call, error_of
 
 import ssvm_bench
-from ssvm_bench import outputs, terminal
+from ssvm_bench import experiment_status, outputs, terminal
 from ssvm_bench.config.experiment import load
+from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.trace import COLUMNS, is_finished, write_run
+from ssvm_bench.trace import COLUMNS, is_finished, lock, write_partial, write_run
 
 FILE = """# Two solvers
 title: Two solvers
@@ -244,6 +246,50 @@ def test_plot_stops_at_a_damaged_run_and_passes_over_a_foreign_one(name, runner,
         plot(name)
 
 
+# ---- where it stands --------------------------------------------------------------------------
+
+
+def test_where_an_experiment_stands(tmp_path):
+    file = tmp_path / "status.yaml"
+    file.write_text(
+        "grid: {dataset: usps, dataset.source: synthetic, solver: [fw, bcfw], seed: range(3),"
+        " budget.max_seconds: 10}"
+    )
+    overrides = [f"results_dir={tmp_path}"]
+    configs = load(str(file)).configs(overrides)
+
+    def lines(jobs=1):
+        return experiment_status.lines(experiment_status.survey(configs), jobs)
+
+    assert lines() == [
+        "      fw         bcfw",
+        "usps  3 missing  3 missing",
+        "",
+        "6 missing, of 6 runs; ETA 1:00 with --jobs 1",
+    ]
+    frame = pd.DataFrame({name: np.zeros(1, column.dtype) for name, column in COLUMNS.items()})
+    summary = {"stop_reason": "max_seconds", "wall_time": 16.0}
+    write_run(configs[0].folder, frame, {}, {}, summary, np.zeros(2))
+    write_partial(configs[1].folder, frame, {}, {"stop_reason": "diverged"})
+    write_partial(configs[3].folder, frame, {}, {"stop_reason": "interrupted"})
+    with lock(configs[4].folder):
+        found = lines(2)
+    assert found[1] == "usps  1 done, 1 failed, 1 missing  1 running, 2 missing"
+    assert found[3] == "1 done, 1 running, 1 failed, 3 missing, of 6 runs; ETA 0:31 with --jobs 2"
+    assert found[4:] == [f"failed: {configs[1].folder}.partial"]
+    assert "1 running" not in lines()[1]
+
+
+def test_the_command_tells_where_an_experiment_stands(tmp_path):
+    options = ("dataset=usps", "dataset.source=synthetic", f"results_dir={tmp_path}")
+    result = call("experiment", "--status", "quickstart", *options)
+    assert result.exit_code == 0
+    assert "12 missing, of 12 runs; ETA unknown" in result.stdout
+    assert not any(tmp_path.iterdir())
+    assert "Did you mean quickstart" in error_of(call("experiment", "--status", "quikstart"), 2)
+    assert "--jobs" in error_of(call("experiment", "quickstart", "--jobs=0"), 2)
+
+
 # ---- files ------------------------------------------------------------------------------------
 
 
@@ -268,6 +314,67 @@ def test_values_are_written_as_the_command_line_reads_them(tmp_path):
     )
 
 
+def test_options_can_differ_between_datasets(tmp_path):
+    file = tmp_path / "each.yaml"
+    file.write_text(
+        "grid: {dataset: [usps, ocr], budget.max_iterations: 7, seed: range(2)}\n"
+        "each: {ocr: {budget.max_iterations: 3, eval.every: 2}, weizmann: {lam: 1.0}}"
+    )
+
+    def budgets(*overrides):
+        return [
+            (config.dataset.name, config.budget.max_iterations, config.eval.every)
+            for config in load(str(file)).configs(overrides)
+        ]
+
+    assert budgets() == [("usps", 7, 1)] * 2 + [("ocr", 3, 2)] * 2
+    # what is asked for on the command line counts more than the file
+    assert budgets("budget.max_iterations=5", "seed=0") == [("usps", 5, 1), ("ocr", 5, 2)]
+    assert budgets("dataset=ocr", "seed=0") == [("ocr", 3, 2)]
+
+
+def test_an_experiment_can_show_the_runs_of_another(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "one.yaml").write_text(
+        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {seed: 3}}\nfigures: {claims: [table]}"
+    )
+    (tmp_path / "experiments" / "two.yaml").write_text(
+        "title: Two\nlike: one\nfigures: {suboptimality: [calls]}"
+    )
+    one, two = load("one", [tmp_path]), load("two", [tmp_path])
+    assert (two.name, two.runs, two.title) == ("two", "one", "Two")
+    assert two.figures == {"suboptimality": ("calls",)}
+    assert [config.folder for config in two.configs(["dataset.source=synthetic"])] == [
+        config.folder for config in one.configs(["dataset.source=synthetic"])
+    ]
+    (tmp_path / "experiments" / "two.yaml").write_text("like: three")
+    with pytest.raises(ConfigError, match="no experiment 'three'"):
+        load("two", [tmp_path])
+
+
+def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):
+    file = tmp_path / "instead.yaml"
+    file.write_text("grid: {dataset: [usps, weizmann]}\ninstead: {weizmann: horseseg}")
+    states = {"horseseg": "missing"}
+    monkeypatch.setattr(status, "status", lambda name: SimpleNamespace(state=states[name]))
+    assert load(str(file)).overrides == ("dataset=usps,weizmann",)
+    states["horseseg"] = "ready"
+    assert load(str(file)).overrides == ("dataset=usps,horseseg",)
+
+
+def test_the_papers_figures_show_one_set_of_runs():
+    four, five, six = (load(f"mpbcfw_fig{k}") for k in (4, 5, 6))
+    assert five.runs == six.runs == four.name
+    configs = four.configs()
+    assert len(configs) == len({config.with_source("real").folder for config in configs}) == 160
+    assert {config.seed for config in configs} == set(range(10))
+    assert {config.lam for config in configs} == {None}
+    planes = {(c.solver.N, c.solver.M, c.solver.T) for c in configs if "mp" in c.solver.name}
+    assert planes == {(1000, 1000, 10)}
+    seconds = sum(config.budget.max_seconds for config in configs)
+    assert seconds / 2 < 80 * 60  # beside it: evaluation, loading, compiling
+
+
 def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mine.yaml").write_text(FILE)
@@ -282,6 +389,10 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("- 1", "must be a mapping"),
         ("title: a", "grid must be a mapping"),
         ("gird: {}", "Did you mean grid"),
+        ("grid: {}\neach: {ocr: 3}", "each.ocr must be a mapping"),
+        ("grid: {}\neach: {ocr: {seed: {a: 1}}}", "each.ocr.seed must be a value"),
+        ("grid: {}\ninstead: ocr", "instead must be a mapping"),
+        ("grid: {}\nlike: quickstart", "leave one out"),
         ("grid: {seed: []}", "grid.seed must be"),
         ("grid: {seed: {a: 1}}", "grid.seed must be"),
         ("grid: {}\nfigures: {suboptimalty: [time]}", "Did you mean suboptimality"),

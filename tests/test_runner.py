@@ -28,6 +28,7 @@ from program import (
 
 from ssvm_bench import outputs, runner
 from ssvm_bench.clock import Clock
+from ssvm_bench.config.schema import Eval
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate
@@ -175,17 +176,35 @@ def test_a_second_interrupt_does_not_wait(tmp_path, sabotage):
 # ---- the rows of the trace ----------------------------------------------------------------------
 
 
-def test_every_kth_iteration_and_the_last_are_evaluated(tmp_path):
-    every = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "budget.max_iterations=7"))
-    third = frame_of(
-        run_here(tmp_path, "solver=mpbcfw", *COSTS, "budget.max_iterations=7", "eval.every=3")
-    )
-    assert list(third["iteration"]) == [0, 3, 6, 7]
+@pytest.mark.parametrize(
+    ("spacing", "evaluated"),
+    [
+        (["eval.every=3"], [0, 3, 6, 7]),
+        (["eval.growth=1.5"], [0, 1, 2, 3, 5, 7]),
+        (["eval.every=2", "eval.growth=1.5"], [0, 2, 4, 6, 7]),
+    ],
+)
+def test_evaluations_are_spaced_and_the_last_iteration_has_one(tmp_path, spacing, evaluated):
+    options = ("solver=mpbcfw", *COSTS, "budget.max_iterations=7")
+    every = frame_of(run_here(tmp_path, *options))
+    some = frame_of(run_here(tmp_path, *options, *spacing))
+    assert list(some["iteration"]) == evaluated
     measured = ["cpu_time", "eval_time"]
-    same = every[every["iteration"].isin(third["iteration"])].reset_index(drop=True)
+    same = every[every["iteration"].isin(evaluated)].reset_index(drop=True)
     pd.testing.assert_frame_equal(
-        third.drop(columns=measured), same.drop(columns=measured), check_exact=True
+        some.drop(columns=measured), same.drop(columns=measured), check_exact=True
     )
+
+
+def test_long_runs_are_evaluated_a_logarithmic_number_of_times():
+    spacing, iteration, count = Eval(every=1, growth=1.1), 0, 0
+    while iteration < 1000:
+        following = spacing.after(iteration)
+        assert iteration < following <= max(iteration + 1, 1.1 * iteration + 1)
+        iteration, count = following, count + 1
+    assert count < 70
+    assert Eval(every=1, growth=1.1).after(10) == 11
+    assert Eval(every=1, growth=1.1).after(100) == 110
 
 
 CONTRACT = {

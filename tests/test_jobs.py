@@ -1,0 +1,181 @@
+"""Several runs at once: the same traces as one after the other, and what goes wrong stays apart."""
+
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from program import call, end, run_folders, started, wait_until
+
+from ssvm_bench import jobs
+from ssvm_bench.trace import COLUMNS, find_runs, read_summary, read_trace
+
+GRID = """
+grid:
+  seed: [0, 1]
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: [bcfw, mpbcfw]
+  clock: work
+  budget.max_iterations: 4
+figures:
+  suboptimality: [iteration]
+"""
+
+MOODY = """
+import os, signal, time
+from ssvm_bench.solvers.fw import Config, FrankWolfe
+
+CODE_VERSION = 1
+
+
+def build(config, problem, clock, seed):
+    solver = Moody(config, problem, clock)
+    solver.seed = seed
+    return solver
+
+
+class Moody(FrankWolfe):
+    def iterate(self):
+        if self.problem.n > 2:  # not while kernels are compiled
+            if self.seed == 1:
+                raise RuntimeError("tired")
+            died = os.path.join(os.environ["MOODY"], "died")
+            if self.seed == 2 and not os.path.exists(died):
+                open(died, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.seed >= 10:
+                if self.k == 2:
+                    open(os.path.join(os.environ["MOODY"], f"iterates-{self.seed}"), "w").close()
+                time.sleep(0.05)
+        super().iterate()
+"""
+
+
+@pytest.fixture
+def grid(tmp_path):
+    file = tmp_path / "grid.yaml"
+    file.write_text(GRID)
+    return file
+
+
+@pytest.fixture
+def moody(tmp_path, monkeypatch):
+    """Install a solver that fails with seed 1, dies once with seed 2, and is slow from 10 on."""
+    (tmp_path / "moody.py").write_text(MOODY)
+    (tmp_path / "moody-1.dist-info").mkdir()
+    (tmp_path / "moody-1.dist-info" / "METADATA").write_text("Name: moody\nVersion: 1\n")
+    (tmp_path / "moody-1.dist-info" / "entry_points.txt").write_text(
+        "[ssvm_bench.solvers]\nmoody = moody\n"
+    )
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "moody.yaml").write_text(
+        "# moody\nname: moody\nkind: moody\nstep: line_search\n"
+    )
+    monkeypatch.setenv("MOODY", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}")
+    monkeypatch.syspath_prepend(tmp_path)
+    return ("solver=moody", f"--config-dir={tmp_path}")
+
+
+def experiment(grid, results, *options):
+    return call("experiment", grid, f"results_dir={results}", *options)
+
+
+def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
+    alone, beside = tmp_path / "alone", tmp_path / "beside"
+    for results, count in ((alone, 1), (beside, 2)):
+        result = experiment(grid, results, f"--jobs={count}")
+        assert result.exit_code == 0, result.output
+    folders = find_runs(alone)
+    assert len(folders) == 4
+    timed = ["time", "oracle_time"]  # counted under clock=work, so the same as well
+    compared = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
+    assert set(timed) <= set(compared)
+    for folder in folders:
+        one, other = read_trace(folder), read_trace(beside / folder.relative_to(alone))
+        assert one.frame[compared].equals(other.frame[compared])
+        assert (one.metadata["concurrent_runs"], other.metadata["concurrent_runs"]) == (0, 1)
+        assert set(other.metadata["threads"].values()) == {"1"}
+        if hasattr(os, "sched_getaffinity"):
+            assert other.metadata["cores"] == 1
+    picture = Path("figures", "grid", "iterations-synthetic.png")
+    assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
+
+
+def test_finished_runs_are_not_made_again(tmp_path, grid):
+    assert experiment(grid, tmp_path, "seed=0").exit_code == 0
+    before = {folder: folder.stat().st_mtime_ns for folder in find_runs(tmp_path)}
+    result = experiment(grid, tmp_path, "--jobs=2")
+    assert result.exit_code == 0
+    assert "2 of 4 runs have finished before." in result.stderr
+    assert "bcfw seed=0 …" not in result.stderr
+    assert len(find_runs(tmp_path)) == 4
+    assert before == {folder: folder.stat().st_mtime_ns for folder in before}
+
+
+def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, moody):
+    options = (*moody, "seed=0,1,2,3", "--jobs=2")
+    result = experiment(grid, tmp_path / "results", *options)
+    assert result.exit_code == 1
+    assert "moody seed=1 failed: The run failed in iteration" in result.stderr
+    assert "RuntimeError: tired" in result.stderr
+    assert "moody seed=2 failed: its process was killed" in result.stderr
+    assert "2 runs failed" in result.stderr
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=3"]
+    again = experiment(grid, tmp_path / "results", *options)
+    assert "2 of 4 runs have finished before" in again.stderr
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=2", "seed=3"]
+    status = experiment(grid, tmp_path / "results", *options, "--status")
+    assert "3 done, 1 failed, of 4 runs" in status.stdout
+    assert "seed=1.partial" in status.stdout
+
+
+def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, moody):
+    results, log = tmp_path / "results", tmp_path / "log"
+    options = (f"results_dir={results}", *moody, "seed=10,11,12", "budget.max_iterations=2000")
+    with started(
+        "experiment", grid, *options, "--jobs=2", log=log, PYTHONPATH=os.environ["PYTHONPATH"]
+    ) as process:
+        locks = results / "runs" / "usps" / "moody"
+        wait_until(lambda: len(list(locks.glob("*/.seed=1?.lock"))) == 2, process)
+        status = call("experiment", grid, *options, "--status")
+        assert "2 running, 1 missing" in status.stdout
+        wait_until(lambda: len(list(tmp_path.glob("iterates-1?"))) == 2, process)
+        assert end(process, signal.SIGINT) == 1
+    text = log.read_text()
+    assert "Interrupted; 3 of 3 runs are missing" in text
+    assert "Traceback" not in text
+    assert run_folders(results) == ["seed=10.partial", "seed=11.partial"]
+    (partial, _) = sorted(locks.glob("*/seed=*.partial"))
+    assert read_summary(partial)["stop_reason"] == "interrupted"
+    assert len(read_trace(partial).frame) > 1
+
+
+def test_a_mistake_ends_the_experiment_with_one_message(tmp_path, grid):
+    result = experiment(grid, tmp_path, "--jobs=2", "oracle=viterbi")
+    assert result.exit_code == 2
+    assert "oracle=viterbi does not fit dataset=usps" in result.stderr
+    assert run_folders(tmp_path) == []
+
+
+def test_a_worker_keeps_its_dataset_and_seeds_come_in_order():
+    names = ["usps", "ocr", "weizmann"]
+    configs = [
+        SimpleNamespace(seed=seed, dataset=SimpleNamespace(name=name))
+        for seed in (0, 1)
+        for name in names
+        for _ in range(2)
+    ]
+    waiting = dict(enumerate(configs))
+    here, other = SimpleNamespace(dataset="ocr"), SimpleNamespace(dataset="usps")
+    order = []
+    while waiting:
+        number = jobs._choose(waiting, here, [here, other])
+        config = waiting.pop(number)
+        here.dataset = config.dataset.name
+        order.append((config.seed, config.dataset.name))
+    assert [seed for seed, _ in order] == [0] * 6 + [1] * 6
+    assert [name for _, name in order[:6]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"] * 2

@@ -93,8 +93,10 @@ def paper(*datasets, source="real", seeds=3):
     ]
 
 
-def judge(traces, **options):
-    return claims.evaluate(traces, {problem_of(t.metadata): BEST for t in traces}, **options)
+def judge(traces, remarks=None):
+    """Return the rows without the remarks that come along, which are about the real runs."""
+    best = {problem_of(t.metadata): BEST for t in traces}
+    return claims.evaluate(traces, best, remarks or {})
 
 
 def one(traces, key, dataset, **options):
@@ -429,10 +431,14 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     rows = judge(traces)
     text = claims.markdown(rows)
     lines = text.splitlines()
-    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
-    assert {len(row) for row in cells} == {7}
-    # Two tables, each with a header and a rule.
-    assert len(cells) == len(rows) + 4
+    tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
+    cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
+    # per source the overview, then the rows; each with a header and a rule
+    overview, real, other_overview, synthetic = cells
+    assert len(real) + len(synthetic) == len(rows) + 4
+    assert {len(row) for row in real + synthetic} == {7}
+    assert len(overview) == len(other_overview) == len(CLAIMS) + 2
+    assert {len(row) for row in overview + other_overview} == {6}
     rules = [k for k, line in enumerate(lines) if line.startswith("| ---")]
     assert all(lines[k - 2] == "" and lines[k - 1].startswith("| #") for k in rules)
     assert "## On the real data" in lines
@@ -448,6 +454,17 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     ) in lines
     numbered = [line for line in lines if re.match(r"\d+\. ", line)]
     assert len(numbered) == len(CLAIMS)
+
+
+def test_the_overview_shows_verdict_and_median():
+    lines = claims.overview([row for row in judge(paper()) if row.key in ("planes_fall", "call")])
+    assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
+    assert [line.count("|") for line in lines] == [7] * 4
+    rows = {row.dataset: row for row in judge(paper()) if row.key == "call"}
+    marks = [claims.MARKS[row.verdict] for row in rows.values()]
+    assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
+    median = rows["ocr"].ours.partition(" (")[0]
+    assert f"{claims.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
 
 
 def test_the_table_has_a_row_per_row_and_a_column_per_field():

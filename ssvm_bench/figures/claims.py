@@ -101,8 +101,8 @@ def evaluate(
     best : dict
         Best values per problem instance.
     remarks : dict, optional
-        Claim → dataset → text, added where a claim does not hold or cannot be measured on real
-        data; by default those of ``claim_remarks.yaml``.
+        Claim → dataset → text, added where a claim does not hold on real data; by default those
+        of ``claim_remarks.yaml``.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def _judge(
         verdict = HOLDS if measured.holds(float(np.median(values))) else FAILS
         agree = sum(measured.holds(float(value)) for value in values)
         ours = _text(values, claim.show)
-    if verdict != HOLDS and case.source == "real":
+    if verdict == FAILS and case.source == "real":
         reasons.append(remarks.get(claim.key, {}).get(case.dataset, ""))
     repeats = 0 if verdict == UNKNOWN else len(values)
     return Row(
@@ -251,8 +251,9 @@ def _section(source: str, rows: Sequence[Row]) -> list[str]:
     lines += [f"Of {len(rows)} claims on a dataset: {summary}.", ""]
     for title in dict.fromkeys(row.title for row in rows):
         lines.append(f"- {title}: {_basis([row for row in rows if row.title == title])}")
+    lines += ["", *overview(rows), ""]
     header = ("#", "claim (section)", "dataset", "paper", "ours", "verdict", "note")
-    lines += ["", _cells(header), _cells(["---"] * len(header))]
+    lines += [_cells(header), _cells(["---"] * len(header))]
     keys = list(dict.fromkeys(row.key for row in rows))
     seen: set[str] = set()
     for row in rows:
@@ -273,6 +274,25 @@ def _section(source: str, rows: Sequence[Row]) -> list[str]:
             )
         )
     return lines
+
+
+MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?"}
+
+
+def overview(rows: Sequence[Row]) -> list[str]:
+    """Return the lines of a table of claims by datasets: verdict and median."""
+    titles = list(dict.fromkeys(row.title for row in rows))
+    header = ("#", "claim", *titles)
+    lines = [_cells(header), _cells(["---"] * len(header))]
+    for k, key in enumerate(dict.fromkeys(row.key for row in rows), 1):
+        of_claim = {row.title: row for row in rows if row.key == key}
+        verdicts = [_mark(of_claim[title]) if title in of_claim else "" for title in titles]
+        lines.append(_cells((f"{k}", next(iter(of_claim.values())).claim, *verdicts)))
+    return lines
+
+
+def _mark(row: Row) -> str:
+    return f"{MARKS[row.verdict]} {row.ours.partition(' (')[0]}".strip()
 
 
 def _basis(rows: Sequence[Row]) -> str:

@@ -1,0 +1,55 @@
+"""What is committed under ``results/``: redrawn from the stored traces, it is the same."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ssvm_bench import outputs
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a results folder with nothing in it but what figures are drawn from."""
+    for folder in ("traces", "reference"):
+        shutil.copytree(RESULTS / folder, tmp_path / folder)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["mpbcfw_fig4", "mpbcfw_fig5", "mpbcfw_fig6"])
+def test_the_stored_traces_give_the_stored_numbers(copy, name):
+    said = []
+    files = outputs.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
+    assert said == []
+    tables = [path for path in files if path.suffix in (".csv", ".md")]
+    assert tables
+    for path in tables:
+        stored = RESULTS / path.relative_to(copy)
+        if path.suffix == ".md":
+            assert path.read_text() == stored.read_text()
+        else:
+            pd.testing.assert_frame_equal(pd.read_csv(path), pd.read_csv(stored), rtol=1e-4)
+
+
+def test_the_paper_s_runs_are_of_real_data_and_of_one_commit():
+    about = json.loads((RESULTS / "figures" / "mpbcfw_fig4" / "provenance.json").read_text())
+    assert about["runs"] == 160
+    assert len(about["commits"]) == 1
+    assert "changes" not in next(iter(about["commits"]))
+    table = pd.read_csv(RESULTS / "figures" / "mpbcfw_fig4" / "iterations.csv")
+    assert set(table["source"]) == {"real"}
+    # whole runs, of all repeats, at the beginning of each curve
+    assert (table[table["x"] == 0]["repeats"] == 10).all()
+
+
+def test_the_readme_shows_the_claims_table():
+    claims = (RESULTS / "claims.md").read_text()
+    overview = re.search(r"^\| # \| claim \| USPS.*?\n\n", claims, re.MULTILINE | re.DOTALL)
+    assert overview is not None
+    assert overview.group().rstrip() in (ROOT / "README.md").read_text()

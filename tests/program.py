@@ -73,6 +73,25 @@ def environment(**changes):
     return {key: str(value) for key, value in variables.items() if value is not None}
 
 
+def install_solver(folder, name, code):
+    """Put a package with one solver into a folder, and a config file for it; return its options."""
+    (folder / f"{name}.py").write_text(code)
+    about = folder / f"{name}-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(f"[ssvm_bench.solvers]\n{name} = {name}\n")
+    (folder / "solver").mkdir()
+    (folder / "solver" / f"{name}.yaml").write_text(
+        f"# of another package\nname: {name}\nkind: {name}\nstep: line_search\n"
+    )
+    return (f"solver={name}", f"--config-dir={folder}")
+
+
+def path_with(folder):
+    """Return a PYTHONPATH with a folder of packages before this project."""
+    return f"{folder}{os.pathsep}{Path(__file__).parents[1]}"
+
+
 @contextmanager
 def started(*arguments, log, **changes):
     """Start the program; its stderr goes to the file ``log``. Whatever is left of it is killed."""

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,8 @@ from program import (
     end,
     environment,
     error_of,
+    install_solver,
+    path_with,
     real_data,
     run_folders,
     run_here,
@@ -125,7 +126,9 @@ def test_a_failed_run_does_not_stop_a_sweep(tmp_path, monkeypatch):
 
 def test_the_work_of_a_component_of_another_package(tmp_path):
     """A package with an entry point and a config file adds a solver; nothing here is changed."""
-    (tmp_path / "lazy.py").write_text(
+    lazy = install_solver(
+        tmp_path,
+        "lazy",
         "from ssvm_bench.solvers.fw import Config, FrankWolfe\n"
         "CODE_VERSION = 1\n"
         "def build(config, problem, clock, seed):\n"
@@ -134,20 +137,10 @@ def test_the_work_of_a_component_of_another_package(tmp_path):
         "    def iterate(self):\n"
         "        if self.problem.n > 2 and self.k == 2:\n"
         "            raise RuntimeError('tired')\n"
-        "        super().iterate()\n"
+        "        super().iterate()\n",
     )
-    (tmp_path / "lazy-1.dist-info").mkdir()
-    (tmp_path / "lazy-1.dist-info" / "METADATA").write_text("Name: lazy\nVersion: 1\n")
-    (tmp_path / "lazy-1.dist-info" / "entry_points.txt").write_text(
-        "[ssvm_bench.solvers]\nlazy = lazy\n"
-    )
-    (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "lazy.yaml").write_text(
-        "# gives up\nname: lazy\nkind: lazy\nstep: line_search\n"
-    )
-    path = f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}"
-    results = tmp_path / "results"
-    options = ("solver=lazy", f"--config-dir={tmp_path}", *USPS, f"results_dir={results}")
+    path, results = path_with(tmp_path), tmp_path / "results"
+    options = (*lazy, *USPS, f"results_dir={results}")
     failed = program("run", *options, PYTHONPATH=path)
     assert "RuntimeError: tired" in error_of(failed, 1)
     (partial,) = results.glob("runs/usps/lazy/*/seed=0.partial")

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from program import call, end, run_folders, started, wait_until
+from program import call, end, install_solver, path_with, run_folders, started, wait_until
 
 from ssvm_bench import jobs
 from ssvm_bench.trace import COLUMNS, find_runs, read_summary, read_trace
@@ -64,20 +64,10 @@ def grid(tmp_path):
 @pytest.fixture
 def moody(tmp_path, monkeypatch):
     """Install a solver that fails with seed 1, dies once with seed 2, and is slow from 10 on."""
-    (tmp_path / "moody.py").write_text(MOODY)
-    (tmp_path / "moody-1.dist-info").mkdir()
-    (tmp_path / "moody-1.dist-info" / "METADATA").write_text("Name: moody\nVersion: 1\n")
-    (tmp_path / "moody-1.dist-info" / "entry_points.txt").write_text(
-        "[ssvm_bench.solvers]\nmoody = moody\n"
-    )
-    (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "moody.yaml").write_text(
-        "# moody\nname: moody\nkind: moody\nstep: line_search\n"
-    )
     monkeypatch.setenv("MOODY", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}")
+    monkeypatch.setenv("PYTHONPATH", path_with(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    return ("solver=moody", f"--config-dir={tmp_path}")
+    return install_solver(tmp_path, "moody", MOODY)
 
 
 def experiment(grid, results, *options):

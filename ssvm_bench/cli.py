@@ -196,9 +196,13 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
     metavar="N",
     type=click.IntRange(min=1),
     default=1,
-    help="Runs at once, each in a process with a core and a thread of its own. [default: 1]",
+    help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
 )
-@click.option("--status", is_flag=True, help="Show what is done, missing and failed; make nothing.")
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Show which runs are done, running, failed or missing; make nothing.",
+)
 @common_options
 @click.pass_obj
 def experiment_command(
@@ -208,13 +212,14 @@ def experiment_command(
     if status:
         return _show_status(name, overrides, jobs, settings)
     from ssvm_bench import outputs
+    from ssvm_bench.experiments import runs
 
     outcome = outputs.make(name, overrides, settings.config_dirs(), jobs=jobs)
     _print_outcomes(outcome.runs)
     for figure in outcome.figures:
         click.echo(f"figure: {figure}")
     if outcome.failures:
-        click.echo(f"{PROGRAM}: {len(outcome.failures)} runs failed.", err=True)
+        click.echo(f"{PROGRAM}: {runs(len(outcome.failures))} failed.", err=True)
     return int(outcome.failed > 0)
 
 

@@ -3,8 +3,9 @@
 ==========  ================================================================================
 ``done``    it has finished
 ``running`` a process works on it
-``failed``  the last try ended in an error, or diverged
-``missing`` none of these; also a run that was interrupted, which starts anew
+``failed``  the last try ended in an error in one of its iterations, or diverged
+``missing`` none of these; also a run that was interrupted, which starts anew, and one that
+            failed before its first iteration or with its process
 ==========  ================================================================================
 """
 
@@ -59,7 +60,7 @@ def _status(config: RunConfig) -> RunStatus:
 
 def _state(config: RunConfig) -> RunStatus:
     folder = config.folder
-    if is_finished(folder) and not config.force:
+    if is_finished(folder):
         return RunStatus(config, "done", folder)
     if is_locked(folder):
         return RunStatus(config, "running", folder)
@@ -116,11 +117,13 @@ class Durations:
         if seconds is not None:
             self._seen.setdefault(_kind(config), []).append(float(seconds))
 
-    def left(self, configs: Iterable[RunConfig], jobs: int) -> float | None:
+    def left(self, configs: Sequence[RunConfig], jobs: int) -> float | None:
         """Return the seconds that runs will take, several at once; None if that is unknown."""
         each = [self._of(config) for config in configs]
         known = [seconds for seconds in each if seconds is not None]
-        return sum(known) / jobs if len(known) == len(each) else None
+        if len(known) < len(each):
+            return None
+        return max(sum(known) / min(jobs, len(known)), *known) if known else 0.0
 
     def _of(self, config: RunConfig) -> float | None:
         """Return the median of the runs of that dataset and solver, else the run's budget."""
@@ -169,5 +172,5 @@ def _eta(found: Sequence[RunStatus], jobs: int) -> str:
     durations = Durations((run.config, read_summary(run.folder)) for run in done)
     seconds = durations.left([run.config for run in found if run.state != "done"], jobs)
     if seconds is None:
-        return "; ETA unknown before a run of each kind is done"
+        return "; ETA unknown until a run of each kind is done"
     return f"; ETA {time_left(seconds)} with --jobs {jobs}" if seconds else ""

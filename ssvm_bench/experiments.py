@@ -7,6 +7,7 @@ runs failed, is completed by the same command. What the files say is read by
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,15 +127,25 @@ def run(
             result.outcomes[number] = before
             del waiting[number]
     if result.outcomes:
-        say(f"{len(result.outcomes)} of {len(configs)} runs have finished before.")
+        say(f"{len(result.outcomes)} of {runs(len(configs))} had finished before.")
     if jobs == 1:
         _in_turn(waiting, result, make_display, say)
     elif waiting:
         _at_once(waiting, result, jobs, say)
     if result.interrupted:
+        _look_again(result)
         count = len(configs) - len(result.folders)
-        say(f"Interrupted; {count} of {len(configs)} runs are missing: the same command goes on.")
+        how = "the same command, without force=true," if configs[0].force else "the same command"
+        say(f"Interrupted; {count} of {runs(len(configs))} missing: {how} goes on.")
     return result
+
+
+def _look_again(result: ExperimentOutcome) -> None:
+    """Count the runs whose processes were ended when their files had just been written."""
+    for number, config in enumerate(result.configs):
+        before = None if number in result.outcomes else finished_before(config)
+        if before is not None:
+            result.outcomes[number] = before
 
 
 def _in_turn(
@@ -175,24 +186,29 @@ def _at_once(
     from ssvm_bench.terminal import time_left
 
     left = dict(waiting)
+    begun = itertools.count(len(result.configs) - len(waiting) + 1)
     durations = Durations((config, before.summary) for config, before in result.runs)
 
     def started(number: int) -> None:
         if not result.configs[number].quiet:
-            say(f"run {number + 1}/{len(result.configs)} {title(result.configs[number])} …")
+            say(f"run {next(begun)}/{len(result.configs)} {title(result.configs[number])} …")
 
     def ended(number: int, answer: Outcome | RunFailedError) -> None:
-        config = left.pop(number)
+        config = result.configs[number]
+        if not isinstance(answer, RunFailedError) and answer.status == "interrupted":
+            result.outcomes[number] = answer
+            say(f"{title(config)} interrupted: its trace so far is in {answer.folder}")
+            return
+        del left[number]
         if isinstance(answer, RunFailedError):
             result.failures[number] = str(answer)
             say(f"{title(config)} failed: {answer}")
             return
         result.outcomes[number] = answer
-        if answer.status != "interrupted":
-            durations.add(config, answer.summary)
+        durations.add(config, answer.summary)
         if not config.quiet:
-            seconds = durations.left(left.values(), jobs)
-            eta = "" if seconds is None else f"; {len(left)} runs left, ETA {time_left(seconds)}"
+            seconds = durations.left(list(left.values()), jobs)
+            eta = f"; {runs(len(left))} left, ETA {time_left(seconds)}" if left and seconds else ""
             row = answer.summary
             say(
                 f"{title(config)} {answer.status} ({answer.stop_reason}): iteration "
@@ -200,6 +216,11 @@ def _at_once(
             )
 
     result.interrupted = not make(waiting, jobs, started, ended, say)
+
+
+def runs(count: int) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{count} run{'s' * (count != 1)}"
 
 
 def title(config: RunConfig) -> str:

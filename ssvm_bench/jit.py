@@ -48,9 +48,7 @@ def source_digest(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_folder() -> Path:
-    base = os.environ.get("NUMBA_CACHE_DIR")
-    root = Path(base) if base else Path(platformdirs.user_cache_dir("ssvm-bench"), "numba")
+def _cache_folder(root: Path) -> Path:
     folder = root / f"kernels-{source_digest(Path(__file__).parent)}"
     if not folder.exists():
         others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
@@ -59,7 +57,12 @@ def _cache_folder() -> Path:
     return folder
 
 
-numba.config.CACHE_DIR = str(_cache_folder())
+CACHE_ROOT = Path(
+    os.environ.get("NUMBA_CACHE_DIR") or Path(platformdirs.user_cache_dir("ssvm-bench"), "numba")
+).resolve()
+"""Below it lies one cache folder for each version of the kernels."""
+
+numba.config.CACHE_DIR = str(_cache_folder(CACHE_ROOT))
 
 
 def kernel(function: F) -> F:

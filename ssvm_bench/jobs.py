@@ -77,7 +77,10 @@ def make(
 
     waiting = dict(runs)
     jobs = min(jobs, len(waiting))
-    cores = itertools.cycle(_cores())
+    available = _cores()
+    if None not in available and jobs > len(available):
+        say(f"{jobs} runs at once share {len(available)} cores: wall times will be longer.")
+    cores = itertools.cycle(available)
     workers: list[Worker] = []
     asked_to_end = False
     with interrupts() as interrupted:
@@ -94,6 +97,8 @@ def make(
                 }
                 if interrupted.is_set() and not asked_to_end:
                     asked_to_end = True
+                    if busy:
+                        say("Ending after the current iterations; Ctrl-C again ends at once.")
                     for worker in busy.values():
                         worker.process.terminate()
                 if not busy:
@@ -278,5 +283,9 @@ def work(descriptor: int, core: int | None, concurrent_runs: int) -> None:
             answer = error
         except Exception as error:
             answer = RunFailedError(f"{type(error).__name__}: {error}")
-        with suppress(OSError):  # nobody listens any more
+        try:
             connection.send(answer)
+        except OSError:  # nobody listens any more
+            return
+        except Exception as error:  # it cannot be sent as it is
+            connection.send(RunFailedError(f"{type(error).__name__}: {error}"))

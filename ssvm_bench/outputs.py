@@ -105,9 +105,10 @@ def plot(
             ]
         runs += [*present, *earlier]
     if not runs:
+        made_by = name if experiment.runs == experiment.name else experiment.runs
         raise RunFailedError(
             f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
-            f"with `ssvm-bench experiment {name}`, and plot with the same overrides as you run; or "
+            f"with `ssvm-bench experiment {made_by}`, and plot with the same overrides as you run; or "
             "choose another folder with results_dir=…"
         )
     if missing:

@@ -132,7 +132,7 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
     """
     head = dataset.take(np.arange(min(2, dataset.n)))
     problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
-    notice = threading.Timer(2.0, display.message, ["Compiling; the next run need not …"])
+    notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
     try:
         with _alone():

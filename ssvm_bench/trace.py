@@ -55,6 +55,10 @@ UNFINISHED = ("interrupted", "error", "diverged")
 """Stop reasons of a partial trace."""
 
 
+_GLANCE_SECONDS = 0.5
+"""For longer than that, nobody holds a lock who only looks whether it is held."""
+
+
 class Column(NamedTuple):
     """Type and meaning of one column of the trace."""
 
@@ -211,7 +215,7 @@ def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterat
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
-            mutex.acquire(blocking=False)
+            mutex.acquire(timeout=_GLANCE_SECONDS)
         except filelock.Timeout:
             if on_wait is not None:
                 on_wait(f"Another process works on the same configuration; waiting for {folder}.")

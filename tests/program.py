@@ -12,11 +12,10 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import numba
 import pytest
 from click.testing import CliRunner
 
-from ssvm_bench import runner
+from ssvm_bench import jit, runner  # jit says where compiled kernels are kept
 from ssvm_bench.cli import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.terminal import Silent
@@ -67,7 +66,7 @@ def environment(**changes):
         **os.environ,
         "PYTHONPATH": str(Path(__file__).parents[1]),
         "PYTHONIOENCODING": "utf-8",
-        "NUMBA_CACHE_DIR": str(Path(numba.config.CACHE_DIR).parent),
+        "NUMBA_CACHE_DIR": str(jit.CACHE_ROOT),
         **changes,
     }
     return {key: str(value) for key, value in variables.items() if value is not None}

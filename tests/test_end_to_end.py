@@ -454,7 +454,7 @@ def test_partial_runs_are_not_plotted(tmp_path):
     with started("experiment", "quickstart", *options, *endless, log=log) as process:
         wait_until(lambda: len(log.read_text().splitlines()) > 5, process)
         assert end(process, signal.SIGINT) == 1
-    assert "Interrupted; 2 of 2 runs are missing: the same command goes on." in log.read_text()
+    assert "Interrupted; 2 of 2 runs missing: the same command goes on." in log.read_text()
     assert run_folders(tmp_path / "results") == ["seed=0.partial"]
     message = error_of(call("plot", "quickstart", *options, *endless), 1)
     assert "No run of the experiment quickstart has finished" in message

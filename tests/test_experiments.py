@@ -336,7 +336,7 @@ def test_options_can_differ_between_datasets(tmp_path):
 def test_an_experiment_can_show_the_runs_of_another(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "one.yaml").write_text(
-        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {seed: 3}}\nfigures: {claims: [table]}"
+        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {eval.every: 3}}\nfigures: {claims: [table]}"
     )
     (tmp_path / "experiments" / "two.yaml").write_text(
         "title: Two\nlike: one\nfigures: {suboptimality: [calls]}"
@@ -360,6 +360,8 @@ def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):
     assert load(str(file)).overrides == ("dataset=usps,weizmann",)
     states["horseseg"] = "ready"
     assert load(str(file)).overrides == ("dataset=usps,horseseg",)
+    file.write_text("grid: {dataset: weizmann}\ninstead: {weizmann: horseseg}\nfigures:")
+    assert load(str(file)).overrides == ("dataset=horseseg",)
 
 
 def test_the_papers_figures_show_one_set_of_runs():
@@ -390,7 +392,16 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("title: a", "grid must be a mapping"),
         ("gird: {}", "Did you mean grid"),
         ("grid: {}\neach: {ocr: 3}", "each.ocr must be a mapping"),
-        ("grid: {}\neach: {ocr: {seed: {a: 1}}}", "each.ocr.seed must be a value"),
+        ("grid: {}\neach: {ocrr: {lam: 1}}", "each: there is no dataset ocrr. Did you mean ocr"),
+        ("grid: {}\neach: {ocr: {seed: 1}}", "each.ocr.seed: what varies"),
+        ("grid: {}\neach: {ocr: {lam: [1, 2]}}", "each.ocr.lam: what varies"),
+        ("grid: {dataset: [[ocr]]}", "grid.dataset must be"),
+        ("grid: {dataset: 'usps,ocr'}\ninstead: {ocr: usps}", "grid.dataset must be a name"),
+        ("grid: {dataset: [ocr]}\ninstead: {ocr: ups}", "instead.ocr: .*Unknown dataset kind"),
+        ("like: nothing", "like: There is no experiment"),
+        ("like: mpbcfw_fig5", "is itself like mpbcfw_fig4"),
+        ("like: 3", "like must be the name"),
+        ("grid: {}\neach: {ocr: {lam: {a: 1}}}", "each.ocr.lam must be a value"),
         ("grid: {}\ninstead: ocr", "instead must be a mapping"),
         ("grid: {}\nlike: quickstart", "leave one out"),
         ("grid: {seed: []}", "grid.seed must be"),
@@ -414,3 +425,12 @@ def test_an_unknown_experiment_names_the_nearest():
         load("quikstart")
     with pytest.raises(ConfigError, match="no experiment"):
         load("nowhere/quickstart.yaml")
+    with pytest.raises(ConfigError, match=r"ends in \.yaml"):
+        load("nowhere/quickstart")
+
+
+def test_a_file_cannot_have_the_name_of_an_experiment_that_comes_along(tmp_path):
+    file = tmp_path / "quickstart.yaml"
+    file.write_text(FILE)
+    with pytest.raises(ConfigError, match=r"has the name of .*Rename it"):
+        load(str(file))

@@ -100,7 +100,7 @@ def test_finished_runs_are_not_made_again(tmp_path, grid):
     before = {folder: folder.stat().st_mtime_ns for folder in find_runs(tmp_path)}
     result = experiment(grid, tmp_path, "--jobs=2")
     assert result.exit_code == 0
-    assert "2 of 4 runs have finished before." in result.stderr
+    assert "2 of 4 runs had finished before." in result.stderr
     assert "bcfw seed=0 …" not in result.stderr
     assert len(find_runs(tmp_path)) == 4
     assert before == {folder: folder.stat().st_mtime_ns for folder in before}
@@ -116,7 +116,7 @@ def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, moody):
     assert "2 runs failed" in result.stderr
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=3"]
     again = experiment(grid, tmp_path / "results", *options)
-    assert "2 of 4 runs have finished before" in again.stderr
+    assert "2 of 4 runs had finished before" in again.stderr
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=2", "seed=3"]
     status = experiment(grid, tmp_path / "results", *options, "--status")
     assert "3 done, 1 failed, of 4 runs" in status.stdout
@@ -136,7 +136,8 @@ def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, moody):
         wait_until(lambda: len(list(tmp_path.glob("iterates-1?"))) == 2, process)
         assert end(process, signal.SIGINT) == 1
     text = log.read_text()
-    assert "Interrupted; 3 of 3 runs are missing" in text
+    assert "Interrupted; 3 of 3 runs missing" in text
+    assert "Ctrl-C again ends at once" in text
     assert "Traceback" not in text
     assert run_folders(results) == ["seed=10.partial", "seed=11.partial"]
     (partial, _) = sorted(locks.glob("*/seed=*.partial"))

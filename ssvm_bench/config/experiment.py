@@ -43,6 +43,9 @@ FIGURES = {"suboptimality": tuple(AXES), "selection": ("iteration",), "claims": 
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
 
+OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
+"""Options that cannot differ between datasets."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -113,24 +116,40 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
         for key in RUNS:
             if key in content:
                 raise ConfigError(f"{file}: {key} is that of {content['like']}; leave one out.")
-        origin, runs = _read(str(content["like"]), config_dirs, ("title", *RUNS, "figures"))
+        origin, runs = _like(file, content["like"], config_dirs)
     grid = _mapping(runs.get("grid"), f"{origin}: grid")
-    each = _mapping(runs.get("each", {}), f"{origin}: each")
-    instead = _mapping(runs.get("instead", {}), f"{origin}: instead")
-    if isinstance(grid.get("dataset"), list):
-        grid = {**grid, "dataset": [_at_hand(name, instead) for name in grid["dataset"]]}
-    figures = _mapping(content.get("figures", {}), f"{file}: figures")
+    each = _of_datasets(runs, "each", origin, config_dirs)
+    instead = _of_datasets(runs, "instead", origin, config_dirs)
+    overrides = tuple(_overrides(grid, f"{origin}: grid"))
+    if instead:
+        overrides = tuple(
+            _overrides({**grid, "dataset": _at_hand(grid.get("dataset"), instead, origin)}, "")
+        )
+    figures = _mapping(content.get("figures") or {}, f"{file}: figures")
     return Experiment(
         file.stem,
         origin.stem,
         str(content.get("title", file.stem)),
-        tuple(_overrides(grid, f"{origin}: grid")),
+        overrides,
         {
-            str(dataset): tuple(_overrides(own, f"{origin}: each.{dataset}"))
+            dataset: tuple(_own_options(own, f"{origin}: each.{dataset}"))
             for dataset, own in each.items()
         },
         {str(kind): _axes(str(kind), axes, file) for kind, axes in figures.items()},
     )
+
+
+def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
+    """Return the file and the content of the experiment that another one is like."""
+    if not isinstance(name, str):
+        raise ConfigError(f"{file}: like must be the name of an experiment.")
+    try:
+        origin, content = _read(name, config_dirs, ("title", *RUNS, "like", "figures"))
+    except ConfigError as error:
+        raise ConfigError(f"{file}: like: {error}") from error
+    if "like" in content:
+        raise ConfigError(f"{file}: {name} is itself like {content['like']}; name that one.")
+    return origin, content
 
 
 def _read(
@@ -139,8 +158,17 @@ def _read(
     """Return an experiment's file and its content, with no other keys than those."""
     known = catalog.entries("experiments", config_dirs)
     file = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
-    if file is None or not file.is_file():
+    if file is None and "/" in name:
+        raise ConfigError(f"There is no experiment {name!r}: the path of a file ends in .yaml.")
+    if file is None or (file.suffix and not file.is_file() and "/" not in name):
         raise ConfigError(f"There is no experiment {name!r}. {nearest(name, known)}")
+    if not file.is_file():
+        raise ConfigError(f"There is no experiment {name!r}: no such file.")
+    if known.get(file.stem, file).resolve() != file.resolve():
+        raise ConfigError(
+            f"{file} has the name of {known[file.stem]}, and its results would replace those. "
+            "Rename it."
+        )
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -153,12 +181,43 @@ def _read(
     return file, content
 
 
-def _at_hand(dataset: Any, instead: Mapping[Any, Any]) -> Any:
-    """Return the dataset, or the one to take in its place if the raw data of that are there."""
+def _of_datasets(
+    content: Mapping[str, Any], key: str, file: Path, config_dirs: Sequence[Path]
+) -> dict[str, Any]:
+    """Return a mapping of the file whose keys must be datasets."""
+    known = catalog.entries("dataset", config_dirs)
+    found = _mapping(content.get(key) or {}, f"{file}: {key}")
+    for name in found:
+        if name not in known:
+            raise ConfigError(
+                f"{file}: {key}: there is no dataset {name}. {nearest(str(name), known)}"
+            )
+    return found
+
+
+def _at_hand(datasets: Any, instead: Mapping[str, Any], file: Path) -> list[Any]:
+    """Return the grid's datasets, or those in their place whose raw data are there."""
     from ssvm_bench.datasets.status import status
 
-    other = instead.get(dataset)
-    return other if other is not None and status(str(other)).state == "ready" else dataset
+    def taken(name: str) -> str:
+        other = instead.get(name)
+        try:
+            return str(other) if other and status(str(other)).state == "ready" else name
+        except ConfigError as error:
+            raise ConfigError(f"{file}: instead.{name}: {error}") from error
+
+    names = [datasets] if isinstance(datasets, str) and "," not in datasets else datasets
+    if not isinstance(names, list):
+        raise ConfigError(f"{file}: with instead, grid.dataset must be a name or a list of names.")
+    return [taken(name) for name in names]
+
+
+def _own_options(options: Any, where: str) -> Iterable[str]:
+    """Yield the options of the runs on one dataset as overrides."""
+    for key, value in _mapping(options, where).items():
+        if isinstance(value, list) or key in OF_THE_GRID:
+            raise ConfigError(f"{where}.{key}: what varies between runs belongs into the grid.")
+        yield f"{key}={_values(value, f'{where}.{key}')}"
 
 
 def _mapping(value: Any, where: str) -> dict[Any, Any]:
@@ -192,7 +251,8 @@ def _option(override: str) -> str:
 
 def _values(value: Any, where: str) -> str:
     """Return the right-hand side of an override: a value, or the values of a sweep."""
-    if isinstance(value, dict) or value == []:
+    nested = isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
+    if isinstance(value, dict) or nested or value == []:
         raise ConfigError(f"{where} must be a value or a list of values.")
     if isinstance(value, list):
         return ",".join(_word(item) for item in value)

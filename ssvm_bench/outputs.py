@@ -108,8 +108,8 @@ def plot(
         made_by = name if experiment.runs == experiment.name else experiment.runs
         raise RunFailedError(
             f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
-            f"with `ssvm-bench experiment {made_by}`, and plot with the same overrides as you run; or "
-            "choose another folder with results_dir=…"
+            f"with `ssvm-bench experiment {made_by}`, and plot with the same overrides as you run; "
+            "or choose another folder with results_dir=…"
         )
     if missing:
         say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")

@@ -449,8 +449,8 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     real = [row for row in rows if row.source == "real"]
     counts = [sum(row.verdict == verdict for row in real) for verdict in claims.VERDICTS]
     assert (
-        f"Of {len(real)} claims on a dataset: holds: {counts[0]}; does not hold: {counts[1]}; "
-        f"not measurable: {counts[2]}."
+        f"Of {len(real)} pairs of claim and dataset: holds: {counts[0]}; "
+        f"does not hold: {counts[1]}; not measurable: {counts[2]}."
     ) in lines
     numbered = [line for line in lines if re.match(r"\d+\. ", line)]
     assert len(numbered) == len(CLAIMS)

@@ -248,7 +248,7 @@ def _section(source: str, rows: Sequence[Row]) -> list[str]:
         lines += [WARNING, ""]
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
     summary = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
-    lines += [f"Of {len(rows)} claims on a dataset: {summary}.", ""]
+    lines += [f"Of {len(rows)} pairs of claim and dataset: {summary}.", ""]
     for title in dict.fromkeys(row.title for row in rows):
         lines.append(f"- {title}: {_basis([row for row in rows if row.title == title])}")
     lines += ["", *overview(rows), ""]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 
 class Clock:
@@ -65,23 +66,22 @@ class Clock:
         return self._wall.read()
 
     @contextmanager
-    def exact(self, calls: int) -> Iterator[list[float]]:
+    def exact(self, calls: int) -> Iterator[ExactCalls]:
         """Count ``calls`` exact calls made in the block, and their share of its time.
 
         Yields
         ------
-        list of float
-            The block puts the share of its time that the oracle took into entry 0; by default
-            all of it.
+        ExactCalls
+            The block may correct the number, and the share, which is all of it by default.
         """
         start = self.now()
-        share = [1.0]
-        yield share
-        self.oracle_calls += calls
+        made = ExactCalls(calls)
+        yield made
+        self.oracle_calls += made.calls
         if self.kind == "work":
             self.oracle_time = self.oracle_calls * self._cost_call
         else:
-            self.oracle_time += share[0] * (self.now() - start)
+            self.oracle_time += made.share * (self.now() - start)
 
     def approximate(self, calls: int, plane_evaluations: int) -> None:
         """Count calls of working sets, and the planes evaluated in them."""
@@ -98,6 +98,14 @@ class Clock:
         finally:
             self._wall.start()
             self._cpu.start()
+
+
+@dataclass
+class ExactCalls:
+    """Exact calls made in some span of time, and the share of it that they took."""
+
+    calls: int
+    share: float = 1.0
 
 
 class _Stopwatch:

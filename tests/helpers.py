@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ssvm_bench import registry
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
@@ -16,7 +17,6 @@ from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.planes import rows
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers import block, fw
 
 COST_CALL, COST_PLANE = 1e-6, 1e-7
 
@@ -89,7 +89,7 @@ def solver(problem, name="bcfw", seed=0, clock=None, **options):
     """Build the solver that ``solver=name`` names, with some of its options changed."""
     (run,) = compose_runs([f"solver={name}"])
     config = replace(run.solver, **options)
-    module = {"block": block, "fw": fw}[config.kind]
+    module = registry.module("solver", config.kind)
     clock = clock or Clock("work", COST_CALL, COST_PLANE)
     return module.build(config, problem, clock, seed)
 

@@ -98,20 +98,20 @@ def test_oracle_time_is_the_oracles_share_of_the_exact_calls(hands, kind, speed)
     with clock.exact(10):  # all of it, unless the block says otherwise
         hands.move(2)
     hands.move(5)
-    with clock.exact(10) as share:
+    with clock.exact(10) as made:
         hands.move(4)
-        share[0] = 0.25
+        made.calls, made.share = 8, 0.25
     clock.approximate(3, 3)
     assert clock.oracle_time == (2 + 0.25 * 4) * speed
-    assert clock.oracle_calls == 20
+    assert clock.oracle_calls == 18
     assert clock.now() == 11 * speed
 
 
 def test_oracle_time_under_work_is_the_calls_cost(hands):
     clock = Clock("work", cost_call=0.5, cost_plane=0.125)
     for _ in range(2):
-        with clock.exact(3) as share:
-            share[0] = 0.01
+        with clock.exact(3) as made:
+            made.share = 0.01
         clock.approximate(2, 2)
     assert clock.oracle_time == 6 * 0.5
     assert clock.now() == 6 * 0.5 + 4 * 0.125

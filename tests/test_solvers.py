@@ -27,8 +27,8 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import best_interpolation
 from ssvm_bench.solvers.block import orders
 
-NAMES = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
-BLOCK = NAMES[1:]
+BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+NAMES = ("fw", *BLOCK, "bcfw_gap", "mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_fast")
 STEPS = ("line_search", "2n/(k+2n)")
 
 # Values below 10, at most some thousand roundings of 2⁻⁵³ relative, amplified by the steps'

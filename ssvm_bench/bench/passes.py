@@ -21,7 +21,7 @@ import numpy as np
 
 from ssvm_bench import runner
 from ssvm_bench.bench.report import APPROXIMATE, EXACT, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.clock import Clock, ExactCalls
 from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
@@ -54,11 +54,11 @@ class Stopwatch(Clock):
         self._last = process_time()
 
     @contextmanager
-    def exact(self, calls: int) -> Iterator[list[float]]:
+    def exact(self, calls: int) -> Iterator[ExactCalls]:
         """Keep the share, and when the pass ended."""
-        with super().exact(calls) as share:
-            yield share
-        self.share = share[0]
+        with super().exact(calls) as made:
+            yield made
+        self.share = made.share
         self._last = process_time()
 
     def approximate(self, calls: int, plane_evaluations: int) -> None:

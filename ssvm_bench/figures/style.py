@@ -16,10 +16,14 @@ SOLVERS = {
     "mpbcfw": ("MP-BCFW", "#D55E00"),
     "mpbcfw_avg": ("MP-BCFW-avg", "#E69F00"),
     "fw": ("FW", "#009E73"),
+    "bcfw_gap": ("BCFW, gap sampling", "#332288"),
+    "mpbcfw_gram": ("MP-BCFW, several steps", "#882255"),
+    "mpbcfw_pairwise": ("MP-BCFW, pairwise steps", "#CC79A7"),
+    "mpbcfw_fast": ("MP-BCFW, fast", "#000000"),
 }
 """Name in the paper and colour of the solvers that have a fixed one."""
 
-OTHERS = ("#CC79A7", "#000000", "#882255", "#999933", "#332288", "#117733")
+OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
 
 DATASETS = {

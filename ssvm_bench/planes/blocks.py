@@ -12,6 +12,8 @@ divides; the solver puts the scale back):
     load      what the above need to know of w at term i
     value     ⟨n φ^{ip}, [w 1]⟩ + a constant of the term
 
+Visits of several steps also need `here`, `aim_mix`, `inner_products` and `product`.
+
 A storage is a ``NamedTuple`` whose first fields are those of every storage:
 
 ===========  =================  ==============================================================
@@ -77,6 +79,26 @@ def aim_from_truth(blocks, i):
 
 
 @generic
+def here(blocks, i):
+    """Return ⟨n φ^i, [w 1]⟩ + c_i, with the c_i of ``value``; after ``load``."""
+
+
+@generic
+def aim_mix(blocks, i, own, change):
+    """Let δ = own · n φ^i + Σ_p change[p] · n φ^{ip} over W_i; the coefficients add up to 0."""
+
+
+@generic
+def inner_products(blocks, i, p, row):
+    """Let row[q] = n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩ for all planes q ≤ p of W_i."""
+
+
+@generic
+def product(blocks, i, p):
+    """Return n² ⟨φ^{ip}⋆, φ^i⋆⟩."""
+
+
+@generic
 def same(blocks, i, p, q):
     """Tell whether planes p and q of term i are the same labeling."""
 
@@ -120,7 +142,7 @@ def remember(blocks, i, N, now):
         for p in range(1, candidate + 1):
             if blocks.active[first + p] < blocks.active[first + oldest]:
                 oldest = p
-        _remove(blocks, i, oldest)
+        remove(blocks, i, oldest)
 
 
 @kernel
@@ -129,13 +151,14 @@ def drop_inactive(blocks, i, last):
     p = 0
     while p < blocks.n_planes[i]:
         if blocks.active[blocks.start[i] + p] <= last:
-            _remove(blocks, i, p)
+            remove(blocks, i, p)
         else:
             p += 1
 
 
 @kernel
-def _remove(blocks, i, p):
+def remove(blocks, i, p):
+    """Drop plane p of W_i."""
     first = blocks.start[i]
     blocks.n_planes[i] -= 1
     for q in range(p, blocks.n_planes[i]):

@@ -32,6 +32,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -97,15 +98,24 @@ class BlockSolver(Solver):
         φ^i and W_i, see :mod:`ssvm_bench.planes.blocks`.
     state : State
         φ, as w and φ∘.
+    policy : NamedTuple
+        What a visit does, see :mod:`ssvm_bench.solvers.block_kernels`.
+    most_planes : int
+        Most planes that a working set has after a pass.
+    sparing : bool
+        Whether the policy ever does without the exact oracle.
     """
 
     blocks: labelings.Labelings | rows.Rows
+    sparing: bool = False
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int, D: int) -> None:
         super().__init__(problem, clock)
         self.config = config
         self.iteration = 0
         self.rule = kernels.Rule(problem.lam, config.step == "line_search")
+        self.policy: Any = kernels.WorkingSets(config.N, config.T)
+        self.most_planes = config.N
         self.state = kernels.State(np.zeros(D), np.zeros(1), np.zeros(1, np.int64))
         self.exact_average = self._new_average()
         self.approximate_average = self._new_average()
@@ -121,11 +131,14 @@ class BlockSolver(Solver):
         self.approx_passes = 0
 
         phi = self._copy_of_phi()
-        with self.clock.exact(order.size) as share:
-            changed, share[0] = self._exact_pass(order)
+        with self.clock.exact(order.size) as count:
+            tally = self._exact_pass(order)
+            count.calls, count.share = tally.calls, tally.share
+        if tally.spared:
+            self.clock.approximate(tally.spared, tally.evaluated)
         self._shift(self.approximate_average, *phi)
-        every_term = self.config.sampling == "permutation"
-        optimal = changed == 0 and every_term and self.rule.line_search
+        all_asked = tally.spared == 0 and self._visits_every_term()
+        optimal = tally.changed == 0 and all_asked and self.rule.line_search
         self.converged = optimal and not self.config.average  # an average is still on its way
         if self.config.N == 0 or self.config.M == 0 or optimal:
             return
@@ -133,16 +146,17 @@ class BlockSolver(Solver):
         phi = self._copy_of_phi()
         before, dual = self.clock.now(), self._dual()
         while self.approx_passes < self.config.M:
+            visited = self._worth_visiting(order)
             evaluated = kernels.approximate_pass(
+                self.policy,
                 self.blocks,
-                order,
+                visited,
                 self.state,
                 self.approximate_average,
                 self.rule,
-                self.config.T,
                 self.iteration,
             )
-            self.clock.approximate(order.size, evaluated)
+            self.clock.approximate(visited.size, evaluated)
             self.approx_passes += 1
             now, new_dual = self.clock.now(), self._dual()
             # slopes, compared without dividing by what a coarse clock may call zero
@@ -170,9 +184,17 @@ class BlockSolver(Solver):
         """Return the mean of |W_i|."""
         return float(self.blocks.n_planes.mean())
 
+    def _visits_every_term(self) -> bool:
+        """Tell whether the exact pass of this iteration visits every term."""
+        return self.config.sampling == "permutation"
+
+    def _worth_visiting(self, order: np.ndarray) -> np.ndarray:
+        """Return the terms that the next approximate pass visits."""
+        return order
+
     @abstractmethod
-    def _exact_pass(self, order: np.ndarray) -> tuple[int, float]:
-        """Do the exact pass; return the number of changes and the oracle's share of the time."""
+    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
+        """Do the exact pass."""
 
     @abstractmethod
     def _outer(self, w: np.ndarray) -> np.ndarray:
@@ -213,17 +235,17 @@ class LabelingSolver(BlockSolver):
         self.blocks = labelings.allocate(self.features)
         kernels.remember_truth(self.blocks, config.N, 0)
 
-    def _exact_pass(self, order: np.ndarray) -> tuple[int, float]:
+    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
         visits = np.bincount(order, minlength=self.problem.n)
-        self.blocks = labelings.reserve(self.blocks, visits, self.config.N)
+        self.blocks = labelings.reserve(self.blocks, visits, self.most_planes)
         return kernels.exact_pass(
+            self.policy,
             self.oracle.compiled,
             self.blocks,
             order,
             self.state,
             self.exact_average,
             self.rule,
-            self.config.N,
             self.iteration,
         )
 
@@ -241,9 +263,15 @@ class RowSolver(BlockSolver):
         self.blocks = rows.allocate(problem.n, problem.d)
         kernels.remember_truth(self.blocks, config.N, 0)
 
-    def _exact_pass(self, order: np.ndarray) -> tuple[int, float]:
+    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
         oracle, changed, oracle_time, begin = self.problem.oracle, 0, 0.0, perf_counter()
+        spared = evaluated = 0
         for i in order.tolist():
+            if self.sparing:
+                seen = self._spare_step(i)
+                if seen > 0:
+                    spared, evaluated = spared + 1, evaluated + seen
+                    continue
             start = perf_counter()
             plane = oracle.plane(i, oracle.argmax(self.state.w, i))
             oracle_time += perf_counter() - start
@@ -252,17 +280,29 @@ class RowSolver(BlockSolver):
                 self.blocks = rows.make_room(self.blocks, i, *room)
                 moved, *_ = self._step(i, plane)
             changed += moved
-        return changed, oracle_time / (perf_counter() - begin)
+        share = oracle_time / (perf_counter() - begin)
+        return kernels.Tally(changed, share, order.size - spared, spared, evaluated)
 
     def _step(self, i: int, plane: Plane) -> tuple[bool, int, int]:
         return kernels.exact_step(
+            self.policy,
             self.blocks,
             i,
             *plane,
             self.state,
             self.exact_average,
             self.rule,
-            self.config.N,
+            self.iteration,
+        )
+
+    def _spare_step(self, i: int) -> int:
+        return kernels.spare_step(
+            self.policy,
+            self.blocks,
+            i,
+            self.state,
+            self.exact_average,
+            self.rule,
             self.iteration,
         )
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.jit import allocating_kernel, generic, implements, kernel, nanoseconds
 from ssvm_bench.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import maximise
 from ssvm_bench.planes import rows
@@ -65,11 +65,68 @@ class Rule(NamedTuple):
     line_search: bool
 
 
+class WorkingSets(NamedTuple):
+    """The policy of MP-BCFW: one step a visit; planes are kept for the last T iterations."""
+
+    N: int
+    T: int
+
+
+@generic
+def spares(policy, blocks, i, state, average, rule, now):
+    """Visit term i without its exact oracle, if the policy finds that its planes will do.
+
+    Returns
+    -------
+    int
+        Number of planes evaluated; 0 if the oracle is to be called.
+    """
+
+
+@generic
+def arrive(policy, blocks, i, state, average, rule, now):
+    """Step towards the candidate of term i, and remember it; after ``load``.
+
+    Returns
+    -------
+    bool
+        Whether anything has changed.
+    """
+
+
+@generic
+def revisit(policy, blocks, i, state, average, rule, now):
+    """Step towards the best planes of W_i, and drop the inactive ones; return |W_i| before."""
+
+
+@implements(spares, WorkingSets)
+def _spares(policy, blocks, i, state, average, rule, now):
+    return 0
+
+
+@implements(arrive, WorkingSets)
+def _arrive(policy, blocks, i, state, average, rule, now):
+    p = blocks.n_planes[i]
+    changed = take_step(blocks, i, p, aim(blocks, i, p), state, average, rule)
+    remember(blocks, i, policy.N, now)
+    return changed
+
+
+@implements(revisit, WorkingSets)
+def _revisit(policy, blocks, i, state, average, rule, now):
+    evaluated = blocks.n_planes[i]
+    load(blocks, state.w, i)
+    p = best_plane(blocks, i)
+    blocks.active[blocks.start[i] + p] = now
+    take_step(blocks, i, p, aim(blocks, i, p), state, average, rule)
+    drop_inactive(blocks, i, now - policy.T)
+    return evaluated
+
+
 @kernel
-def take_step(blocks, i, p, state, average, rule):
-    """Move φ^i towards plane p of term i; return whether anything has changed."""
+def take_step(blocks, i, p, climb, state, average, rule):
+    """Move φ^i towards plane p of term i, after ``climb = aim(…)``; return whether it has moved."""
     n = blocks.n_planes.size
-    climb = aim(blocks, i, p)
     if rule.line_search:
         gamma = 0.0
         if climb > 0.0:
@@ -78,13 +135,20 @@ def take_step(blocks, i, p, state, average, rule):
             gamma = 1.0 if numerator >= denominator else numerator / denominator
     else:
         gamma = 2.0 * n / (state.steps[0] + 2.0 * n)
+    delta_circ = gamma * (blocks.offset[blocks.start[i] + p] - blocks.circ[i])
+    return move(blocks, i, gamma, delta_circ, state, average, rule)
+
+
+@kernel
+def move(blocks, i, gamma, delta_circ, state, average, rule):
+    """Move φ^i by γ δ and its offset by ``delta_circ``, and φ with it; one iterate to average."""
+    n = blocks.n_planes.size
     state.steps[0] += 1
     k = average.k[0]
     average.k[0] = k + 1
     if gamma == 0.0:
         return False
 
-    delta_circ = gamma * (blocks.offset[blocks.start[i] + p] - blocks.circ[i])
     scale = -gamma / (rule.lam * n)
     spread(blocks, i, scale, state.w)
     state.circ[0] += delta_circ / n
@@ -98,7 +162,7 @@ def take_step(blocks, i, p, state, average, rule):
 
 
 @kernel
-def exact_step(blocks, i, indices, values, offset, state, average, rule, N, now):
+def exact_step(policy, blocks, i, indices, values, offset, state, average, rule, now):
     """Step towards a plane that a Python oracle has returned, and remember it.
 
     Returns
@@ -112,45 +176,72 @@ def exact_step(blocks, i, indices, values, offset, state, average, rule, N, now)
     if size > 0:
         return False, size, nonzeros
     load(blocks, state.w, i)
-    changed = take_step(blocks, i, blocks.n_planes[i], state, average, rule)
-    remember(blocks, i, N, now)
-    return changed, 0, 0
+    return arrive(policy, blocks, i, state, average, rule, now), 0, 0
+
+
+@kernel
+def spare_step(policy, blocks, i, state, average, rule, now):
+    """Do what `spares` does, for a solver that calls its oracle from Python."""
+    return spares(policy, blocks, i, state, average, rule, now)
+
+
+class Tally(NamedTuple):
+    """What an exact pass has done.
+
+    Attributes
+    ----------
+    changed : int
+        Number of visits that changed something.
+    share : float
+        Share of the time that the oracle took: its scores, and the maximisation.
+    calls : int
+        Calls of the exact oracle.
+    spared : int
+        Visits that did without.
+    evaluated : int
+        Planes evaluated in these.
+    """
+
+    changed: int
+    share: float
+    calls: int
+    spared: int
+    evaluated: int
 
 
 @allocating_kernel
-def exact_pass(oracle, blocks, order, state, average, rule, N, now):
-    """Visit the terms in ``order``, with a compiled oracle (Algorithm 3, step 5).
-
-    Returns
-    -------
-    changed : int
-        Number of steps that changed something.
-    share : float
-        Share of the time that the oracle took: its scores, and the maximisation.
-    """
+def exact_pass(policy, oracle, blocks, order, state, average, rule, now):
+    """Visit terms, with a compiled oracle (Algorithm 3, step 5); return a `Tally`."""
     most = longest(oracle.features)
     y = np.zeros(most, np.uint8)
     theta = np.zeros((most, oracle.features.stride))
     timespec = np.zeros(2, np.int64)
     changed = 0
+    spared = 0
+    evaluated = 0
     oracle_time = 0
     begin = nanoseconds(timespec)
     for k in range(order.size):
         i = order[k]
         fetch(blocks, order[min(k + 1, order.size - 1)])
+        seen = spares(policy, blocks, i, state, average, rule, now)
+        if seen > 0:
+            spared += 1
+            evaluated += seen
+            continue
         start = nanoseconds(timespec)
         unary_scores(oracle.features, state.w, i, theta)
         maximise(oracle, state.w, i, theta, 1.0, y)
         oracle_time += nanoseconds(timespec) - start
         put(blocks, i, y)
         load_from(blocks, state.w, i, theta)
-        changed += take_step(blocks, i, blocks.n_planes[i], state, average, rule)
-        remember(blocks, i, N, now)
-    return changed, oracle_time / max(nanoseconds(timespec) - begin, 1)
+        changed += arrive(policy, blocks, i, state, average, rule, now)
+    share = oracle_time / max(nanoseconds(timespec) - begin, 1)
+    return Tally(changed, share, order.size - spared, spared, evaluated)
 
 
 @kernel
-def approximate_pass(blocks, order, state, average, rule, T, now):
+def approximate_pass(policy, blocks, order, state, average, rule, now):
     """Visit the terms in ``order``, maximising over their working sets (Algorithm 3, step 6).
 
     Returns
@@ -162,12 +253,7 @@ def approximate_pass(blocks, order, state, average, rule, T, now):
     for k in range(order.size):
         i = order[k]
         fetch(blocks, order[min(k + 1, order.size - 1)])
-        evaluated += blocks.n_planes[i]
-        load(blocks, state.w, i)
-        p = best_plane(blocks, i)
-        blocks.active[blocks.start[i] + p] = now
-        take_step(blocks, i, p, state, average, rule)
-        drop_inactive(blocks, i, now - T)
+        evaluated += revisit(policy, blocks, i, state, average, rule, now)
     return evaluated
 
 

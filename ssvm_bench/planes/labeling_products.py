@@ -1,0 +1,165 @@
+"""Planes that are labelings: mixtures of them, and inner products between them.
+
+A plane's φ⋆ is a difference of indicators, that of its labeling minus that of the ground truth, and
+so is φ^i⋆ with marginals in place of the former. With one of them written down densely over parts
+and labels, D[m, c], and over transitions, D[t], its product with the plane of a labeling y is
+
+.. code-block:: text
+
+    Σ_{l: y_l ≠ y_i^l} Σ_m G[l, m] (D[m, y_l] − D[m, y_i^l]) + Σ_{t of y} D[t] − Σ_{t of y_i} D[t]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.jit import implements, kernel
+from ssvm_bench.planes import blocks
+from ssvm_bench.planes.labelings import Labelings
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@implements(blocks.here, Labelings)
+def _here(blocks, i):
+    features = blocks.features
+    first = features.offsets[i]
+    total = blocks.circ[i]
+    for l in range(features.offsets[i + 1] - first):
+        mu = blocks.mu[first + l]
+        for k in range(blocks.seen_count[first + l]):
+            total += mu[k] * blocks.theta[l, k]
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            total += blocks.nu[begin + k] * blocks.move_theta[k]
+    return total
+
+
+@implements(blocks.aim_mix, Labelings)
+def _aim_mix(blocks, i, own, change):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    base = blocks.plane_start[i]
+    moved = 0
+    for l in range(L):
+        mu = blocks.mu[first + l]
+        delta = blocks.delta[l]
+        for k in range(blocks.seen_count[first + l]):
+            delta[k] = own * mu[k]
+        only = -1  # the label of all planes in this part, −2 if there are several
+        for p in range(blocks.n_planes[i]):
+            if change[p] != 0.0:
+                label = np.int64(blocks.labels[base + p * L + l])
+                delta[label] += change[p]
+                only = label if only == -1 or only == label else -2
+        if only == -2 or (own != 0.0 and mu[max(only, 0)] != 1.0):
+            blocks.moved[moved] = l
+            moved += 1
+    blocks.moved[blocks.moved.size - 1] = moved
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = own * blocks.nu[begin + k]
+        for p in range(blocks.n_planes[i]):
+            if change[p] != 0.0:
+                for l in range(1, L):
+                    blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
+
+
+@implements(blocks.inner_products, Labelings)
+def _inner_products(blocks, i, p, row):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    base = blocks.plane_start[i] + p * L
+    moved = 0
+    for l in range(L):
+        here = blocks.labels[base + l]
+        if here != 0:
+            blocks.moved[moved] = l
+            moved += 1
+            blocks.dense[l] = 0.0
+            blocks.dense[l, blocks.seen[first + l, here]] = 1.0
+            blocks.dense[l, features.truth[first + l]] = -1.0
+    blocks.moved[blocks.moved.size - 1] = moved
+    of_truth = 0.0
+    if features.transitions:
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = 0.0
+        for l in range(1, L):
+            blocks.move_delta[blocks.links[base + l]] += 1.0
+            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+        of_truth = _of_truth(blocks, i)
+    for q in range(p + 1):
+        row[q] = _against(blocks, i, q, of_truth)
+
+
+@implements(blocks.product, Labelings)
+def _product(blocks, i, p):
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    for l in range(L):
+        blocks.moved[l] = l
+        blocks.dense[l] = 0.0
+        for k in range(blocks.seen_count[first + l]):
+            blocks.dense[l, blocks.seen[first + l, k]] = blocks.mu[first + l, k]
+        blocks.dense[l, features.truth[first + l]] -= 1.0
+    blocks.moved[blocks.moved.size - 1] = L
+    of_truth = 0.0
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = blocks.nu[begin + k]
+        for l in range(1, L):
+            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+        of_truth = _of_truth(blocks, i)
+    return _against(blocks, i, p, of_truth)
+
+
+@kernel
+def _against(blocks, i, q, of_truth):
+    """Return the product of ``dense``, ``moved`` and ``move_delta`` with plane q."""
+    features = blocks.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    base = blocks.plane_start[i] + q * L
+    total = 0.0
+    for l in range(L):
+        place = blocks.labels[base + l]
+        if place != 0:
+            here = blocks.seen[first + l, place]
+            truth = features.truth[first + l]
+            gram = features.gram[features.gram_start[i] + l * L :]
+            for s in range(blocks.moved[blocks.moved.size - 1]):
+                m = blocks.moved[s]
+                total += gram[m] * (blocks.dense[m, here] - blocks.dense[m, truth])
+    if features.transitions:
+        for l in range(1, L):
+            total += blocks.move_delta[blocks.links[base + l]]
+        total -= of_truth
+    return total
+
+
+@kernel
+def _of_truth(blocks, i):
+    """Return the sum of ``move_delta`` over the transitions of the ground truth."""
+    total = 0.0
+    for l in range(1, blocks.features.offsets[i + 1] - blocks.features.offsets[i]):
+        total += blocks.move_delta[_true_move(blocks, i, l)]
+    return total
+
+
+@kernel
+def _true_move(blocks, i, l):
+    """Return the place among the term's transitions of the true one from part l − 1 to l."""
+    features = blocks.features
+    part = features.offsets[i] + l
+    move = features.truth[part] * features.stride + features.truth[part - 1]
+    begin = blocks.moves_start[i]
+    k = 0
+    while blocks.moves[begin + k] != move:  # seen since the beginning
+        k += 1
+    return k

@@ -1,0 +1,141 @@
+"""φ^i as a convex combination of the planes of W_i, and the inner products of these.
+
+For term i with the planes p = 0 … m−1 of its working set, all times n:
+
+.. code-block:: text
+
+    α[p] ≥ 0, Σ_p α[p] = 1        n φ^i = Σ_p α[p] n φ^{ip}
+    K[p, q] = n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩
+    v[p]    = n² ⟨φ^{ip}⋆, φ^i⋆⟩                       u = n² ‖φ^i⋆‖²
+
+K is computed once for each pair of planes, and kept while both are: steps over the working set then
+need w only once. α is kept only if planes with weight must not be dropped (away and pairwise
+steps); v and u do without it.
+
+A term's numbers lie at ``start[i]``, in ``room[i]`` places, and those of K, row by row with
+``room[i]`` a row, at ``gram_start[i]``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import kernel
+from ssvm_bench.planes.blocks import inner_products, product
+
+# mypy: disable-error-code="no-untyped-def"
+
+_ROOM = 4
+
+
+class Simplex(NamedTuple):
+    """See the module's docstring.
+
+    Attributes
+    ----------
+    start, room, gram_start : ndarrays of int64, shape (n,)
+    alpha, product : ndarrays of float64
+        α and v of every term.
+    gram : ndarray of float64
+        K of every term.
+    square : ndarray of float64, shape (n,)
+        u.
+    known : ndarray of int64, shape (n,)
+        Number of planes of W_i, the first ones, whose α, v and K are kept; the others are new.
+    values, change, row : ndarrays of float64, shape (largest room,)
+        Scratch: ⟨n φ^{ip}, [w 1]⟩, the change of α in a visit, a row of K.
+    """
+
+    start: np.ndarray
+    room: np.ndarray
+    gram_start: np.ndarray
+    alpha: np.ndarray
+    product: np.ndarray
+    gram: np.ndarray
+    square: np.ndarray
+    known: np.ndarray
+    values: np.ndarray
+    change: np.ndarray
+    row: np.ndarray
+
+
+def allocate(n: int) -> Simplex:
+    """Return the numbers of n terms: W_i is empty, φ^i the first plane that will come into it."""
+    room = np.full(n, _ROOM, np.int64)
+    simplex = _allocate(room, np.zeros(n), np.zeros(n, np.int64))
+    simplex.alpha[simplex.start] = 1.0
+    return simplex
+
+
+def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
+    """Return the numbers with places for as many planes as each term needs, int64, shape (n,)."""
+    short = needed > simplex.room
+    if not short.any():
+        return simplex
+    room = np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
+    grown = _allocate(room, simplex.square, simplex.known)
+    _move(simplex, grown)
+    return grown
+
+
+def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray) -> Simplex:
+    most = int(room.max())
+    return Simplex(
+        start=np.cumsum(room) - room,
+        room=room,
+        gram_start=np.cumsum(room**2) - room**2,
+        alpha=np.zeros(room.sum()),
+        product=np.zeros(room.sum()),
+        gram=np.zeros((room**2).sum()),
+        square=square,
+        known=known,
+        values=np.zeros(most),
+        change=np.zeros(most),
+        row=np.zeros(most),
+    )
+
+
+@kernel
+def _move(old, new):
+    for i in range(old.start.size):
+        for p in range(max(old.known[i], 1)):
+            new.alpha[new.start[i] + p] = old.alpha[old.start[i] + p]
+            new.product[new.start[i] + p] = old.product[old.start[i] + p]
+            for q in range(old.known[i]):
+                new.gram[new.gram_start[i] + p * new.room[i] + q] = old.gram[
+                    old.gram_start[i] + p * old.room[i] + q
+                ]
+
+
+@kernel
+def complete(simplex, blocks, i):
+    """Compute v and K of the planes that are new in W_i; their α is 0."""
+    for p in range(simplex.known[i], blocks.n_planes[i]):
+        inner_products(blocks, i, p, simplex.row)
+        for q in range(p + 1):
+            simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
+            simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
+        simplex.product[simplex.start[i] + p] = product(blocks, i, p)
+        if p > 0:
+            simplex.alpha[simplex.start[i] + p] = 0.0
+    simplex.known[i] = blocks.n_planes[i]
+
+
+@kernel
+def forget(simplex, i, p):
+    """Let plane p of W_i go."""
+    first = simplex.start[i]
+    room = simplex.room[i]
+    gram = simplex.gram[simplex.gram_start[i] :]
+    last = simplex.known[i] - 1
+    for q in range(p, last):
+        simplex.alpha[first + q] = simplex.alpha[first + q + 1]
+        simplex.product[first + q] = simplex.product[first + q + 1]
+        for r in range(last + 1):
+            gram[q * room + r] = gram[(q + 1) * room + r]
+    for q in range(last):
+        for r in range(p, last):
+            gram[q * room + r] = gram[q * room + r + 1]
+    simplex.known[i] = last

@@ -1,0 +1,206 @@
+"""Visits of several steps: their numbers against dense ones, and what must hold of all options."""
+
+import itertools
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    cached,
+    oracle,
+    problem,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
+
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.problem import Problem
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(12, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8),
+}
+LAM = 0.02
+STEPS = ("fw", "away", "pairwise")
+OPTIONS = [
+    {
+        "steps": steps,
+        "inner_steps": inner,
+        "sampling": sampling,
+        "share": share,
+        "shrink": shrink,
+        "average": average,
+    }
+    for steps, inner, sampling, share, shrink, average in itertools.product(
+        STEPS, (1, 4), ("permutation", "gap"), (None, 0.25), (0.0, 0.5), (False, True)
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def optima():
+    """Return the optimum of each problem, from long runs whose gap is tiny."""
+    found = {}
+    for name, data in DATA.items():
+        posed = problem(data, LAM)
+        made = solver(posed, "mpbcfw_pairwise")
+        for _ in range(400):
+            made.iterate()
+        iterate = made.reported()
+        assert posed.primal(iterate.w) - iterate.dual < 1e-9
+        found[name] = iterate.dual
+    return found
+
+
+def run(posed, iterations, name="mpbcfw_pairwise", **options):
+    """Yield the solver after each iteration."""
+    made = solver(posed, name, **options)
+    for _ in range(iterations):
+        made.iterate()
+        yield made
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_one_step_a_visit_is_mpbcfw(data, average, rows):
+    kept = Problem(Plain(oracle(data)), 1 / data.n) if rows and data.n_labels > 2 else problem(data)
+    paper = run(kept, 15, "mpbcfw", average=average, T=3)
+    ours = run(kept, 15, "mpbcfw_gram", average=average, T=3, inner_steps=1)
+    for one, other in zip(paper, ours, strict=True):
+        np.testing.assert_allclose(other.reported().w, one.reported().w, atol=1e-9)
+        assert other.reported().dual == pytest.approx(one.reported().dual, abs=1e-12)
+        assert other.approx_passes == one.approx_passes
+        assert (other.blocks.n_planes == one.blocks.n_planes).all()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_every_combination_of_options_reaches_the_optimum(name, optima):
+    posed, best = problem(DATA[name], LAM), optima[name]
+    for options in OPTIONS:
+        dual = -np.inf
+        # Frank–Wolfe steps and averages converge sublinearly, the others linearly
+        linear = options["steps"] != "fw" and not options["average"]
+        for made in run(posed, 500 if linear else 100, M=5, **options):
+            iterate = made.reported()
+            assert iterate.dual <= best + 1e-12, options
+            if not options["average"]:
+                assert iterate.dual >= dual - 1e-12, options
+            dual = iterate.dual
+            if dual > best * (1 - 1e-7):
+                break
+        assert posed.primal(iterate.w) >= best - 1e-12
+        assert dual > best - (1e-6 if linear else 0.1) * best, options
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("name", DATA)
+def test_the_cached_numbers_are_those_of_the_planes(name, steps):
+    data = DATA[name]
+    table = Table(data)
+    n = table.n
+    for made in run(problem(data, LAM), 25, steps=steps, inner_steps=3, T=4):
+        numbers = made.policy.simplex
+        phi = np.zeros(table.d + 1)
+        for i in range(n):
+            _, planes = cached(made.blocks, table, i)
+            planes, known = n * np.array(planes), numbers.known[i]
+            first, room = numbers.start[i], numbers.room[i]
+            gram = numbers.gram[numbers.gram_start[i] :][: room * room].reshape(room, room)
+            stars = planes[:known, :-1]
+            np.testing.assert_allclose(gram[:known, :known], stars @ stars.T, atol=1e-10)
+            if steps == "fw":
+                continue
+            assert known == len(planes)
+            alpha = numbers.alpha[first : first + known]
+            assert (alpha >= 0).all()
+            assert alpha.sum() == pytest.approx(1, abs=1e-12)
+            of_term = alpha @ planes
+            assert made.blocks.circ[i] == pytest.approx(of_term[-1], abs=1e-12)
+            product = numbers.product[first : first + known]
+            np.testing.assert_allclose(product, stars @ of_term[:-1], atol=1e-9)
+            assert numbers.square[i] == pytest.approx(of_term[:-1] @ of_term[:-1], abs=1e-9)
+            phi += of_term / n
+        if steps != "fw":
+            np.testing.assert_allclose(made.reported().w, -phi[:-1] / LAM, atol=1e-9)
+
+
+@pytest.mark.parametrize("steps", ["away", "pairwise"])
+def test_planes_with_weight_stay(steps):
+    data = DATA["chains"]
+    options = {"steps": steps, "N": 1, "T": 1, "M": 3}
+    for made in run(problem(data, LAM), 20, **options):
+        numbers = made.policy.simplex
+        for i in range(data.n):
+            alpha = numbers.alpha[numbers.start[i] :][: made.blocks.n_planes[i]]
+            assert alpha.sum() == pytest.approx(1, abs=1e-12)
+            # over N, and after T iterations, the others go
+            new = made.blocks.active[made.blocks.start[i] :][: alpha.size] == made.iteration
+            assert ((alpha > 0) | new).all()
+    assert made.policy.drops[0] > 0
+
+
+def test_gap_sampling_draws_in_proportion():
+    made = solver(problem(DATA["multiclass"]), "mpbcfw_pairwise", sampling="gap")
+    gaps = np.array([0.0, 1.0, 3.0] + [0.0] * 9)
+    made.policy = made.policy._replace(gaps=gaps)
+    drawn = np.bincount(made._drawn(4000), minlength=12)
+    assert drawn[[0, *range(3, 12)]].sum() == 0
+    assert drawn[2] == pytest.approx(3000, abs=150)  # five standard deviations
+    made.policy = made.policy._replace(gaps=np.zeros(12))
+    assert sorted(made._drawn(12)) == list(range(12))
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_gap_sampling_refreshes_with_a_permutation(name):
+    data = DATA[name]
+    made = solver(problem(data, LAM), "bcfw_gap", refresh=3)
+    visited = []
+    part = made._part
+    made._part = lambda order, share: (visited.append(order), part(order, share))[1]
+    for _ in range(7):
+        made.iterate()
+    whole = [order for order in visited if order.size == data.n]
+    assert [sorted(order) == list(range(data.n)) for order in whole] == [True] * 3
+    assert sum(order.size for order in visited) == 7 * data.n == made.clock.oracle_calls
+    assert (made.blocks.n_planes == 0).all()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_spared_calls_are_counted_as_calls_of_working_sets(name):
+    data = DATA[name]
+    made = solver(problem(data, LAM), "mpbcfw_pairwise", share=0.25, M=0, refresh=10)
+    for _ in range(30):
+        made.iterate()
+    assert made.clock.oracle_calls + made.clock.approx_calls == 30 * data.n
+    assert 3 * data.n < made.clock.oracle_calls < 30 * data.n
+    assert np.isfinite(made.policy.gaps).all()
+
+
+def test_terms_with_nothing_to_gain_are_left_out():
+    made = solver(problem(DATA["multiclass"], LAM), "mpbcfw_pairwise", shrink=0.5)
+    made.policy.planes_gaps[:] = [0, 1, 0.49, *[0] * 8, 10.51]
+    order = np.arange(12)[::-1].copy()
+    assert made._worth_visiting(order).tolist() == order.tolist()
+    made.approx_passes = 1
+    assert made._worth_visiting(order).tolist() == [11, 1]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("steps", "newton"),
+        ("inner_steps", 0),
+        ("sampling", "uniform"),
+        ("refresh", 0),
+        ("share", -0.1),
+        ("shrink", -1.0),
+    ],
+)
+def test_bad_options_are_named(option, value):
+    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
+        solver(problem(DATA["multiclass"]), "mpbcfw_pairwise", **{option: value})

@@ -247,6 +247,18 @@ class Hand:
         return "".join(names[row] for row in cached(self.blocks, self.table, 0)[0])
 
 
+def test_an_empty_plane_needs_a_slot_too():
+    blocks = rows.allocate(2, 5)
+    block_kernels.remember_truth(blocks, 10, 0)
+    nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
+    room = rows.put(blocks, 0, *nothing)
+    assert any(room)
+    blocks = rows.make_room(blocks, 0, *room)
+    assert rows.put(blocks, 0, *nothing) == (0, 0)
+    assert blocks.offset[blocks.start[0] + 1] == 0.5
+    assert blocks.offset[blocks.start[1]] == 0  # not the other term's plane
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 def test_over_the_limit_the_longest_inactive_is_dropped(storage):
     hand = Hand(storage, N=3)

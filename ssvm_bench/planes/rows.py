@@ -22,6 +22,9 @@ from ssvm_bench.planes import blocks
 
 # mypy: disable-error-code="no-untyped-def"
 
+CHANGED = ("phi", "circ")
+"""Fields that hold φ^i."""
+
 SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
 """Entries of ``Rows.used``."""
 
@@ -237,7 +240,7 @@ def put(blocks, i, indices, values, offset):
         blocks.place[index] = -1
     for k in range(known):
         blocks.place[support[k]] = -1
-    return (0, 0) if fits else (size, indices.size)
+    return (0, 0) if fits else (max(size, 1), indices.size)  # an empty plane needs a slot, too
 
 
 @kernel

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,17 @@ def best_interpolation(
     curvature = problem.lam * float(step @ step)
     gamma = line_search(slope, curvature)
     return w + gamma * step, circ + gamma * climb
+
+
+def best_scale(w: np.ndarray, circ: float, old: float, new: float) -> float:
+    """Return the s in [0, 1] for which s φ has the highest dual value at a new λ.
+
+    φ is given as ``w`` = −φ⋆/λ at the ``old`` λ, and ``circ`` = φ∘. All s φ are feasible: they lie
+    between φ and the planes of the ground truth, which are 0. With the old λ's optimum, and a
+    smaller λ, s w λ/λ_new is again about w.
+    """
+    squares = math.fsum(w * w)  # rounded once: the last bits of BLAS differ between machines
+    return line_search(circ, old * old / new * squares)
 
 
 def line_search(slope: float, curvature: float) -> float:

@@ -39,7 +39,7 @@ from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.cache import user_folder
 from ssvm_bench.datasets.images.progress import silence
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.provenance import provenance
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcome:
-    """Do one run and write its files, unless it has finished before.
+    """Do one run and write its files, unless it has finished before; first those of its path.
 
     Parameters
     ----------
@@ -94,16 +94,26 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     begin = time.perf_counter()
     with silence(config.quiet):
         dataset = load_dataset(config.dataset)
-    problem = Problem(build_oracle(config.oracle, config.dataset), config.lam or 1 / dataset.n)
+    oracle = build_oracle(config.oracle, config.dataset)
     config = config.with_source(dataset.source)
-    with lock(config.folder, display.message):
+    stages = config.stages(dataset.n)
+    with ExitStack() as locks:
+        for stage in stages:
+            locks.enter_context(lock(stage.folder, display.message))
         if is_finished(config.folder) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
         warm_up(config, dataset, display)
-        display.start(config, dataset.source, problem.n, problem.d, problem.lam)
-        return _run(config, dataset, problem, display, begin, concurrent_runs)
+        solver = None
+        for stage in stages:
+            problem = Problem(oracle, stage.lam or 1 / dataset.n)
+            display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
+            outcome, solver = _run(stage, dataset, problem, display, begin, concurrent_runs, solver)
+            if outcome.status == "interrupted":
+                break
+            begin = time.perf_counter()
+        return outcome
 
 
 @functools.lru_cache(maxsize=1)
@@ -141,6 +151,13 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
             problem.primal(solver.reported().w)
+            if config.path:
+                if not solver.follows_paths:
+                    raise ConfigError(
+                        f"solver={config.solver.name} cannot go on with another λ: "
+                        "leave path empty, or choose another solver."
+                    )
+                solver.go_on(0.5, Clock("work"))
     finally:
         notice.cancel()
 
@@ -163,7 +180,9 @@ def _run(
     display: Display,
     begin: float,
     concurrent_runs: int,
-) -> Outcome:
+    solver: Solver | None,
+) -> tuple[Outcome, Solver]:
+    """Do one run, from a solver that has solved another λ if there is one; return it, too."""
     metadata = {
         "config": config.resolved(),
         "dataset": {
@@ -195,7 +214,12 @@ def _run(
 
     try:
         clock = Clock(config.clock, config.oracle.cost_call, config.oracle.cost_plane)
-        reason = loop(config, problem, clock, recorder)
+        with clock.paused():
+            if solver is None:
+                solver = build_solver(config, problem, clock)
+            else:
+                solver.go_on(problem.lam, clock)
+        reason = loop(config, solver, recorder)
     except Exception as error:
         rows, text = recorder.rows, traceback.format_exc()
         where = write_partial(config.folder, rows, metadata, summary("error"), text)
@@ -212,21 +236,20 @@ def _run(
                 f"{recorder.rows[-1]['primal']}, dual {recorder.rows[-1]['dual']}. Its trace is in "
                 f"{where}; try solver.step=line_search or a larger lam."
             )
-        return Outcome("interrupted", reason, where, summary(reason))
+        return Outcome("interrupted", reason, where, summary(reason)), solver
     final = summary(reason)
-    write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
+    if config.force or not is_finished(config.folder):  # it may have been, early on a path
+        write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
     display.finish(final, config.folder)
-    return Outcome("finished", reason, config.folder, final)
+    return Outcome("finished", reason, config.folder, final), solver
 
 
-def loop(config: RunConfig, problem: Problem, clock: Clock, recorder: Recorder) -> str:
+def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason."""
     with interrupts() as interrupted:
-        with clock.paused():
-            solver = build_solver(config, problem, clock)
         iteration = due = 0
         while True:
-            reason = _exhausted(config.budget, iteration, clock)
+            reason = _exhausted(config.budget, iteration, solver.clock)
             if reason is None and solver.converged:
                 reason = "converged"
             if interrupted.is_set():

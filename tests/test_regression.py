@@ -13,6 +13,7 @@ from regression import reference
 
 from ssvm_bench import problem
 from ssvm_bench.solvers import block, fw
+from ssvm_bench.solvers.block_kernels import WorkingSets
 
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
@@ -54,7 +55,9 @@ def test_the_reference_is_what_the_papers_say(name):
     last = {}
     for solver, curve in table.groupby("solver"):
         assert list(curve["iteration"]) == list(range(reference.ITERATIONS + 1))
-        assert (np.diff(curve["dual"]) > 0).all() or solver.endswith("_avg")
+        # those beyond the papers come so near to the optimum that rounding shows
+        least = 0.0 if solver in reference.OF_THE_PAPERS else -1e-12
+        assert (np.diff(curve["dual"]) > least).all() or solver.endswith("_avg")
         last[solver] = curve.iloc[-1]
     gap = {solver: row["primal"] - row["dual"] for solver, row in last.items()}
     assert gap["mpbcfw"] < gap["bcfw"] < gap["fw"]
@@ -77,7 +80,8 @@ def test_another_lambda_is_noticed(name, now):
 
 def test_another_step_is_noticed(name):
     changed, _ = reference.curves(name, "solver=fw,bcfw,bcfw_avg", "solver.step=2n/(k+2n)")
-    complete = pd.concat([changed, reference.stored(name)[0].query("solver > 'mp'")])
+    others = reference.stored(name)[0].query("solver not in ('fw', 'bcfw', 'bcfw_avg')")
+    complete = pd.concat([changed, others])
     assert solvers_that_differ(complete, name) == {"fw", "bcfw", "bcfw_avg"}
 
 
@@ -96,7 +100,9 @@ def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
 
     monkeypatch.setattr(block.kernels, "approximate_pass", twice)
     changed, _ = reference.curves(name)
-    assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
+    assert solvers_that_differ(changed, name) == {
+        solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")
+    }
 
 
 def test_a_missing_plane_is_noticed(name, monkeypatch):
@@ -105,7 +111,7 @@ def test_a_missing_plane_is_noticed(name, monkeypatch):
 
     def forgetful(self):
         exact(self)
-        if self.iteration % 3 == 0 and self.config.N > 0:
+        if self.iteration % 3 == 0 and isinstance(self.policy, WorkingSets) and self.policy.N > 0:
             self.blocks.n_planes[self.blocks.n_planes > 1] -= 1
 
     monkeypatch.setattr(block.BlockSolver, "iterate", forgetful)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ssvm_bench import registry
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.validate import check_at_least, check_choice, check_positive
+from ssvm_bench.validate import check_at_least, check_choice, check_falling, check_positive
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
@@ -106,6 +106,9 @@ class RunConfig:
         Seed of the solver's random choices; the same for every solver.
     lam : float or None
         λ of the objective; None stands for 1/n.
+    path : tuple of float
+        Larger λ, in falling order, that are solved before: the run of each is the start of the
+        next one's.
     clock : str
         ``wall``, ``cpu`` or ``work``.
     results_dir : Path
@@ -123,6 +126,7 @@ class RunConfig:
     eval: Eval
     seed: int
     lam: float | None
+    path: tuple[float, ...]
     clock: str
     results_dir: Path
     force: bool
@@ -133,6 +137,7 @@ class RunConfig:
         check_at_least("seed", self.seed, 0)
         if self.lam is not None:
             check_positive("lam", self.lam)
+        check_falling("path", self.path)
         check_choice("clock", self.clock, CLOCKS)
         check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
 
@@ -140,9 +145,23 @@ class RunConfig:
         """Return the config that says where the dataset really came from: ``real`` or not."""
         return replace(self, dataset=replace(self.dataset, source=source))
 
+    def stages(self, n: int) -> list[RunConfig]:
+        """Return the runs along the path, this one last; n examples say what λ = 1/n is.
+
+        Raises
+        ------
+        ConfigError
+            If the path does not lead down to ``lam``.
+        """
+        lams = (*self.path, self.lam or 1 / n)
+        check_falling("path with lam at its end", lams)
+        before = [replace(self, lam=lams[k], path=lams[:k]) for k in range(len(self.path))]
+        return [*before, self]
+
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        return {**asdict(self), "results_dir": str(self.results_dir)}
+        plain = {"path": list(self.path), "results_dir": str(self.results_dir)}
+        return {**asdict(self), **plain}
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over everything that changes the result but the seed.
@@ -156,6 +175,8 @@ class RunConfig:
         if self.dataset.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
+        if not self.path:  # as if there were no such option: runs older than it keep their hash
+            del content["path"]
         content["code"] = {
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")

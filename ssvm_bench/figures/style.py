@@ -19,6 +19,11 @@ SOLVERS = {
     "bcfw_gap": ("BCFW, gap sampling", "#332288"),
     "mpbcfw_gram": ("MP-BCFW, several steps", "#882255"),
     "mpbcfw_pairwise": ("MP-BCFW, pairwise steps", "#CC79A7"),
+    "mpbcfw_away": ("MP-BCFW, away steps", "#AA4499"),
+    "mpbcfw_gap": ("MP-BCFW, gap sampling", "#44AA99"),
+    "mpbcfw_need": ("MP-BCFW, oracle by need", "#999933"),
+    "mpbcfw_idle": ("MP-BCFW, idle terms left out", "#6699CC"),
+    "mpbcfw_accelerated": ("MP-BCFW, accelerated", "#117733"),
     "mpbcfw_fast": ("MP-BCFW, fast", "#000000"),
 }
 """Name in the paper and colour of the solvers that have a fixed one."""

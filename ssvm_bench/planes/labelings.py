@@ -22,6 +22,9 @@ from ssvm_bench.joint_features import JointFeatures, hamming_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
+CHANGED = ("mu", "nu", "circ")
+"""Fields that hold φ^i."""
+
 _ROOM = 2  # slots of a term at first: one plane, and the candidate
 _WIDTH = 4  # labels of a part at first, and by how many its list grows
 

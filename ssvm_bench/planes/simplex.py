@@ -27,6 +27,9 @@ from ssvm_bench.planes.blocks import inner_products, product
 
 # mypy: disable-error-code="no-untyped-def"
 
+CHANGED = ("alpha", "product", "square", "known")
+"""Fields that visits without new planes change."""
+
 _ROOM = 4
 
 

@@ -32,10 +32,13 @@ class Solver(ABC):
         The last iteration has proved that the iterate is optimal.
     approx_passes : int
         Approximate passes of the last iteration.
+    follows_paths : bool
+        Whether `go_on` is there.
     """
 
     converged: bool = False
     approx_passes: int = 0
+    follows_paths: bool = False
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem = problem
@@ -44,6 +47,10 @@ class Solver(ABC):
     @abstractmethod
     def iterate(self) -> None:
         """Do one outer iteration (batch methods: one pass of the exact oracle)."""
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Go on with another λ, from all that is known so far, and with a new clock."""
+        raise NotImplementedError
 
     @abstractmethod
     def reported(self) -> Iterate:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -43,7 +43,7 @@ from ssvm_bench.jit import kernel
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import labelings, rows
-from ssvm_bench.problem import Problem, best_interpolation
+from ssvm_bench.problem import Problem, best_interpolation, best_scale
 from ssvm_bench.solvers import block_kernels as kernels
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.fw import STEPS
@@ -108,6 +108,7 @@ class BlockSolver(Solver):
 
     blocks: labelings.Labelings | rows.Rows
     sparing: bool = False
+    follows_paths = True
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int, D: int) -> None:
         super().__init__(problem, clock)
@@ -147,23 +148,31 @@ class BlockSolver(Solver):
         before, dual = self.clock.now(), self._dual()
         while self.approx_passes < self.config.M:
             visited = self._worth_visiting(order)
-            evaluated = kernels.approximate_pass(
-                self.policy,
-                self.blocks,
-                visited,
-                self.state,
-                self.approximate_average,
-                self.rule,
-                self.iteration,
-            )
+            evaluated = self._approximate_pass(visited)
             self.clock.approximate(visited.size, evaluated)
             self.approx_passes += 1
             now, new_dual = self.clock.now(), self._dual()
             # slopes, compared without dividing by what a coarse clock may call zero
-            if (new_dual - dual) * (now - start) <= (new_dual - dual_before) * (now - before):
+            pays = (new_dual - dual) * (now - start) > (new_dual - dual_before) * (now - before)
+            if not pays and not self._tries_again(new_dual - dual):
                 break
             before, dual = now, new_dual
+        self._end_of_passes()
         self._shift(self.exact_average, *phi)
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Go on with another λ from the best multiple of φ, with all working sets."""
+        state = self.state
+        scale = best_scale(state.w, float(state.circ[0]), self.rule.lam, lam)
+        self._scale_terms(scale)
+        state.w[:] *= scale * self.rule.lam / lam
+        state.circ[0] *= scale
+        state.steps[0] = 0
+        self.rule = self.rule._replace(lam=lam)
+        self.exact_average = self._new_average()
+        self.approximate_average = self._new_average()
+        self.problem, self.clock = replace(self.problem, lam=lam), clock
+        self.converged = False
 
     def reported(self) -> Iterate:
         """Return φ, or the best interpolation of its averages."""
@@ -192,9 +201,32 @@ class BlockSolver(Solver):
         """Return the terms that the next approximate pass visits."""
         return order
 
+    def _approximate_pass(self, order: np.ndarray) -> int:
+        """Do an approximate pass; return the number of planes evaluated."""
+        return kernels.approximate_pass(
+            self.policy,
+            self.blocks,
+            order,
+            self.state,
+            self.approximate_average,
+            self.rule,
+            self.iteration,
+        )
+
+    def _tries_again(self, gain: float) -> bool:
+        """Tell whether to go on after an approximate pass that did not pay, and gained so much."""
+        return False
+
+    def _end_of_passes(self) -> None:
+        """Do what is left to do after the last approximate pass of an iteration."""
+
     @abstractmethod
     def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
         """Do the exact pass."""
+
+    @abstractmethod
+    def _scale_terms(self, scale: float) -> None:
+        """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
 
     @abstractmethod
     def _outer(self, w: np.ndarray) -> np.ndarray:
@@ -248,6 +280,11 @@ class LabelingSolver(BlockSolver):
             self.rule,
             self.iteration,
         )
+
+    def _scale_terms(self, scale: float) -> None:
+        visits = np.ones(self.problem.n, np.int64)
+        self.blocks = labelings.reserve(self.blocks, visits, self.most_planes)
+        kernels.scale_labelings(self.policy, self.blocks, scale, self.iteration)
 
     def _outer(self, w: np.ndarray) -> np.ndarray:
         return joint_features.unpack(self.features, w)
@@ -305,6 +342,17 @@ class RowSolver(BlockSolver):
             self.rule,
             self.iteration,
         )
+
+    def _scale_terms(self, scale: float) -> None:
+        nothing = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
+        for i in range(self.problem.n):
+            room = self._scale_term(i, nothing, scale)
+            if any(room):
+                self.blocks = rows.make_room(self.blocks, i, *room)
+                self._scale_term(i, nothing, scale)
+
+    def _scale_term(self, i: int, truth: Plane, scale: float) -> tuple[int, int]:
+        return kernels.scale_row(self.policy, self.blocks, i, *truth, scale, self.iteration)
 
     def _outer(self, w: np.ndarray) -> np.ndarray:
         return w.copy()

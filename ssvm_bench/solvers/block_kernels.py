@@ -99,6 +99,11 @@ def revisit(policy, blocks, i, state, average, rule, now):
     """Step towards the best planes of W_i, and drop the inactive ones; return |W_i| before."""
 
 
+@generic
+def keep_truth(policy, blocks, i, scale, now):
+    """Remember the candidate, the ground truth's plane; n φ^i is about to be scaled."""
+
+
 @implements(spares, WorkingSets)
 def _spares(policy, blocks, i, state, average, rule, now):
     return 0
@@ -121,6 +126,11 @@ def _revisit(policy, blocks, i, state, average, rule, now):
     take_step(blocks, i, p, aim(blocks, i, p), state, average, rule)
     drop_inactive(blocks, i, now - policy.T)
     return evaluated
+
+
+@implements(keep_truth, WorkingSets)
+def _keep_truth(policy, blocks, i, scale, now):
+    remember(blocks, i, policy.N, now)
 
 
 @kernel
@@ -275,6 +285,33 @@ def remember_truth(blocks, N, now):
     """Let every W_i be {the ground truth's plane} (Algorithm 3, line 3); it is the candidate."""
     for i in range(blocks.n_planes.size):
         remember(blocks, i, N, now)
+
+
+@kernel
+def scale_term(policy, blocks, i, scale, now):
+    """Multiply φ^i by ``scale``, in [0, 1]; the candidate is the truth's plane, which is 0."""
+    keep_truth(policy, blocks, i, scale, now)
+    aim_from_truth(blocks, i)
+    advance(blocks, i, scale - 1.0)
+    blocks.circ[i] *= scale
+
+
+@kernel
+def scale_labelings(policy, blocks, scale, now):
+    """Do `scale_term` for all terms of a storage of labelings that has room for candidates."""
+    features = blocks.features
+    for i in range(blocks.n_planes.size):
+        put(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
+        scale_term(policy, blocks, i, scale, now)
+
+
+@kernel
+def scale_row(policy, blocks, i, indices, values, offset, scale, now):
+    """Do `scale_term` with the ground truth's plane of a storage of rows; return as `rows.put`."""
+    size, nonzeros = rows.put(blocks, i, indices, values, offset)
+    if size == 0:
+        scale_term(policy, blocks, i, scale, now)
+    return size, nonzeros
 
 
 @kernel

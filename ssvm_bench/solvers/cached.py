@@ -16,10 +16,12 @@ share        a term's planes will do without its oracle, if their gap is at leas
              exact pass calls the oracle
 shrink       approximate passes, but for the first of an iteration, leave out the terms whose
              planes had less than this share of the mean gap when they were last visited; 0: none
+kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
+             κ/λ of :mod:`ssvm_bench.solvers.acceleration`; 0: none
 ===========  ==================================================================================
 
-``steps=fw inner_steps=1 sampling=permutation share=null shrink=0`` is MP-BCFW itself, but for
-rounding. The steps are derived, and the sources of all options named, in
+``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0`` is MP-BCFW itself, but
+for rounding. The steps are derived, and the sources of all options named, in
 :mod:`ssvm_bench.solvers.cached_kernels`.
 """
 
@@ -27,6 +29,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -35,12 +38,15 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import (
     labeling_products,  # noqa: F401
+    labelings,
     row_products,  # noqa: F401
+    rows,
     simplex,
 )
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers import block
 from ssvm_bench.solvers import block_kernels as kernels
+from ssvm_bench.solvers.acceleration import Acceleration
 from ssvm_bench.solvers.block import BlockSolver, LabelingSolver, RowSolver
 from ssvm_bench.solvers.cached_kernels import AWAY, FW, PAIRWISE, Cached
 from ssvm_bench.validate import check_at_least, check_choice
@@ -52,6 +58,9 @@ SAMPLING = ("permutation", "gap")
 
 _DRAWS = 10
 """Parts of an exact pass under gap sampling; between them, gaps are looked at anew."""
+
+_LEAST_KAPPA = 0.01
+"""Below so many λ, passes that lower F are not accelerated ones gone astray, but at their end."""
 
 _FLOOR = 0.01
 """The planes of a term must also have this share of the mean gap (Osokin et al., ν)."""
@@ -72,6 +81,7 @@ class Config:
     refresh: int
     share: float | None
     shrink: float
+    kappa: float
     average: bool
 
     def __post_init__(self) -> None:
@@ -84,6 +94,7 @@ class Config:
         check_choice("solver.sampling", self.sampling, SAMPLING)
         check_at_least("solver.refresh", self.refresh, 1)
         check_at_least("solver.shrink", self.shrink, 0)
+        check_at_least("solver.kappa", self.kappa, 0)
         if self.share is not None:
             check_at_least("solver.share", self.share, 0)
 
@@ -99,6 +110,7 @@ class _Caching(BlockSolver):
     """What the options change of the loop, whatever the storage."""
 
     policy: Cached
+    storage: ModuleType
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         of_block = block.Config(
@@ -129,7 +141,20 @@ class _Caching(BlockSolver):
         )
         if config.N > 0:
             self.most_planes = sys.maxsize  # those with weight stay
+        self.acceleration = Acceleration(problem.lam, config.kappa)
+        self._saved: list[np.ndarray] = []
+        self._saved_dual = -np.inf
+        self._begin = 0
         self._bits = np.random.PCG64([seed, 1])
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Go on with another λ; what is known of gaps belongs to the old one."""
+        if self.config.N > 0:
+            self._reserve(np.ones(self.problem.n, np.int64))
+        super().go_on(lam, clock)
+        self.policy.gaps[:] = np.inf
+        self.acceleration = Acceleration(lam, self.options.kappa)
+        self._begin = self.iteration
 
     def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
         """Do the exact pass, in parts if its terms are drawn."""
@@ -155,7 +180,7 @@ class _Caching(BlockSolver):
 
     def _refreshes(self) -> bool:
         """Tell whether the exact pass of this iteration calls the oracle of every term."""
-        return (self.iteration - 1) % self.options.refresh == 0
+        return (self.iteration - self._begin - 1) % self.options.refresh == 0
 
     def _worth_visiting(self, order: np.ndarray) -> np.ndarray:
         """Leave out the terms with little to gain, but in the first approximate pass."""
@@ -164,15 +189,69 @@ class _Caching(BlockSolver):
         gaps = self.policy.planes_gaps
         return order[gaps[order] > self.options.shrink * gaps.mean()]
 
+    def _approximate_pass(self, order: np.ndarray) -> int:
+        """Do an approximate pass, accelerated but for the first."""
+        if self.options.kappa == 0 or self.approx_passes == 0:
+            return super()._approximate_pass(order)
+        w, average = self.state.w, self.approximate_average
+        if self.approx_passes == 1:
+            self.acceleration.begin(w)
+            self._saved, self._saved_dual = (
+                [array.copy() for array in self._current()],
+                self._dual(),
+            )
+        z = average.z.copy()
+        lam = self.acceleration.enter(w)
+        evaluated = kernels.approximate_pass(
+            self.policy._replace(T=sys.maxsize),  # what has been saved must stay
+            self.blocks,
+            order,
+            self.state,
+            average,
+            self.rule._replace(lam=lam),
+            self.iteration,
+        )
+        self.acceleration.leave(w)
+        average.z[:] = z + (lam / self.rule.lam) * (average.z - z)  # in units of w, not of w̃
+        return evaluated
+
+    def _tries_again(self, gain: float) -> bool:
+        """After an accelerated pass that lowered F, begin anew."""
+        if gain >= 0 or self.acceleration.kappa < _LEAST_KAPPA * self.rule.lam:
+            return False
+        self.acceleration.fail(self.state.w)
+        return True
+
+    def _end_of_passes(self) -> None:
+        """Undo the accelerated passes of an iteration if they have lowered F all in all."""
+        if self._saved and self._dual() < self._saved_dual:
+            for array, saved in zip(self._current(), self._saved, strict=True):
+                array[:] = saved
+        self._saved = []
+
+    def _current(self) -> list[np.ndarray]:
+        """Return what approximate passes change, as long as no plane is dropped."""
+        kept = (
+            (self.blocks, self.storage.CHANGED),
+            (self.policy.simplex, simplex.CHANGED),
+            (self.state, ("w", "circ")),
+            (self.approximate_average, ("z", "circ", "k")),
+        )
+        return [getattr(owner, name) for owner, names in kept for name in names]
+
     def _part(self, order: np.ndarray, share: float) -> kernels.Tally:
         """Visit terms, with room for a new plane at every visit."""
         if self.config.N > 0:
-            visits = np.bincount(order, minlength=self.problem.n)
-            grown = simplex.reserve(self.policy.simplex, self.blocks.n_planes + visits + 1)
+            self._reserve(np.bincount(order, minlength=self.problem.n))
             known = self.policy.gaps[np.isfinite(self.policy.gaps)]
             floor = _FLOOR * float(known.mean()) if known.size else 0.0
-            self.policy = self.policy._replace(simplex=grown, share=share, floor=floor)
+            self.policy = self.policy._replace(share=share, floor=floor)
         return super()._exact_pass(order)  # type: ignore[safe-super]
+
+    def _reserve(self, visits: np.ndarray) -> None:
+        """Make room for a new plane per visit of each term."""
+        grown = simplex.reserve(self.policy.simplex, self.blocks.n_planes + visits + 1)
+        self.policy = self.policy._replace(simplex=grown)
 
     def _drawn(self, size: int) -> np.ndarray:
         """Draw terms in proportion to their last known gaps, with replacement."""
@@ -186,6 +265,10 @@ class _Caching(BlockSolver):
 class CachedLabelingSolver(_Caching, LabelingSolver):
     """For compiled oracles over labels."""
 
+    storage = labelings
+
 
 class CachedRowSolver(_Caching, RowSolver):
     """For any oracle."""
+
+    storage = rows

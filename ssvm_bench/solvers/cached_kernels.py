@@ -45,7 +45,7 @@ from ssvm_bench.planes.blocks import (
     value,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
-from ssvm_bench.solvers.block_kernels import arrive, move, revisit, spares, take_step
+from ssvm_bench.solvers.block_kernels import arrive, keep_truth, move, revisit, spares, take_step
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -133,16 +133,34 @@ def _revisit(policy, blocks, i, state, average, rule, now):
     return evaluated
 
 
+@implements(keep_truth, Cached)
+def _keep_truth(policy, blocks, i, scale, now):
+    if policy.N == 0:
+        return
+    simplex = policy.simplex
+    truth = _insert(blocks, i, now)
+    complete(simplex, blocks, i)
+    first = simplex.start[i]
+    for p in range(first, first + blocks.n_planes[i]):
+        simplex.alpha[p] *= scale
+        simplex.product[p] *= scale
+    simplex.alpha[first + truth] += 1.0 - scale
+    simplex.square[i] *= scale * scale
+    if blocks.n_planes[i] > policy.N:
+        _drop_oldest(policy, blocks, i)
+
+
 @kernel
 def _insert(blocks, i, now):
-    """Put the candidate into W_i, unless it is there already."""
+    """Put the candidate into W_i, unless it is there already; return its place."""
     candidate = blocks.n_planes[i]
     for p in range(candidate):
         if same(blocks, i, p, candidate):
             blocks.active[blocks.start[i] + p] = now
-            return
+            return p
     blocks.active[blocks.start[i] + candidate] = now
     blocks.n_planes[i] = candidate + 1
+    return candidate
 
 
 @kernel

@@ -17,12 +17,12 @@ One iteration is n oracle calls. The state is (w, φ∘).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.problem import Problem, line_search
+from ssvm_bench.problem import Problem, best_scale, line_search
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.validate import check_choice
 
@@ -52,6 +52,8 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWol
 class FrankWolfe(Solver):
     """Batch Frank–Wolfe."""
 
+    follows_paths = True
+
     def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
         super().__init__(problem, clock)
         self.config = config
@@ -75,6 +77,15 @@ class FrankWolfe(Solver):
         self.w += gamma * step
         self.circ += gamma * climb
         self.k += 1
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Go on with another λ from the best multiple of φ."""
+        scale = best_scale(self.w, self.circ, self.problem.lam, lam)
+        self.w *= scale * self.problem.lam / lam
+        self.circ *= scale
+        self.k = 0
+        self.converged = False
+        self.problem, self.clock = replace(self.problem, lam=lam), clock
 
     def reported(self) -> Iterate:
         """Return w and F."""

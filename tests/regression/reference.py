@@ -39,7 +39,9 @@ PROBLEMS = {
 GRAPH_LABELS = {"mincut": 2, "alpha_expansion": 4}
 """Problems on graphs of our own, and their numbers of labels."""
 
-SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+OF_THE_PAPERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+BEYOND = ("bcfw_gap", "mpbcfw_away", "mpbcfw_gram", "mpbcfw_need", "mpbcfw_fast")
+SOLVERS = (*OF_THE_PAPERS, *BEYOND)
 ITERATIONS = 12  # φ is recomputed from its terms after 10
 COUNTERS = ("iteration", "oracle_calls", "approx_calls", "approx_passes")
 VALUES = ("time", "primal", "dual", "working_set_mean", "w_norm")
@@ -93,7 +95,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = runner.Recorder(problem, Silent())
         clock = Clock("work", config.oracle.cost_call, config.oracle.cost_plane)
-        runner.loop(config, problem, clock, recorder)
+        runner.loop(config, runner.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

@@ -1,0 +1,157 @@
+"""Several λ, each from where the last one ended."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    oracle,
+    problem,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+    working_sets,
+)
+from helpers import Table as Terms
+from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.problem import Problem, best_scale
+from ssvm_bench.solvers.fw import FrankWolfe
+from ssvm_bench.trace import read_summary, read_trace
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(8, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4], 2, 8, seed=8),
+}
+SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_pairwise", "mpbcfw_fast")
+
+
+def test_the_best_multiple_of_phi():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        w, circ, old, new = rng.normal(size=3), rng.uniform(0, 2), *rng.uniform(0.1, 1, 2)
+        posed = Problem(None, new)
+        scales = np.linspace(0, 1, 1001)
+        duals = [posed.dual(s * w * old / new, s * circ) for s in scales]
+        assert best_scale(w, circ, old, new) == pytest.approx(scales[np.argmax(duals)], abs=6e-4)
+    assert best_scale(np.zeros(3), 0.0, 1.0, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_phi_stays_feasible_and_all_planes_stay(data, name, rows):
+    kept = rows and data.structure != "graph"  # those of graphs are kept as rows anyway
+    posed = Problem(Plain(oracle(data)), 0.5) if kept else problem(data, 0.5)
+    table = Terms(data)
+    made = solver(posed, name)
+    for lam in (0.1, 0.02):
+        for _ in range(4):
+            made.iterate()
+        w = made.reported().w
+        before = working_sets(made, table) if name != "fw" else []
+        clock = Clock("work")
+        made.go_on(lam, clock)
+        assert made.clock is clock
+        now = made.reported()
+        assert 0 <= now.dual <= made.problem.primal(np.zeros(posed.d))
+        assert now.dual <= made.problem.primal(now.w)
+        if not name.endswith("_avg"):  # between φ and the ground truth's planes, which are 0
+            assert abs(now.w @ w) == pytest.approx(np.linalg.norm(now.w) * np.linalg.norm(w))
+        if name == "fw":
+            continue
+        for i, (old, new) in enumerate(zip(before, working_sets(made, table), strict=True)):
+            # what N = 0 remembers is nothing
+            assert set(new) == ({*old, table.truth[i]} if made.config.N else set())
+
+
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_fast"])
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_a_path_ends_where_a_direct_run_does(data, name):
+    lam = 0.02
+    direct, along = solver(problem(data, lam), name), solver(problem(data, 0.5), name)
+    for larger in (0.1, lam):
+        for _ in range(20):
+            along.iterate()
+        along.go_on(larger, along.clock)
+    for made in (direct, along):
+        for _ in range(300):
+            made.iterate()
+        assert made.problem.lam == lam
+    gap = direct.problem.primal(direct.reported().w) - direct.reported().dual
+    assert along.reported().dual == pytest.approx(direct.reported().dual, abs=max(gap, 1e-9))
+
+
+@pytest.mark.parametrize("data", [OCR, USPS], ids=["ocr", "usps"])
+def test_every_lambda_has_a_run_of_its_own(tmp_path, data):
+    options = ("solver=mpbcfw_fast", "clock=work", "budget.max_iterations=6")
+    last = run_here(tmp_path, *options, "path=[0.5,0.1]", "lam=0.02", data=data)
+    assert (last.status, last.stop_reason) == ("finished", "max_iterations")
+    first = config_of(tmp_path, *options, "lam=0.5", data=data)
+    second = config_of(tmp_path, *options, "lam=0.1", "path=[0.5]", data=data)
+    for config, lam in ((first, 0.5), (second, 0.1)):
+        trace = read_trace(config.with_source("synthetic").folder)
+        assert trace.metadata["lam"] == lam
+        assert trace.frame["oracle_calls"].iloc[0] == trace.frame["time"].iloc[0] == 0
+        assert trace.frame["iteration"].tolist() == list(range(7))
+        assert (np.diff(trace.frame["dual"]) >= -1e-12).all()
+    assert read_summary(last.folder)["seed"] == 0
+    warm = read_trace(last.folder).frame
+    cold = run_here(tmp_path, *options, "lam=0.02", data=data)
+    assert cold.folder != last.folder
+    assert warm["dual"].iloc[0] > read_trace(cold.folder).frame["dual"].iloc[0]
+    again = run_here(tmp_path, *options, "path=[0.5,0.1]", "lam=0.02", data=data)
+    assert again.status == "skipped"
+
+
+def test_a_run_that_had_finished_is_a_start_but_not_written_again(tmp_path):
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
+    alone = run_here(tmp_path, *options, "lam=0.5")
+    written = (alone.folder / "trace.parquet").stat().st_mtime_ns
+    along = run_here(tmp_path, *options, "path=[0.5]", "lam=0.1")
+    assert along.status == "finished"
+    assert (alone.folder / "trace.parquet").stat().st_mtime_ns == written
+
+
+def test_without_a_path_the_hash_is_that_of_the_time_before_paths(tmp_path):
+    plain = config_of(tmp_path, "solver=bcfw").with_source("synthetic")
+    assert "path" in plain.resolved()
+    assert plain.hash() != config_of(tmp_path, "path=[1]").with_source("synthetic").hash()
+
+
+@pytest.mark.parametrize("path", ["[0.1,0.5]", "[0.1,0.1]", "[0]", "[-1]"])
+def test_a_path_that_does_not_fall_is_refused(tmp_path, path):
+    with pytest.raises(ConfigError, match="path"):
+        config_of(tmp_path, f"path={path}")
+
+
+def test_a_path_that_does_not_lead_to_lam_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"path with lam at its end .* 0\.5, 0\.6"):
+        run_here(tmp_path, "path=[0.5]", "lam=0.6")
+
+
+def test_a_solver_that_cannot_go_on_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(FrankWolfe, "follows_paths", False)
+    result = call("run", *USPS, "solver=fw", "path=[0.5]", "lam=0.1", f"results_dir={tmp_path}")
+    assert "solver=fw cannot go on with another λ" in error_of(result, 2)
+    assert not run_folders(tmp_path)
+
+
+def test_an_interrupted_path_keeps_what_is_done(tmp_path, monkeypatch):
+    iterate = FrankWolfe.iterate
+
+    def interrupted(self):
+        iterate(self)
+        if self.problem.lam == 0.1 and self.k == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(FrankWolfe, "iterate", interrupted)
+    outcome = run_here(tmp_path, "solver=fw", "path=[0.5,0.1]", "lam=0.02")
+    assert (outcome.status, outcome.stop_reason) == ("interrupted", "interrupted")
+    assert run_folders(tmp_path) == ["seed=0", "seed=0.partial"]

@@ -3,7 +3,7 @@
 .. code-block:: text
 
     <results_dir>/
-      figures/<experiment>/        figures, their numbers as CSV, provenance.json
+      figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
       claims.md, claims.csv        the claims table, where the experiment asks for it
       reference/optima.json        the best values ever seen, see `optima`
       traces/<experiment>/         thinned traces, see `thinned`; of one that it is like, that one's
@@ -211,7 +211,7 @@ def _draw(
     formats: Sequence[str],
 ) -> list[Path]:
     """Write the files of an experiment that show one source of data."""
-    from ssvm_bench.figures import curves, draw, origin, selection
+    from ssvm_bench.figures import curves, draw, origin, selection, targets
     from ssvm_bench.files import write
 
     folder = results_dir / "figures" / experiment.name
@@ -231,6 +231,14 @@ def _draw(
             label = curves.axis_label(selecting, axis)
             figure = draw.draw_selection(table, label, experiment.title, notes)
             written += draw.save(figure, table, folder / f"selection{suffix}", formats)
+    if "targets" in experiment.figures:
+        table = targets.targets(traces)
+        notes = targets.notes(table, traces)
+        x_labels = {axis: targets.x_label(traces, axis) for axis in experiment.figures["targets"]}
+        figure = draw.draw_targets(table, x_labels, experiment.title, notes)
+        written += draw.save(figure, table, folder / f"targets{suffix}", formats)
+        page = targets.markdown(table, notes).encode()
+        written.append(write(folder / f"targets{suffix}.md", page))
     if "claims" in experiment.figures:
         from ssvm_bench.figures import claims
 

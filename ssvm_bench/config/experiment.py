@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 AXES = {"iteration": "iterations", "calls": "oracle_calls", "time": "time"}
 """x axis of a figure → name of its files."""
 
-FIGURES = {"suboptimality": tuple(AXES), "selection": ("iteration",), "claims": ("table",)}
+FIGURES = {
+    "suboptimality": tuple(AXES),
+    "selection": ("iteration",),
+    "targets": ("time", "calls"),
+    "claims": ("table",),
+}
 """Kinds of figures and the x axes they can have."""
 
 RUNS = ("grid", "each", "instead")

@@ -160,8 +160,10 @@ class RunConfig:
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        plain = {"path": list(self.path), "results_dir": str(self.results_dir)}
-        return {**asdict(self), **plain}
+        plain = {**asdict(self), "results_dir": str(self.results_dir), "path": list(self.path)}
+        if not self.path:  # as in runs that are older than this option
+            del plain["path"]
+        return plain
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over everything that changes the result but the seed.
@@ -175,8 +177,6 @@ class RunConfig:
         if self.dataset.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
-        if not self.path:  # as if there were no such option: runs older than it keep their hash
-            del content["path"]
         content["code"] = {
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")

@@ -273,8 +273,12 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     found = [f"{text}."]
     if interrupted.any():
         found.append("A curve is interrupted where its value is not positive (inexact oracle).")
-    if axis != "time":
-        return found
+    return [*found, *timing_notes(traces)] if axis == "time" else found
+
+
+def timing_notes(traces: Sequence[Trace]) -> list[str]:
+    """Return what a reader of runtimes has to know: whether the machine was busy."""
+    found = []
     beside = sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces)
     if beside:
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")

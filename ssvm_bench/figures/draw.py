@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import Transform, blended_transform_factory
 
 from ssvm_bench.figures import style
 from ssvm_bench.files import write
@@ -24,6 +25,7 @@ from ssvm_bench.files import write
 FORMATS = ("png", "pdf", "svg")
 LEGEND_COLUMNS = 5
 PLAIN = FuncFormatter(lambda value, _: plain(value))
+Legend = tuple[Sequence[Line2D], Sequence[str]]
 MIN_WIDTH = 6.6
 """Inches: room for the notes."""
 # No dates or program versions inside: the same numbers give the same file.
@@ -61,7 +63,8 @@ def draw_curves(
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
-    with _page(table, title, notes, len(problems), len(quantities)) as (figure, panels):
+    page = _page(title, notes, (len(problems), len(quantities)), _of_solvers(table))
+    with page as (figure, panels):
         for row, (_, problem) in zip(panels, problems, strict=True):
             for panel, quantity in zip(row, quantities, strict=True):
                 panel.set_yscale("log")
@@ -69,7 +72,7 @@ def draw_curves(
                 _draw_panel(panel, problem[problem["quantity"] == quantity])
                 _label_log_y(panel)
                 panel.set_ylabel(quantity)
-            row[0].set_title(_problem_title(problem), loc="left", fontweight="bold")
+            row[0].set_title(style.problem_title(problem), loc="left", fontweight="bold")
         for panel in panels[-1]:
             panel.set_xlabel(x_label)
     return figure
@@ -84,7 +87,8 @@ def draw_selection(
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
-    page = _page(table, title, notes, len(quantities), len(problems), sharex="col")
+    shape = len(quantities), len(problems)
+    page = _page(title, notes, shape, _of_solvers(table), sharex="col")
     with page as (figure, panels):
         for row, quantity in zip(panels, quantities, strict=True):
             for panel, (_, problem) in zip(row, problems, strict=True):
@@ -92,36 +96,107 @@ def draw_selection(
                 panel.set_ylim(bottom=0)
             row[0].set_ylabel(quantity)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):
-            panel.set_title(_problem_title(problem, "\n"), loc="left", fontweight="bold")
+            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
         for panel in panels[-1]:
             panel.set_xlabel(x_label)
     return figure
 
 
+def draw_targets(
+    table: pd.DataFrame, x_labels: Mapping[str, str], title: str, notes: Sequence[str] = ()
+) -> Figure:
+    """Draw one row of panels per cost and one column per problem instance; a line per solver.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `targets.targets` gives it.
+    x_labels : mapping of str to str
+        Cost, a column of the table → label of its x axis.
+    title, notes : str, sequence of str
+        As for `draw_curves`.
+
+    Returns
+    -------
+    Figure
+        Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
+    """
+    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
+    solvers = list(dict.fromkeys(table["solver"]))
+    gaps = sorted(set(table["gap"]), reverse=True)
+    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
+    points = [
+        Line2D([], [], color="black", alpha=shades[gap], marker="o", linestyle="none")
+        for gap in gaps
+    ]
+    legend = (points, [f"relative gap {gap:g}" for gap in gaps])
+    height = 0.6 + 0.19 * len(solvers)
+    page = _page(title, notes, (len(x_labels), len(problems)), legend, height, sharey="row")
+    with page as (figure, panels):
+        for row, (cost, x_label) in zip(panels, x_labels.items(), strict=True):
+            for panel, (_, problem) in zip(row, problems, strict=True):
+                panel.set_xscale("log")
+                panel.grid(axis="both")
+                panel.set_axisbelow(True)
+                for place, solver in enumerate(solvers):
+                    _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
+                panel.set_ylim(len(solvers) - 0.5, -0.5)
+                panel.set_yticks(range(len(solvers)), [style.solver_label(s) for s in solvers])
+                panel.set_xlabel(x_label)
+                _label_log_x(panel)
+        for panel, (_, problem) in zip(panels[0], problems, strict=True):
+            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
+    return figure
+
+
+def _draw_costs(
+    panel: Axes, rows: pd.DataFrame, cost: str, place: int, shades: Mapping[float, float]
+) -> None:
+    """Draw what it costs one solver to reach each gap, at the height ``place``."""
+    rows = rows[rows[cost].notna() & (rows[cost] > 0)]
+    if rows.empty:
+        text = "reached by less than half of the runs"
+        panel.text(0.02, place, text, transform=_across(panel), va="center", size=6.5)
+        return
+    color = style.color(str(rows["solver"].iloc[0]))
+    panel.plot(rows[cost], [place] * len(rows), color=color, linewidth=0.8, alpha=0.5)
+    for gap, middle, low, high in zip(
+        rows["gap"], rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"], strict=True
+    ):
+        panel.plot([low, high], [place, place], color=color, alpha=shades[gap], linewidth=2.4)
+        panel.plot(middle, place, "o", color=color, alpha=shades[gap], markersize=4.5)
+
+
+def _across(panel: Axes) -> Transform:
+    """Return coordinates with x from 0 to 1 across the panel, and y as its data."""
+    return blended_transform_factory(panel.transAxes, panel.transData)
+
+
 @contextmanager
 def _page(
-    table: pd.DataFrame,
     title: str,
     notes: Sequence[str],
-    rows: int,
-    columns: int,
+    shape: tuple[int, int],
+    legend: Legend,
+    panel_height: float = 2.5,
     sharex: Literal["none", "col"] = "none",
+    sharey: Literal["none", "row"] = "none",
 ) -> Iterator[tuple[Figure, Any]]:
     """Lay out a figure: rows of panels, then below them the legend, then the notes."""
-    solvers = list(dict.fromkeys(table["solver"]))
+    rows, columns = shape
     with mpl.rc_context(style.RC):
         # In inches.
         notes_height = 0.06 + 0.16 * len(notes)
-        below = notes_height + 0.22 * -(-len(solvers) // LEGEND_COLUMNS) + 0.08
-        height = 0.45 + 2.5 * max(rows, 1) + below
+        below = notes_height + 0.22 * -(-len(legend[0]) // LEGEND_COLUMNS) + 0.08
+        height = 0.45 + panel_height * max(rows, 1) + below
         layout = ConstrainedLayoutEngine(
             rect=(0, below / height, 1, 1 - below / height), w_pad=0.08, h_pad=0.06
         )
         figure = Figure(figsize=(max(3.3 * columns, MIN_WIDTH), height), layout=layout)
         FigureCanvasAgg(figure)
         figure.suptitle(title)
-        yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex)
-        _draw_legend(figure, solvers, notes_height / height)
+        yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+        _draw_legend(figure, legend, notes_height / height)
         figure.text(0.5, 0.06 / height, "\n".join(notes), ha="center", va="bottom", fontsize=7.5)
         layout.execute(figure)  # once, not for every format
         figure.set_layout_engine("none")
@@ -183,31 +258,27 @@ def plain(value: float) -> str:
     return f"{value:,.4g}"
 
 
-def _draw_legend(figure: Figure, solvers: Sequence[str], bottom: float) -> None:
-    """Put one legend for all panels below them, where it covers nothing."""
+def _of_solvers(table: pd.DataFrame) -> Legend:
+    """Return the legend of the solvers' curves."""
+    solvers = list(dict.fromkeys(table["solver"]))
     handles = [
         Line2D([], [], color=style.color(name), linestyle=style.line(name)) for name in solvers
     ]
+    return handles, [style.solver_label(name) for name in solvers]
+
+
+def _draw_legend(figure: Figure, legend: Legend, bottom: float) -> None:
+    """Put one legend for all panels below them, where it covers nothing."""
     figure.legend(
-        handles,
-        [style.solver_label(name) for name in solvers],
+        *legend,
         loc="lower center",
         bbox_to_anchor=(0.5, bottom),
-        ncols=min(len(solvers), LEGEND_COLUMNS),
+        ncols=min(len(legend[0]), LEGEND_COLUMNS),
         handlelength=2.8,
+        columnspacing=1.2,
         borderaxespad=0,
         borderpad=0,
     )
-
-
-def _problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Say which data panels show: name, source, size, λ."""
-    first = problem.iloc[0]
-    name = style.DATASETS.get(first["dataset"], first["dataset"])
-    source = style.SOURCES.get(first["source"], first["source"])
-    n, lam = int(first["n"]), float(first["lam"])
-    lam_text = "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"
-    return f"{name}{between}{source}, n = {n}, λ = {lam_text}"
 
 
 def save(figure: Figure, table: pd.DataFrame, stem: Path, formats: Sequence[str]) -> list[Path]:

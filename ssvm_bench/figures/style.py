@@ -8,7 +8,10 @@ of the main paper differ in print without colour, too.
 from __future__ import annotations
 
 import zlib
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOLVERS = {
     "bcfw": ("BCFW", "#0072B2"),
@@ -19,11 +22,11 @@ SOLVERS = {
     "bcfw_gap": ("BCFW, gap sampling", "#332288"),
     "mpbcfw_gram": ("MP-BCFW, several steps", "#882255"),
     "mpbcfw_pairwise": ("MP-BCFW, pairwise steps", "#CC79A7"),
-    "mpbcfw_away": ("MP-BCFW, away steps", "#AA4499"),
-    "mpbcfw_gap": ("MP-BCFW, gap sampling", "#44AA99"),
-    "mpbcfw_need": ("MP-BCFW, oracle by need", "#999933"),
-    "mpbcfw_idle": ("MP-BCFW, idle terms left out", "#6699CC"),
-    "mpbcfw_accelerated": ("MP-BCFW, accelerated", "#117733"),
+    "mpbcfw_away": ("MP-BCFW, away steps", "#EE6677"),
+    "mpbcfw_gap": ("MP-BCFW, gap sampling", "#66CCEE"),
+    "mpbcfw_need": ("MP-BCFW, oracle by need", "#BBCC33"),
+    "mpbcfw_idle": ("MP-BCFW, idle terms left out", "#4477AA"),
+    "mpbcfw_accelerated": ("MP-BCFW, accelerated", "#228833"),
     "mpbcfw_fast": ("MP-BCFW, fast", "#000000"),
 }
 """Name in the paper and colour of the solvers that have a fixed one."""
@@ -80,3 +83,14 @@ def solver_label(label: str) -> str:
     name, _, options = label.partition(" ")
     shown = SOLVERS[name][0] if name in SOLVERS else name
     return f"{shown} ({options})" if options else shown
+
+
+def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
+    """Say which data is shown: name, source, size, λ; from the rows of a tidy table."""
+    first = problem.iloc[0]
+    name = DATASETS.get(first["dataset"], first["dataset"])
+    source = SOURCES.get(first["source"], first["source"])
+    n, lam = int(first["n"]), float(first["lam"])
+    lam_text = "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"
+    after = between if between == "\n" else ", "
+    return f"{name}{between}{source}{after}n = {n}, λ = {lam_text}"

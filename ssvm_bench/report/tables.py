@@ -14,6 +14,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.claims import Row
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
 from ssvm_bench.figures.origin import origin
+from ssvm_bench.figures.targets import COSTS, NONE, costs
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
@@ -33,9 +34,6 @@ TARGETS = (1e-1, 1e-2, 1e-3)
 """Relative duality gaps."""
 
 BASELINE = "bcfw"
-NONE = "–"
-COSTS = {"time": "time", "calls": "oracle_calls"}
-"""x axis → column of what it costs to reach a gap."""
 
 
 def source(trace: Trace) -> Html:
@@ -67,25 +65,6 @@ def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, B
 
 
 # ---- time and oracle calls to a gap -----------------------------------------------------------
-
-
-def costs(traces: Sequence[Trace], target: float) -> pd.DataFrame:
-    """Return what each run had spent when its relative gap was first seen at a target.
-
-    Returns
-    -------
-    DataFrame
-        ``COSTS``, one row per run; infinite where the target was not reached. The relative gap
-        is (P − F)/|P|, as in ``budget.gap_tol``; nothing is interpolated.
-    """
-    rows = []
-    for trace in traces:
-        gap = trace.frame["gap"] / trace.frame["primal"].abs().clip(lower=1e-12)
-        reached = trace.frame[gap <= target]
-        rows.append(
-            {name: reached[of].iloc[0] if len(reached) else np.inf for name, of in COSTS.items()}
-        )
-    return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
 
 
 def to_gap(group: Group) -> Html:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 
-from ssvm_bench.bench import graphs, passes, processes, report
-from ssvm_bench.bench.__main__ import main
+from ssvm_bench.bench import graphs, passes, processes, report, rivals
+from ssvm_bench.bench.__main__ import SOLVERS, main
 from ssvm_bench.bench.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.provenance import THREAD_VARIABLES
@@ -52,7 +52,7 @@ def test_exact_passes_are_averaged_over_the_first_ones_of_all_runs():
     exact = measured(bcfw=times)[f"bcfw: {report.EXACT}"]
     assert exact.series == (12.0, *(FIRST - 1) * [2.0])
     assert exact.value == pytest.approx(3.0)
-    assert (exact.low, exact.high, exact.seconds, exact.target) == (2.0, 12.0, 4.0, 6.0)
+    assert (exact.low, exact.high, exact.seconds, exact.target) == (2.0, 12.0, 4.0, 4.0)
     assert list(measured(bcfw=times)) == [exact.quantity]
 
 
@@ -101,8 +101,7 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     assert set(content) == {"provenance", "measurements"}
     assert {content["provenance"]["threads"][name] for name in THREAD_VARIABLES} == {"1"}
     rows = {row["quantity"]: row for row in content["measurements"]}
-    solvers = ("bcfw", "bcfw_avg", "fw", "mpbcfw", "mpbcfw_avg")
-    assert {f"{name}: {report.EXACT}" for name in solvers} <= set(rows)
+    assert {f"{name}: {report.EXACT}" for name in SOLVERS} <= set(rows)
     assert {f"mpbcfw: {what}" for what in (report.OVERHEAD, report.MEMORY)} <= set(rows)
     assert {"mpbcfw_avg / mpbcfw: approximate pass", report.HELP, "product"} <= set(rows)
     for row in rows.values():
@@ -110,7 +109,44 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
         assert row["quantity"] in result.stdout
         assert row["met"] in (None, True, False)
     assert len(rows[f"bcfw: {report.EXACT}"]["series"]) == 2
-    assert rows[f"bcfw: {report.EXACT}"]["target"] == 10.0
+    assert rows[f"bcfw: {report.EXACT}"]["target"] == 8.0
+
+    again = CliRunner().invoke(main, (*arguments, "--solver", "fw"), catch_exceptions=False)
+    (line,) = (line for line in again.stdout.splitlines() if f"fw: {report.EXACT}" in line)
+    assert re.search(r"\| +\d+\.\d\d \|", line)  # divided by what the file held
+
+
+def test_worse_ratios_than_the_stored_ones_are_red(tmp_path):
+    path = tmp_path / "bench.json"
+    assert report.stored(path) == report.stored(None) == {}
+    parts = {"old": 1.0, "same": 1.0, "noise": 1.0, "worse": 1.0}
+    ratios = [report.from_samples("ocr", "real", name, [value]) for name, value in parts.items()]
+    times = [report.from_samples("ocr", "real", "time", [1.0], unit="s")]
+    report.write(path, [*ratios, *times], {"cpu": "x"})
+    before = report.stored(path)
+    assert before == {("ocr", "real", name): 1.0 for name in parts}
+    now = {"same": 1.0, "noise": 1.29, "worse": 1.31, "new": 9.0}
+    against = {
+        name: report._against(
+            report.from_samples("ocr", "real", name, [value]), before.get(("ocr", "real", name))
+        )
+        for name, value in now.items()
+    }
+    assert against == {"same": "1.00", "noise": "1.29", "worse": "[bold red]1.31[/]", "new": ""}
+    # no seconds: those depend on the machine
+    slow = report.from_samples("ocr", "real", "time", [9.0], unit="s")
+    assert report._against(slow, 1.0) == ""
+
+
+def test_linear_svc_solves_the_same_problem():
+    call = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=120")
+    (one,) = rivals.measure_rivals(call)
+    assert (one.subject, one.source, one.quantity) == ("usps", "synthetic", report.RIVAL)
+    assert one.value > 0
+    assert re.fullmatch(r"LinearSVC \d+\.\d s with tol=\S+", one.note)
+    few = (*call[:2], "dataset.n_samples=4")  # not all digits are among them
+    assert not list(rivals.measure_rivals(few))
+    assert not list(rivals.measure_rivals(("dataset=ocr", *few[1:])))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ from ssvm_bench.config import catalog
 from ssvm_bench.provenance import THREAD_VARIABLES, provenance
 from ssvm_bench.validate import check_choice
 
+SOLVERS = (
+    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
+    *("mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_fast"),
+)
+"""The other ones differ from these in which terms they visit, not in how."""
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
@@ -22,7 +28,19 @@ from ssvm_bench.validate import check_choice
     multiple=True,
     help="What to measure on; may be repeated. [default: every dataset]",
 )
-@click.option("--json", "path", type=click.Path(path_type=Path), help="Write all numbers here.")
+@click.option(
+    "--solver",
+    "solvers",
+    metavar="NAME",
+    multiple=True,
+    help="Whose passes to measure; may be repeated. [default: those whose passes differ in kind]",
+)
+@click.option(
+    "--json",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Compare the ratios with those stored here, then write all numbers here.",
+)
 @click.option(
     "--passes",
     type=click.IntRange(1),
@@ -41,6 +59,7 @@ from ssvm_bench.validate import check_choice
 @click.argument("overrides", nargs=-1)
 def main(
     names: tuple[str, ...],
+    solvers: tuple[str, ...],
     path: Path | None,
     passes: int,
     repeats: int,
@@ -55,6 +74,8 @@ def main(
     known = catalog.entries("dataset")
     for name in names:
         check_choice("--dataset", name, known)
+    for name in solvers:
+        check_choice("--solver", name, catalog.entries("solver"))
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from ssvm_bench.bench import report
@@ -68,12 +89,14 @@ def main(
     measured = measure_processes(calls, cold)
     from ssvm_bench.bench.graphs import measure_graphs
     from ssvm_bench.bench.passes import measure_passes
+    from ssvm_bench.bench.rivals import measure_rivals
 
     for call in calls.values():
-        measured += measure_passes(call, passes, repeats)
+        measured += measure_passes(call, solvers or SOLVERS, passes, repeats)
         measured += measure_graphs(call)
+        measured += measure_rivals(call)
     where = provenance()
-    report.show(measured, where)
+    report.show(measured, where, report.stored(path))
     if path is not None:
         report.write(path, measured, where)
         click.echo(f"numbers: {path}")

@@ -10,7 +10,7 @@ rule that could end them earlier reads a clock of counted work.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,6 @@ import numpy as np
 from ssvm_bench import runner
 from ssvm_bench.bench.report import APPROXIMATE, EXACT, Measurement, from_samples
 from ssvm_bench.clock import Clock, ExactCalls
-from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
@@ -65,7 +64,7 @@ class Stopwatch(Clock):
         """Keep the time since the last pass ended, and the planes a term."""
         super().approximate(calls, plane_evaluations)
         now = process_time()
-        self.passes.append((now - self._last, plane_evaluations / calls))
+        self.passes.append((now - self._last, plane_evaluations / max(calls, 1)))
         self._last = now
 
 
@@ -110,12 +109,11 @@ class Product:
         return self.x @ self.w
 
 
-def measure_passes(call: tuple[str, ...], passes: int, repeats: int) -> list[Measurement]:
-    """Measure every solver on the dataset that the overrides ``call`` choose."""
-    configs = {
-        name: fix_work(compose_runs((*call, f"solver={name}"))[0])
-        for name in catalog.entries("solver")
-    }
+def measure_passes(
+    call: tuple[str, ...], solvers: Sequence[str], passes: int, repeats: int
+) -> list[Measurement]:
+    """Measure solvers on the dataset that the overrides ``call`` choose."""
+    configs = {name: fix_work(compose_runs((*call, f"solver={name}"))[0]) for name in solvers}
     first = next(iter(configs.values()))
     dataset = runner.load_dataset(first.dataset)
     problem = Problem(runner.build_oracle(first.oracle, first.dataset), first.lam or 1 / dataset.n)

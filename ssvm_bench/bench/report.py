@@ -29,11 +29,23 @@ CALL = "oracle call"
 PARTIAL = "oracle call with partial optimality / without"
 IN_ORACLE = "time in the oracle"
 OUTSIDE_ORACLE = "time outside the oracle"
+RIVAL = "mpbcfw_fast / LinearSVC: time to a primal within 0.1 %"
+
+WORSE = 1.3
+"""A ratio that is so many times its stored value is shown in red."""
 
 TARGETS: Mapping[tuple[str, str], float] = {
-    ("ocr", f"bcfw: {EXACT}"): 6.0,
-    ("usps", f"bcfw: {EXACT}"): 10.0,
-    ("ocr", f"mpbcfw: {APPROXIMATE}"): 0.5,
+    ("ocr", f"bcfw: {EXACT}"): 4.0,
+    ("usps", f"bcfw: {EXACT}"): 8.0,
+    ("ocr", f"mpbcfw: {APPROXIMATE}"): 0.3,
+    ("weizmann", f"mpbcfw: {APPROXIMATE}"): 0.02,
+    ("stanford", f"mpbcfw: {APPROXIMATE}"): 0.02,
+    **{
+        (dataset, f"{name}_avg / {name}: {kind} pass"): 1.1
+        for dataset in ("ocr", "usps", "weizmann", "stanford")
+        for name, kind in (("bcfw", "exact"), ("mpbcfw", "exact"), ("mpbcfw", "approximate"))
+    },
+    ("usps", RIVAL): 1.0,
     ("ocr", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("usps", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("ocr", f"mpbcfw: {MEMORY}"): 1000.0,
@@ -103,25 +115,54 @@ def from_samples(
     return Measurement(subject, source, quantity, float(middle), float(low), float(high), **details)
 
 
-def show(measured: Iterable[Measurement], where: Mapping[str, Any]) -> None:
-    """Print the table to stdout, one section a subject."""
+Stored = Mapping[tuple[str, str, str], float]
+"""(subject, source, quantity) → ratio."""
+
+
+def stored(path: Path | None) -> Stored:
+    """Return the ratios that a file of `write` holds; none if there is no such file."""
+    if path is None or not path.is_file():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
+    return {
+        (row["subject"], row["source"], row["quantity"]): row["value"]
+        for row in rows
+        if row["unit"] == "×"
+    }
+
+
+def show(
+    measured: Iterable[Measurement], where: Mapping[str, Any], before: Stored | None = None
+) -> None:
+    """Print the table to stdout, one section a subject.
+
+    Parameters
+    ----------
+    measured : iterable of Measurement
+        What to show.
+    where : mapping
+        Its provenance.
+    before : mapping, optional
+        Ratios to compare with; worse ones are shown in red.
+    """
+    before = before or {}
     sections: dict[tuple[str, str], list[Measurement]] = {}
     for one in measured:
         sections.setdefault((one.subject, one.source), []).append(one)
     table = Table(title=f"One thread of {where['cpu']}", title_justify="left", box=box.ASCII2)
-    for heading in ("what", "value", "min – max", "time", "target", ""):
+    for heading in ("what", "value", "min – max", "time", "target", "", "÷ stored"):
         table.add_column(heading, justify="left" if heading == "what" else "right", no_wrap=True)
     table.add_column("note: pass by pass")
     for (subject, source), rows in sections.items():
         table.add_section()
         table.add_row(f"[bold]{subject}[/]" + (f" ({source} data)" if source else ""))
         for one in rows:
-            table.add_row(*_cells(one))
+            table.add_row(*_cells(one, before.get((one.subject, one.source, one.quantity))))
     # wide enough for the table: a narrow terminal wraps its lines, but no number is cut off
-    Console(highlight=False, width=166).print(table)
+    Console(highlight=False, width=176).print(table)
 
 
-def _cells(one: Measurement) -> tuple[str, ...]:
+def _cells(one: Measurement, before: float | None) -> tuple[str, ...]:
     form = {"MB": ".0f", "s": ".3g", "%": ".1f"}.get(one.unit, ".2f")
     verdict = {None: "", True: "[green]met[/]", False: "[bold red]missed[/]"}[one.met]
     series = " ".join(f"{ratio:.1f}" for ratio in one.series)
@@ -132,8 +173,17 @@ def _cells(one: Measurement) -> tuple[str, ...]:
         "" if one.seconds is None else duration(one.seconds),
         "" if one.target is None else f"≤ {one.target:g}",
         verdict,
+        _against(one, before),
         ": ".join(filter(None, (one.note, series))),
     )
+
+
+def _against(one: Measurement, before: float | None) -> str:
+    """Compare a ratio with its stored value."""
+    if before is None or one.unit != "×" or before <= 0:
+        return ""
+    change = one.value / before
+    return f"[bold red]{change:.2f}[/]" if change > WORSE else f"{change:.2f}"
 
 
 def write(path: Path, measured: Iterable[Measurement], where: Mapping[str, Any]) -> None:

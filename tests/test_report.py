@@ -10,7 +10,6 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench import report, thinned
-from ssvm_bench.figures import targets
 from ssvm_bench.figures.curves import AXES, Best, problem_of, suboptimality
 from ssvm_bench.report import contents, curves, markup, tables
 from ssvm_bench.trace import read_trace, write_partial, write_run
@@ -227,16 +226,6 @@ def test_other_budgets_of_other_solvers_are_together(tmp_path):
     store(tmp_path, run_of("bcfw"))
     ((only,),) = contents.group(contents.read(tmp_path).traces).values()
     assert (len(only.traces), only.setting) == (2, "")
-
-
-def test_costs_are_those_of_the_first_row_at_the_target():
-    trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], time=[0, 0.5, 1.5, 4])
-    trace.frame["oracle_calls"] = [0, 10, 20, 30]
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    assert targets.costs([trace], 0.05).iloc[0].tolist() == [1.5, 20]
-    assert targets.costs([trace], 1e-3).iloc[0].tolist() == [np.inf, np.inf]
-    trace.frame["gap"] = NAN  # no dual
-    assert np.isinf(targets.costs([trace], 1.0)["time"]).all()
 
 
 def test_table_to_gap_has_medians_ranges_and_ratios():

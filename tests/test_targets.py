@@ -1,0 +1,97 @@
+"""What it costs to reach a relative gap: numbers, table and figure."""
+
+import math
+
+import numpy as np
+from traces import make_trace
+
+from ssvm_bench.figures import draw, targets
+
+
+def run_of(solver, seed, *, times, gaps, **changes):
+    """Return a run with primal 2, n = 2, and five exact calls a row."""
+    gaps = np.array(gaps)
+    trace = make_trace([2.0] * len(gaps), 2 - 2 * gaps, time=times, solver=solver, seed=seed)
+    trace.frame["oracle_calls"] = 5 * np.arange(len(gaps))
+    trace.frame["gap"] = 2 * gaps
+    trace.metadata.update(changes)
+    return trace
+
+
+RUNS = [
+    run_of("mpbcfw", 0, times=[0, 1, 2, 4], gaps=[1, 0.1, 0.05, 0.005]),
+    run_of("mpbcfw", 1, times=[0, 1, 3, 8], gaps=[1, 0.3, 0.04, 0.015]),
+    run_of("mpbcfw", 2, times=[0, 1, 3, 6], gaps=[1, 0.3, 0.04, 0.015]),
+    run_of("bcfw", 0, times=[0, 2], gaps=[1, 0.08]),
+]
+
+
+def test_costs_are_those_of_the_first_row_at_the_target():
+    trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], time=[0, 0.5, 1.5, 4])
+    trace.frame["oracle_calls"] = [0, 10, 20, 30]
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    assert targets.costs([trace], 0.05).iloc[0].tolist() == [1.5, 20]
+    assert targets.costs([trace], 1e-3).iloc[0].tolist() == [np.inf, np.inf]
+    trace.frame["gap"] = math.nan  # no dual
+    assert np.isinf(targets.costs([trace], 1.0)["time"]).all()
+
+
+def row(table, solver, gap):
+    (found,) = table.query("solver == @solver and gap == @gap").to_dict("records")
+    return found
+
+
+def test_medians_are_over_all_repeats_and_exist_if_most_got_there():
+    table = targets.targets(RUNS)
+    assert list(dict.fromkeys(table["gap"])) == list(targets.TARGETS)
+    found = row(table, "mpbcfw", 0.1)
+    assert (found["repeats"], found["reached"]) == (3, 3)
+    assert (found["time"], found["time_min"], found["time_max"]) == (3, 1, 3)
+    assert (found["calls"], found["calls_min"], found["calls_max"]) == (5, 2.5, 5)  # passes
+    last = row(table, "mpbcfw", 0.01)
+    assert last["reached"] == 1
+    assert math.isnan(last["time"])
+    assert last["time_min"] == last["time_max"] == 4
+    assert math.isnan(row(table, "bcfw", 0.05)["time"])
+
+
+def test_the_table_marks_the_best_and_what_was_not_reached():
+    table = targets.targets(RUNS, (0.1, 0.01))
+    notes = targets.notes(table, RUNS)
+    assert notes[0] == "Points: median; bars: minimum to maximum; 1 to 3 repeats."
+    lines = targets.markdown(table, notes).splitlines()
+    assert notes[0] in lines
+    (heading,) = (line for line in lines if line.startswith("| solver"))
+    assert heading.count(" 0.1: ") == heading.count(" 0.01: ") == 2
+    assert "| MP-BCFW (`mpbcfw`) | 3 | 5 | – | – |" in lines
+    assert "| BCFW (`bcfw`) | **2** | **2.5** | – | – |" in lines
+
+
+def test_the_figure_has_a_point_for_every_median():
+    table = targets.targets(RUNS)
+    labels = {cost: targets.x_label(RUNS, cost) for cost in targets.COSTS}
+    assert labels == {
+        "time": "time [s] (wall clock)",
+        "calls": "passes of the exact oracle (calls / n)",
+    }
+    figure = draw.draw_targets(table, labels, "A title", targets.notes(table, RUNS))
+    assert len(figure.axes) == len(labels)
+    for panel, (cost, label) in zip(figure.axes, labels.items(), strict=True):
+        assert panel.get_xlabel() == label
+        assert [tick.get_text() for tick in panel.get_yticklabels()] == ["MP-BCFW", "BCFW"]
+        points = sorted(
+            (line.get_ydata()[0], line.get_xdata()[0])
+            for line in panel.lines
+            if line.get_marker() == "o"
+        )
+        drawn = table[table[cost].notna()]
+        places = [["mpbcfw", "bcfw"].index(solver) for solver in drawn["solver"]]
+        assert points == sorted(zip(places, drawn[cost], strict=True))
+
+
+def test_a_solver_that_never_got_there_is_named_all_the_same():
+    runs = [RUNS[0], run_of("bcfw", 0, times=[0, 1], gaps=[1, 0.5])]
+    table = targets.targets(runs)
+    figure = draw.draw_targets(table, {"time": "time"}, "A title")
+    (panel,) = figure.axes
+    assert [text.get_text() for text in panel.texts] == ["reached by less than half of the runs"]

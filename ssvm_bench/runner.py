@@ -238,7 +238,9 @@ def _run(
             )
         return Outcome("interrupted", reason, where, summary(reason)), solver
     final = summary(reason)
-    if config.force or not is_finished(config.folder):  # it may have been, early on a path
+    if is_finished(config.folder) and not config.force:
+        display.message(f"This run of the path had finished before, and is kept: {config.folder}")
+    else:
         write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver

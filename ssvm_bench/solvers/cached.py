@@ -196,10 +196,8 @@ class _Caching(BlockSolver):
         w, average = self.state.w, self.approximate_average
         if self.approx_passes == 1:
             self.acceleration.begin(w)
-            self._saved, self._saved_dual = (
-                [array.copy() for array in self._current()],
-                self._dual(),
-            )
+            self._saved = [array.copy() for array in self._current()]
+            self._saved_dual = self._dual()
         z = average.z.copy()
         lam = self.acceleration.enter(w)
         evaluated = kernels.approximate_pass(

@@ -279,9 +279,9 @@ def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped-def]
-    """Add ϕ(x_i, y) − ϕ(x_i, y_i) to v, in the inner layout; where they agree costs nothing.
+    """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v, in the inner layout; where they agree costs nothing.
 
-    ``signs`` is [1, −1] and ``labels`` scratch for two labels.
+    ``signs`` is [s, −s] and ``labels`` scratch for two labels.
     """
     base = features.n_features * features.stride
     first = features.offsets[i]
@@ -290,5 +290,5 @@ def add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped
         if labels[0] != labels[1]:
             add_labels(features, first + l, labels, 2, 1.0, signs, v)
         if l > 0 and features.transitions:
-            v[base + y[l] * features.stride + y[l - 1]] += 1.0
-            v[base + labels[1] * features.stride + features.truth[first + l - 1]] -= 1.0
+            v[base + y[l] * features.stride + y[l - 1]] += signs[0]
+            v[base + labels[1] * features.stride + features.truth[first + l - 1]] += signs[1]

@@ -51,6 +51,8 @@ from ssvm_bench.validate import check_at_least, check_choice
 
 CODE_VERSION = 1
 
+SAMPLING = ("permutation", "uniform")
+
 _REBUILD_EVERY = 10
 """Outer iterations between two recomputations of φ = Σ_i φ^i."""
 
@@ -74,7 +76,7 @@ class Config:
         check_at_least("solver.M", self.M, 0)
         check_at_least("solver.T", self.T, 1)
         check_choice("solver.step", self.step, STEPS)
-        check_choice("solver.sampling", self.sampling, ("permutation", "uniform"))
+        check_choice("solver.sampling", self.sampling, SAMPLING)
         if self.step != "line_search" and self.N > 0 and self.M > 0:
             raise ConfigError(
                 f"solver.step={self.step} is for exact steps only: a step of fixed length towards "

@@ -1,0 +1,190 @@
+"""Stochastic subgradient method on the primal (Shalev-Shwartz et al. 2010; BCFW, section 6).
+
+Step k + 1 draws a term i and follows a subgradient of λ/2 ‖w‖² + n H_i(w), with φ̂ its plane at w:
+
+.. code-block:: text
+
+    w ← w − 1/(λ(k + 1)) (λ w + n φ̂⋆)        so that        w_k = v_k/(λ k),  v_k = −Σ n φ̂⋆
+
+Only v is kept: a step changes it where φ̂⋆ is not 0, and never all of it. The oracle is asked with v
+for w and λ k for the weight of the loss, which has the same maximisers.
+
+===========  ==================================================================================
+``average``  what is reported
+===========  ==================================================================================
+none         w_k
+weighted     2/(k(k+1)) Σ_t t w_t                          (Lacoste-Julien et al. 2012)
+tail         the mean of w_t over the second half of the passes (Rakhlin et al. 2012)
+===========  ==================================================================================
+
+Both averages are kept by one sparse update a step. With Δ_t = v_{t+1} − v_t and h_t = Σ_{s≤t} 1/s,
+
+.. code-block:: text
+
+    Σ_{t≤k} t w_t = 1/λ (k v_k − Σ_{t<k} t Δ_t)        Σ_{t≤k} w_t = 1/λ (h_k v_k − Σ_{t<k} h_t Δ_t)
+
+There is no dual value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench import joint_features
+from ssvm_bench.clock import Clock
+from ssvm_bench.jit import allocating_kernel, nanoseconds
+from ssvm_bench.joint_features import add_difference, longest, unary_scores
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.block import SAMPLING, orders
+from ssvm_bench.validate import check_choice
+
+CODE_VERSION = 1
+
+AVERAGES = ("none", "weighted", "tail")
+
+_MOST_SUMS = 128
+"""Sums over the iterates that are kept for the tail, which begins 1/64 before the half at most."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options of ``ssg``; see the module's docstring."""
+
+    name: str
+    kind: str
+    sampling: str
+    average: str
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_choice("solver.sampling", self.sampling, SAMPLING)
+        check_choice("solver.average", self.average, AVERAGES)
+
+
+class State(NamedTuple):
+    """v, the sum over Δ_t of the average (empty if there is none), k and h_k."""
+
+    v: np.ndarray
+    z: np.ndarray
+    steps: np.ndarray  # int64, shape (1,)
+    harmonic: np.ndarray  # shape (1,)
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> SubgradientMethod:
+    """Return the solver at w = 0."""
+    return SubgradientMethod(config, problem, clock, seed)
+
+
+class SubgradientMethod(Solver):
+    """The stochastic subgradient method; an iteration is n steps."""
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        oracle = problem.oracle
+        self.labeling = oracle if isinstance(oracle, LabelingOracle) else None
+        d = problem.d
+        if self.labeling is not None:
+            d = joint_features.inner_dimension(self.labeling.features)
+        averaged = config.average != "none"
+        self.state = State(
+            np.zeros(d), np.zeros(d if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
+        )
+        self.passes, self.stride = 0, 1
+        self.sums = [(0, np.zeros(d))]  # k and Σ_{t≤k} w_t, every so many passes
+        self._orders = orders(problem.n, config.sampling, seed)
+
+    def iterate(self) -> None:
+        """Do n steps."""
+        order = next(self._orders)
+        with self.clock.exact(order.size) as count:
+            if self.labeling is None:
+                count.share = self._steps(order)
+            else:
+                kind = AVERAGES.index(self.config.average)
+                oracle = self.labeling.compiled
+                count.share = _steps(oracle, order, self.state, self.problem.lam, kind)
+        self.passes += 1
+        if self.config.average == "tail" and self.passes % self.stride == 0:
+            self.sums.append((int(self.state.steps[0]), self._sum()))
+            if len(self.sums) > _MOST_SUMS:
+                self.sums = self.sums[::2]
+                self.stride *= 2
+
+    def reported(self) -> Iterate:
+        """Return the iterate or the average; there is no dual value."""
+        w = self._reported()
+        if self.labeling is not None:
+            w = joint_features.unpack(self.labeling.features, w)
+        return Iterate(w, math.nan)
+
+    def _reported(self) -> np.ndarray:
+        v, z, k, lam = self.state.v, self.state.z, int(self.state.steps[0]), self.problem.lam
+        if k == 0:
+            return v.copy()
+        if self.config.average == "none":
+            return v / (lam * k)
+        if self.config.average == "weighted":
+            return 2.0 / (lam * k * (k + 1.0)) * (k * v - z)
+        begin, sum_before = [pair for pair in self.sums if 2 * pair[0] <= k][-1]
+        return (self._sum() - sum_before) / (k - begin)
+
+    def _sum(self) -> np.ndarray:
+        """Return Σ_{t≤k} w_t."""
+        return (self.state.harmonic[0] * self.state.v - self.state.z) / self.problem.lam
+
+    def _steps(self, order: np.ndarray) -> float:
+        """Do the steps of a pass with an oracle that is called from Python."""
+        (v, z, steps, harmonic), oracle = self.state, self.problem.oracle
+        oracle_time, begin = 0.0, perf_counter()
+        for i in order.tolist():
+            k = int(steps[0])
+            start = perf_counter()
+            w = v / (self.problem.lam * max(k, 1))
+            plane = oracle.plane(i, oracle.argmax(w, i))
+            oracle_time += perf_counter() - start
+            change = -self.problem.n * plane.values
+            v[plane.indices] += change
+            if z.size:
+                z[plane.indices] += change * (
+                    k if self.config.average == "weighted" else harmonic[0]
+                )
+            steps[0] += 1
+            harmonic[0] += 1.0 / steps[0]
+        return oracle_time / (perf_counter() - begin)
+
+
+@allocating_kernel
+def _steps(oracle, order, state, lam, average):  # type: ignore[no-untyped-def]
+    """Do the steps of a pass with a compiled oracle; return the oracle's share of the time."""
+    features = oracle.features
+    most = longest(features)
+    y = np.zeros(most, np.uint8)
+    theta = np.zeros((most, features.stride))
+    labels = np.zeros(2, np.uint8)
+    signs = np.array([-1.0, 1.0])
+    weights = np.zeros(2)
+    timespec = np.zeros(2, np.int64)
+    oracle_time = 0
+    begin = nanoseconds(timespec)
+    for i in order:
+        k = state.steps[0]
+        start = nanoseconds(timespec)
+        unary_scores(features, state.v, i, theta)
+        maximise(oracle, state.v, i, theta, lam * k if k > 0 else 1.0, y)
+        oracle_time += nanoseconds(timespec) - start
+        add_difference(features, i, y, labels, signs, state.v)
+        if average > 0:
+            weights[1] = float(k) if average == 1 else state.harmonic[0]
+            weights[0] = -weights[1]
+            add_difference(features, i, y, labels, weights, state.z)
+        state.steps[0] = k + 1
+        state.harmonic[0] += 1.0 / (k + 1)
+    return oracle_time / max(nanoseconds(timespec) - begin, 1)

@@ -1,0 +1,113 @@
+"""The stochastic subgradient method against its formulas, written down densely."""
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    oracle,
+    problem,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
+from program import run_here
+
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers import ssg
+from ssvm_bench.solvers.block import orders
+from ssvm_bench.trace import read_trace
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(8, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4], 2, 8, seed=8),
+}
+LAM = 0.1
+SOLVERS = {"ssg": "none", "ssg_weighted": "weighted", "ssg_tail": "tail"}
+
+
+def iterates(data, order, passes):
+    """Yield w_1, w_2, … of the textbook's update."""
+    table, w, k = Table(data), np.zeros(Table(data).d), 0
+    for _ in range(passes):
+        for i in next(order):
+            row = int(np.argmax(table.values(w, i)))
+            w = w - (LAM * w + table.n * table.planes[i][row][:-1]) / (LAM * (k + 1))
+            k += 1
+            yield w
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("sampling", ["uniform", "permutation"])
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_the_iterates_are_those_of_the_update(data, name, sampling, rows):
+    plain = rows and data.structure != "graph"
+    posed = Problem(Plain(oracle(data)), LAM) if plain else problem(data, LAM)
+    made, passes = solver(posed, name, sampling=sampling), 6
+    ws = np.array(list(iterates(data, orders(data.n, sampling, 0), passes)))
+    for p in range(1, passes + 1):
+        made.iterate()
+        k = p * data.n
+        t = np.arange(1, k + 1)
+        begin = p // 2 * data.n
+        expected = {
+            "none": ws[k - 1],
+            "weighted": (2 * t[:, None] * ws[:k]).sum(axis=0) / (k * (k + 1)),
+            "tail": ws[begin:k].mean(axis=0),
+        }[SOLVERS[name]]
+        w, dual = made.reported()
+        np.testing.assert_allclose(w, expected, atol=1e-9)
+        assert np.isnan(dual)
+        assert made.clock.oracle_calls == k
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_it_comes_as_near_to_the_optimum_as_theory_says(data, name):
+    posed, passes = problem(data, LAM), 1000
+    best = solver(posed, "mpbcfw_pairwise")
+    for _ in range(300):
+        best.iterate()
+    made = solver(posed, name)
+    for _ in range(passes):
+        made.iterate()
+    k = passes * data.n
+    planes = np.concatenate(Table(data).planes)[:, :-1]
+    G2 = data.n**2 * (planes**2).sum(axis=1).max()
+    # expected suboptimality: Shamir and Zhang 2013, Theorem 1; Lacoste-Julien et al. 2012;
+    # Rakhlin et al. 2012, Theorem 5
+    factor = {"ssg": 17 * (1 + np.log(k)), "ssg_weighted": 2.0, "ssg_tail": 7.5}[name]
+    suboptimality = posed.primal(made.reported().w) - best.reported().dual
+    assert -1e-9 <= suboptimality <= factor * G2 / (LAM * k)
+
+
+def test_the_tail_is_the_second_half_up_to_a_little(monkeypatch):
+    monkeypatch.setattr(ssg, "_MOST_SUMS", 8)
+    data = DATA["multiclass"]
+    made = solver(problem(data, LAM), "ssg_tail")
+    for p in range(1, 100):
+        made.iterate()
+        ends = [k // data.n for k, _ in made.sums]
+        assert len(ends) <= 8
+        assert ends == list(range(0, p + 1, made.stride))
+        begin = max(k for k in ends if 2 * k <= p)
+        assert p / 2 - begin <= max(p / 4, 0.5)
+
+
+def test_no_dual_no_gap(tmp_path):
+    outcome = run_here(tmp_path, "solver=ssg", "budget.max_iterations=3", "budget.gap_tol=0.5")
+    frame = read_trace(outcome.folder).frame
+    assert outcome.stop_reason == "max_iterations"
+    assert frame[["dual", "gap"]].isna().all().all()
+    assert (frame["primal"] > 0).all()
+
+
+@pytest.mark.parametrize("change", [{"average": "last"}, {"sampling": "gap"}])
+def test_bad_options_are_named(change):
+    (name,) = change
+    with pytest.raises(ConfigError, match=rf"solver\.{name}"):
+        solver(problem(DATA["chains"]), "ssg", **change)

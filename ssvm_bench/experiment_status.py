@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
-from ssvm_bench.trace import is_finished, is_locked, partial_folder, read_summary
+from ssvm_bench.run_folder import is_locked, partial_folder
+from ssvm_bench.trace import is_finished, read_summary
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

@@ -241,6 +241,19 @@ def add_labels(features, part, labels, count, scale, delta, v):  # type: ignore[
 
 
 @kernel
+def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):  # type: ignore[no-untyped-def]
+    """Do `add_labels` to v with one scale and to another vector with another."""
+    places, values = _row(features, part)
+    for k in range(values.size):
+        place = np.int64(places[k])
+        row, other_row = v[place:], other[place:]
+        factor, other_factor = scale * values[k], other_scale * values[k]
+        for s in range(count):
+            row[labels[s]] += factor * delta[s]
+            other_row[labels[s]] += other_factor * delta[s]
+
+
+@kernel
 def labeling_score(features, w, i, theta, y):  # type: ignore[no-untyped-def]
     """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
     base = features.n_features * features.stride

@@ -43,9 +43,10 @@ from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.provenance import provenance
+from ssvm_bench.run_folder import lock
 from ssvm_bench.solvers.base import Solver
 from ssvm_bench.terminal import Display
-from ssvm_bench.trace import is_finished, lock, read_summary, write_partial, write_run
+from ssvm_bench.trace import is_finished, read_summary, write_partial, write_run
 
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 

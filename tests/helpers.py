@@ -20,6 +20,11 @@ from ssvm_bench.problem import Problem
 
 COST_CALL, COST_PLANE = 1e-6, 1e-7
 
+SOLVERS = (
+    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
+    *("bcfw_gap", "mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_accelerated", "mpbcfw_fast"),
+)
+
 
 def dataset(x, y, n_labels, lengths=None):
     """Return a dataset of chains of the given lengths; without lengths, a multiclass one."""
@@ -199,6 +204,11 @@ def cached(blocks, table, i):
             expected = y[1:].astype(int) * features.stride + y[:-1]
             assert moves.tolist() == expected.tolist()
     return found, [table.planes[i][row] for row in found]
+
+
+def dual_of(phi, lam):
+    """Return F of a dense φ."""
+    return -phi[:-1] @ phi[:-1] / (2 * lam) + phi[-1]
 
 
 def working_sets(made, table):

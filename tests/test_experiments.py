@@ -15,7 +15,8 @@ from ssvm_bench import experiment_status, outputs, terminal
 from ssvm_bench.config.experiment import load
 from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.trace import COLUMNS, is_finished, lock, write_partial, write_run
+from ssvm_bench.run_folder import lock
+from ssvm_bench.trace import COLUMNS, is_finished, write_partial, write_run
 
 FILE = """# Two solvers
 title: Two solvers

@@ -31,10 +31,11 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.problem import Problem
+from ssvm_bench.run_folder import lock, partial_folder
 from ssvm_bench.solvers.base import Iterate
 from ssvm_bench.solvers.fw import FrankWolfe
 from ssvm_bench.terminal import Silent
-from ssvm_bench.trace import find_runs, is_finished, lock, partial_folder, read_trace
+from ssvm_bench.trace import find_runs, is_finished, read_trace
 
 EXACT, APPROXIMATE = 2.0**-10, 2.0**-14  # powers of two: sums of them are exact
 COSTS = ("clock=work", f"oracle.cost_call={EXACT}", f"oracle.cost_plane={APPROXIMATE}")

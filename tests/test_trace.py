@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ssvm_bench import provenance, trace
+from ssvm_bench import provenance, run_folder, trace
 from ssvm_bench.errors import RunFailedError
 
 METADATA = {
@@ -197,7 +197,7 @@ def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
     folder = tmp_path / "file" / "runs" / "seed=0"
     with pytest.raises(RunFailedError, match="results_dir"):
         write(folder)
-    with pytest.raises(RunFailedError, match="results_dir"), trace.lock(folder):
+    with pytest.raises(RunFailedError, match="results_dir"), run_folder.lock(folder):
         pass
 
     def forbidden(*_, **__):
@@ -206,7 +206,10 @@ def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", forbidden)
     with pytest.raises(RunFailedError, match="Permission denied"):
         write(tmp_path / "seed=0")
-    with pytest.raises(RunFailedError, match="Permission denied"), trace.lock(tmp_path / "seed=0"):
+    with (
+        pytest.raises(RunFailedError, match="Permission denied"),
+        run_folder.lock(tmp_path / "seed=0"),
+    ):
         pass
 
 
@@ -217,13 +220,13 @@ import sys
 from pathlib import Path
 import numpy as np
 from test_trace import METADATA, SUMMARY, rows
-from ssvm_bench import trace
+from ssvm_bench import run_folder, trace
 
 folders = [Path(sys.argv[1]) / f"seed={seed}" for seed in range(3)]
 print("ready", flush=True)
 for k in range(10**6):
     folder = folders[k % 3]
-    with trace.lock(folder):
+    with run_folder.lock(folder):
         table, w = rows(200), np.full(20_000, float(k))
         trace.write_partial(folder, table, METADATA, {"stop_reason": "interrupted"})
         trace.write_run(folder, table, METADATA, {"k": k}, {**SUMMARY, "k": k}, w)
@@ -267,7 +270,7 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
     assert finished > 0
     before = {seed: (tmp_path / f"seed={seed}").exists() for seed in range(3)}
     for seed in range(3):  # the next to take the lock tidies up, and loses no run
-        with trace.lock(tmp_path / f"seed={seed}"):
+        with run_folder.lock(tmp_path / f"seed={seed}"):
             assert trace.is_finished(tmp_path / f"seed={seed}") >= before[seed]
     assert [path for path in tmp_path.glob(".*") if path.suffix != ".lock"] == []
 
@@ -277,7 +280,7 @@ def test_a_run_whose_replacement_was_killed_half_way_comes_back(folder):
     folder.rename(folder.with_name(".seed=0.old-1-abc"))
     folder.with_name(".seed=0.tmp-1-abc").mkdir()
     assert not trace.is_finished(folder)
-    with trace.lock(folder):
+    with run_folder.lock(folder):
         assert len(trace.read_trace(folder).frame) == 2
     assert hidden(folder) == []
 
@@ -312,10 +315,10 @@ def test_the_second_process_waits_and_then_finds_the_run(folder):
     messages, seen = [], []
 
     def second():
-        with trace.lock(folder, messages.append):
+        with run_folder.lock(folder, messages.append):
             seen.append(trace.is_finished(folder))
 
-    with trace.lock(folder, messages.append):
+    with run_folder.lock(folder, messages.append):
         waiting = threading.Thread(target=second)
         waiting.start()
         deadline = time.monotonic() + 10

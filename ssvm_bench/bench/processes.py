@@ -49,15 +49,16 @@ def measure_processes(calls: Mapping[str, tuple[str, ...]], cold: bool) -> list[
             measured += _compilation(name, call)
         _run(call, 1)  # fills the caches
         short = [_run(call, SHORT) for _ in range(REPEATS)]
-        ended, summary = _run(call, LONG)
-        subject = (name, summary["source"])
+        subject = (name, short[0][1]["source"])
         wall = [ended.wall - result["time"] - result["eval_time"] for ended, result in short]
         cpu = [ended.cpu - result["cpu_time"] - result["eval_time"] for ended, result in short]
         note = f"warm cache; {median(cpu):.2g} s of CPU"
         measured.append(from_samples(*subject, f"mpbcfw: {OVERHEAD}", wall, unit="s", note=note))
-        note = f"{LONG} iterations, {summary['working_set_mean']:.1f} planes a term"
-        memory = [ended.peak / 1e6]
-        measured.append(from_samples(*subject, f"mpbcfw: {MEMORY}", memory, unit="MB", note=note))
+        for solver in ("mpbcfw", "mpbcfw_fast"):
+            ended, summary = _run(call, LONG, solver)
+            note = f"{LONG} iterations, {summary['working_set_mean']:.1f} planes a term"
+            what, memory = f"{solver}: {MEMORY}", [ended.peak / 1e6]
+            measured.append(from_samples(*subject, what, memory, unit="MB", note=note))
     return measured
 
 
@@ -75,12 +76,12 @@ def _compilation(name: str, call: tuple[str, ...]) -> list[Measurement]:
 
 
 def _run(
-    call: tuple[str, ...], iterations: int, **environment: str
+    call: tuple[str, ...], iterations: int, solver: str = "mpbcfw", **environment: str
 ) -> tuple[Finished, dict[str, Any]]:
-    """Return a run of MP-BCFW, and its ``summary.json``."""
+    """Return a run, and its ``summary.json``."""
     with tempfile.TemporaryDirectory() as folder:
         budget = f"budget.max_iterations={iterations}"
-        options = (*call, budget, f"results_dir={folder}", "solver=mpbcfw", "clock=wall")
+        options = (*call, budget, f"results_dir={folder}", f"solver={solver}", "clock=wall")
         ended = launch("run", "quiet=true", *options, **environment)
         summary = next(Path(folder).rglob("summary.json"))
         return ended, json.loads(summary.read_bytes())

@@ -69,6 +69,11 @@ def spread(blocks, i, scale, v):
 
 
 @generic
+def spread_twice(blocks, i, scale, v, other_scale, other):
+    """Do ``spread`` to v and to another vector, in one go."""
+
+
+@generic
 def advance(blocks, i, gamma):
     """Move n φ^i (but for its offset, which the caller owns) by γ δ."""
 

@@ -14,7 +14,7 @@ A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing
 from __future__ import annotations
 
 from ssvm_bench.jit import implements, kernel, prefetch
-from ssvm_bench.joint_features import add_labels, label_scores
+from ssvm_bench.joint_features import add_labels, add_labels_twice, label_scores
 from ssvm_bench.planes import blocks
 from ssvm_bench.planes.labelings import Labelings
 
@@ -190,6 +190,23 @@ def _spread(blocks, i, scale, v):
         begin = blocks.moves_start[i]
         for k in range(blocks.moves_count[i]):
             v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
+
+
+@implements(blocks.spread_twice, Labelings)
+def _spread_twice(blocks, i, scale, v, other_scale, other):
+    features = blocks.features
+    for s in range(blocks.moved[blocks.moved.size - 1]):
+        l = blocks.moved[s]
+        q = features.offsets[i] + l
+        seen, count, delta = blocks.seen[q], blocks.seen_count[q], blocks.delta[l]
+        add_labels_twice(features, q, seen, count, delta, scale, v, other_scale, other)
+    if features.transitions:
+        base = features.n_features * features.stride
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            place = base + blocks.moves[begin + k]
+            v[place] += scale * blocks.move_delta[k]
+            other[place] += other_scale * blocks.move_delta[k]
 
 
 @implements(blocks.advance, Labelings)

@@ -327,6 +327,14 @@ def _spread(blocks, i, scale, v):
         v[support[k]] += scale * blocks.delta[k]
 
 
+@implements(blocks.spread_twice, Rows)
+def _spread_twice(blocks, i, scale, v, other_scale, other):
+    support = blocks.support[blocks.support_start[i] :]
+    for k in range(blocks.size[i]):
+        v[support[k]] += scale * blocks.delta[k]
+        other[support[k]] += other_scale * blocks.delta[k]
+
+
 @implements(blocks.advance, Rows)
 def _advance(blocks, i, gamma):
     phi = blocks.phi[blocks.support_start[i] :]

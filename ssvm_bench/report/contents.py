@@ -19,7 +19,8 @@ from ssvm_bench import thinned
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import NOT_A_CURVE, Problem, problem_of
-from ssvm_bench.trace import PARTIAL, Trace, is_finished, read_summary, read_trace
+from ssvm_bench.run_folder import PARTIAL
+from ssvm_bench.trace import Trace, is_finished, read_summary, read_trace
 
 REASON_LENGTH = 400
 

@@ -35,6 +35,7 @@ from ssvm_bench.planes.blocks import (
     load,
     remember,
     spread,
+    spread_twice,
 )
 from ssvm_bench.planes.labeling_steps import load_from
 from ssvm_bench.planes.labelings import put
@@ -160,12 +161,13 @@ def move(blocks, i, gamma, delta_circ, state, average, rule):
         return False
 
     scale = -gamma / (rule.lam * n)
-    spread(blocks, i, scale, state.w)
     state.circ[0] += delta_circ / n
     if average.z.size > 0:
         weight = 0.5 * k * (k + 1.0)
-        spread(blocks, i, weight * scale, average.z)
+        spread_twice(blocks, i, scale, state.w, weight * scale, average.z)
         average.circ[0] += weight * (delta_circ / n)
+    else:
+        spread(blocks, i, scale, state.w)
     advance(blocks, i, gamma)
     blocks.circ[i] += delta_circ
     return True

@@ -1,0 +1,161 @@
+"""A folder of files that appears at once, and that one process at a time works on.
+
+The files are written and synced in a hidden sibling folder, which is then renamed. So a run folder
+either does not exist or is complete, whenever the process dies. Siblings of ``seed=0`` that no
+reader takes for a run:
+
+========================  ======================================================================
+``.seed=0.lock``          held by the process that works on this configuration
+``.seed=0.tmp-…``         a run being written
+``.seed=0.old-…``         a run being replaced
+``seed=0.partial``        trace so far of a run that was interrupted or failed
+========================  ======================================================================
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import filelock
+
+from ssvm_bench.errors import RunFailedError
+
+PARTIAL = ".partial"
+
+_GLANCE_SECONDS = 0.5
+"""For longer than that, nobody holds a lock who only looks whether it is held."""
+
+
+def partial_folder(folder: Path) -> Path:
+    """Return where the partial trace of a run is kept."""
+    return folder.with_name(folder.name + PARTIAL)
+
+
+@contextmanager
+def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterator[None]:
+    """Hold a run's folder for this process, so that the same configuration is run only once.
+
+    Whoever has waited should look again whether the run `is_finished`. Left-overs of writers
+    that died are cleared away first.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder; its parents are created.
+    on_wait : callable, optional
+        Called once with a message if another process holds the folder.
+
+    Raises
+    ------
+    RunFailedError
+        If the results folder cannot be written.
+    """
+    mutex = filelock.FileLock(_lock_file(folder))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            mutex.acquire(timeout=_GLANCE_SECONDS)
+        except filelock.Timeout:
+            if on_wait is not None:
+                on_wait(f"Another process works on the same configuration; waiting for {folder}.")
+            mutex.acquire()
+        _clear_left_overs(folder)
+    except OSError as error:
+        mutex.release()
+        raise _cannot_write(folder, error) from error
+    try:
+        yield
+    finally:
+        mutex.release()
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a process works on the configuration of a run's folder."""
+    if not _lock_file(folder).exists():
+        return False
+    mutex = filelock.FileLock(_lock_file(folder))
+    try:
+        mutex.acquire(blocking=False)
+    except filelock.Timeout:
+        return True
+    except OSError:  # of somebody else, who may be at work or not
+        return False
+    mutex.release()
+    return False
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
+
+
+def _clear_left_overs(folder: Path) -> None:
+    """Undo the steps of writers that were killed. Sound only while the lock is held."""
+    for kind in ("old", "tmp"):
+        for name in (folder.name, folder.name + PARTIAL):
+            for stale in folder.parent.glob(f".{name}.{kind}-*"):
+                if kind == "old" and not folder.with_name(name).exists():
+                    stale.rename(folder.with_name(name))  # killed while replacing this run
+                else:
+                    shutil.rmtree(stale, ignore_errors=True)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder of files appear at once, replacing the one that is there."""
+    temporary = _sibling(folder, "tmp")
+    try:
+        temporary.mkdir(parents=True)
+        for name, content in files.items():
+            with (temporary / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        _sync(temporary)
+        _publish(temporary, folder)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _publish(temporary: Path, folder: Path) -> None:
+    """Rename; a folder cannot be renamed onto a full one, so that one steps aside first."""
+    aside: list[Path] = []
+    while True:
+        try:
+            temporary.rename(folder)
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        aside.append(_sibling(folder, "old"))
+        with suppress(FileNotFoundError):  # another writer may just have moved it
+            folder.rename(aside[-1])
+    _sync(folder.parent)
+    for old in aside:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _sibling(folder: Path, kind: str) -> Path:
+    return folder.with_name(f".{folder.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def _sync(folder: Path) -> None:
+    """Make the names inside a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cannot_write(folder: Path, error: OSError) -> RunFailedError:
+    return RunFailedError(
+        f"Cannot write the run {folder}: {error.strerror or error}. Make room there or make it "
+        "writable, or choose another folder with results_dir=…, then run again."
+    )

@@ -32,6 +32,24 @@ def maximise(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
     """
 
 
+@generic
+def expect(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
+    """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
+
+    Parameters
+    ----------
+    L : int
+        Number of parts.
+    unary : ndarray, shape (≥ L, stride)
+    moves : ndarray, shape (K · stride,)
+        From a to b at b · stride + a, as in w; empty without transitions.
+    mu, nu : ndarrays like unary and moves
+        Of each part, the probabilities of its labels; the expected number of each transition.
+    work : ndarray, shape (2, ≥ L, stride)
+        Scratch.
+    """
+
+
 class LabelingOracle(Oracle):
     """A max-oracle with a compiled maximisation.
 

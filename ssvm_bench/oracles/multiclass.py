@@ -9,6 +9,7 @@ Exact; of several best labels the lowest.
 
 from __future__ import annotations
 
+from math import exp
 from typing import NamedTuple
 
 from ssvm_bench import joint_features
@@ -16,7 +17,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
 from ssvm_bench.joint_features import JointFeatures
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
 
 CODE_VERSION = 1
 
@@ -52,3 +53,17 @@ def _enumerate(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
             highest = value
             best = c
     y[0] = best
+
+
+@implements(expect, Enumeration)
+def _softmax(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
+    K = oracle.features.n_labels
+    highest = unary[0, 0]
+    for c in range(1, K):
+        highest = max(highest, unary[0, c])
+    total = 0.0
+    for c in range(K):
+        mu[0, c] = exp(unary[0, c] - highest)
+        total += mu[0, c]
+    for c in range(K):
+        mu[0, c] /= total

@@ -14,6 +14,7 @@ kept on the way back, so that the inner loop runs over contiguous a without bran
 
 from __future__ import annotations
 
+from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
 from ssvm_bench.joint_features import JointFeatures, longest
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
 
 CODE_VERSION = 1
 
@@ -115,3 +116,50 @@ def _viterbi(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
                 highest = value
                 best = b
         y[l] = best
+
+
+@implements(expect, Viterbi)
+def _forward_backward(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
+    """Sum over all labelings, forwards and backwards, with all messages as logarithms."""
+    K, stride = oracle.features.n_labels, oracle.features.stride
+    before, after = work[0], work[1]
+    for b in range(K):
+        before[0, b] = 0.0
+        after[L - 1, b] = 0.0
+    for l in range(1, L):
+        for b in range(K):
+            row = moves[b * stride :]
+            highest = -np.inf
+            for a in range(K):
+                highest = max(highest, before[l - 1, a] + unary[l - 1, a] + row[a])
+            total = 0.0
+            for a in range(K):
+                total += exp(before[l - 1, a] + unary[l - 1, a] + row[a] - highest)
+            before[l, b] = highest + log(total)
+    for l in range(L - 2, -1, -1):
+        for a in range(K):
+            highest = -np.inf
+            for b in range(K):
+                value = moves[b * stride + a] + unary[l + 1, b] + after[l + 1, b]
+                highest = max(highest, value)
+            total = 0.0
+            for b in range(K):
+                total += exp(moves[b * stride + a] + unary[l + 1, b] + after[l + 1, b] - highest)
+            after[l, a] = highest + log(total)
+    highest = -np.inf
+    for c in range(K):
+        highest = max(highest, unary[0, c] + after[0, c])
+    total = 0.0
+    for c in range(K):
+        total += exp(unary[0, c] + after[0, c] - highest)
+    norm = highest + log(total)
+    for l in range(L):
+        for c in range(K):
+            mu[l, c] = exp(before[l, c] + unary[l, c] + after[l, c] - norm)
+    nu[:] = 0.0
+    for l in range(1, L):
+        for b in range(K):
+            here = unary[l, b] + after[l, b] - norm
+            for a in range(K):
+                place = b * stride + a
+                nu[place] += exp(before[l - 1, a] + unary[l - 1, a] + moves[place] + here)

@@ -1,0 +1,264 @@
+"""Online exponentiated gradient on the dual (Collins et al., JMLR 2008, Figure 5).
+
+.. code-block:: text
+
+    n φ^i = Σ_y α_i[y] n φ^{iy}        α_i[y] ∝ exp( Σ_l U_i[l, y_l] + Σ_l M_i[y_{l−1}, y_l] )
+
+Every labeling has a weight; those of a term are a Gibbs distribution over its parts, so that only
+its potentials and its marginals are kept. A step on term i multiplies the weights,
+
+.. code-block:: text
+
+    α_i[y] ← α_i[y] exp( η_i ( Δ(y_i, y) + ⟨w, ϕ(x_i, y)⟩ ) ) / Z
+
+which adds to the potentials; new marginals come from the *expectation oracle*. With δ their change,
+F changes by ⟨δ, [w 1]⟩/n − ‖δ⋆‖²/(2 λ n²). If that is negative, nothing is done but to halve η_i
+and try again, up to `_MOST_TRIALS` times; else η_i grows by 5 %. Each trial is an exact call. F
+never falls.
+
+α_i must be positive everywhere, so φ^i cannot begin at 0: the potential of each true label is
+``start`` at first, of all others 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench import joint_features
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.joint_features import longest, unary_scores
+from ssvm_bench.oracles.labeling import LabelingOracle, expect
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.block import SAMPLING, orders
+from ssvm_bench.validate import check_choice, check_positive
+
+CODE_VERSION = 1
+
+_MOST_TRIALS = 20
+_GROWTH = 1.05
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options of ``eg``; see the module's docstring."""
+
+    name: str
+    kind: str
+    sampling: str
+    eta: float
+    start: float
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_choice("solver.sampling", self.sampling, SAMPLING)
+        check_positive("solver.eta", self.eta)
+        check_positive("solver.start", self.start)
+
+
+class State(NamedTuple):
+    """w and φ∘, and of every term its potentials, marginals and learning rate."""
+
+    w: np.ndarray
+    circ: np.ndarray  # shape (1,)
+    unary: np.ndarray  # shape (parts, stride)
+    moves: np.ndarray  # shape (n, K · stride), or (n, 0)
+    mu: np.ndarray
+    nu: np.ndarray
+    eta: np.ndarray  # shape (n,)
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> ExponentiatedGradient:
+    """Return the solver at its start.
+
+    Raises
+    ------
+    ConfigError
+        If the oracle has no expectations.
+    """
+    if not isinstance(problem.oracle, LabelingOracle):
+        raise ConfigError(
+            "solver=eg needs the expectations of a distribution over labelings, which only the "
+            "oracles multiclass and viterbi have: sums over all labelings of a graph are "
+            "intractable. Choose another solver for this dataset."
+        )
+    return ExponentiatedGradient(config, problem, clock, seed)
+
+
+class ExponentiatedGradient(Solver):
+    """Online exponentiated gradient; an iteration is a pass over the terms."""
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        assert isinstance(problem.oracle, LabelingOracle)
+        self.oracle = problem.oracle
+        features = self.oracle.features
+        parts, stride = features.truth.size, features.stride
+        moves = features.n_labels * stride if features.transitions else 0
+        self.state = State(
+            w=np.zeros(joint_features.inner_dimension(features)),
+            circ=np.zeros(1),
+            unary=np.zeros((parts, stride)),
+            moves=np.zeros((problem.n, moves)),
+            mu=np.zeros((parts, stride)),
+            nu=np.zeros((problem.n, moves)),
+            eta=np.full(problem.n, config.eta),
+        )
+        _begin(self.oracle.compiled, self.state, problem.lam, config.start)
+        self._orders = orders(problem.n, config.sampling, seed)
+
+    def iterate(self) -> None:
+        """Visit terms."""
+        order = next(self._orders)
+        with self.clock.exact(order.size) as count:
+            compiled, lam = self.oracle.compiled, self.problem.lam
+            count.calls, count.share = _pass(compiled, order, self.state, lam)
+
+    def reported(self) -> Iterate:
+        """Return w and F."""
+        w = joint_features.unpack(self.oracle.features, self.state.w)
+        return Iterate(w, self.problem.dual(w, float(self.state.circ[0])))
+
+
+class Trial(NamedTuple):
+    """Scratch: potentials and marginals of a step, and δ."""
+
+    unary: np.ndarray
+    moves: np.ndarray
+    mu: np.ndarray
+    nu: np.ndarray
+    theta: np.ndarray
+    work: np.ndarray
+
+
+@allocating_kernel
+def _scratch(features, width):  # type: ignore[no-untyped-def]
+    most = longest(features)
+    return Trial(
+        np.zeros((most, features.stride)),
+        np.zeros(width),
+        np.zeros((most, features.stride)),
+        np.zeros(width),
+        np.zeros((most, features.stride)),
+        np.zeros((2, most, features.stride)),
+    )
+
+
+@allocating_kernel
+def _begin(oracle, state, lam, start):  # type: ignore[no-untyped-def]
+    """Give the true labels their potentials, and compute marginals, w and φ∘."""
+    features = oracle.features
+    trial = _scratch(features, state.moves.shape[1])
+    for i in range(state.eta.size):
+        first = features.offsets[i]
+        L = features.offsets[i + 1] - first
+        for l in range(L):
+            state.mu[first + l, features.truth[first + l]] = 1.0
+            state.unary[first + l, features.truth[first + l]] = start
+            trial.unary[l] = state.unary[first + l]
+        for l in range(1, L):
+            if features.transitions:
+                move = features.truth[first + l] * features.stride + features.truth[first + l - 1]
+                state.nu[i, move] += 1.0
+        expect(oracle, L, trial.unary, trial.moves, trial.mu, trial.nu, trial.work)
+        _move(features, i, trial, state, lam)
+
+
+@allocating_kernel
+def _pass(oracle, order, state, lam):  # type: ignore[no-untyped-def]
+    """Do a step on each term; return the number of trials, and the oracle's share of the time."""
+    features = oracle.features
+    trial = _scratch(features, state.moves.shape[1])
+    base = features.n_features * features.stride
+    timespec = np.zeros(2, np.int64)
+    calls = 0
+    oracle_time = 0
+    begin = nanoseconds(timespec)
+    for i in order:
+        first = features.offsets[i]
+        L = features.offsets[i + 1] - first
+        unary_scores(features, state.w, i, trial.theta)
+        for l in range(L):
+            for c in range(features.n_labels):
+                if c != features.truth[first + l]:
+                    trial.theta[l, c] += 1.0 / L
+        for _ in range(_MOST_TRIALS):
+            eta = state.eta[i]
+            for l in range(L):
+                for c in range(features.n_labels):
+                    trial.unary[l, c] = state.unary[first + l, c] + eta * trial.theta[l, c]
+            for k in range(trial.moves.size):
+                trial.moves[k] = state.moves[i, k] + eta * state.w[base + k]
+            start = nanoseconds(timespec)
+            expect(oracle, L, trial.unary, trial.moves, trial.mu, trial.nu, trial.work)
+            oracle_time += nanoseconds(timespec) - start
+            calls += 1
+            if _gain(features, i, trial, state, lam) >= 0.0:
+                for l in range(L):
+                    state.unary[first + l] = trial.unary[l]
+                state.moves[i] = trial.moves
+                _move(features, i, trial, state, lam)
+                state.eta[i] *= _GROWTH
+                break
+            state.eta[i] *= 0.5
+    return calls, oracle_time / max(nanoseconds(timespec) - begin, 1)
+
+
+@kernel
+def _gain(features, i, trial, state, lam):  # type: ignore[no-untyped-def]
+    """Return n times the change of F; ``theta`` holds scores and losses."""
+    n = state.eta.size
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    climb = 0.0
+    length2 = 0.0
+    gram = features.gram[features.gram_start[i] :]
+    for l in range(L):
+        for c in range(features.n_labels):
+            climb += (trial.mu[l, c] - state.mu[first + l, c]) * trial.theta[l, c]
+        for m in range(l + 1):
+            overlap = 0.0
+            for c in range(features.n_labels):
+                overlap += (trial.mu[l, c] - state.mu[first + l, c]) * (
+                    trial.mu[m, c] - state.mu[first + m, c]
+                )
+            length2 += (1.0 if l == m else 2.0) * gram[l * L + m] * overlap
+    for k in range(trial.nu.size):
+        change = trial.nu[k] - state.nu[i, k]
+        climb += change * state.w[base + k]
+        length2 += change * change
+    return climb - length2 / (2.0 * lam * n)
+
+
+@kernel
+def _move(features, i, trial, state, lam):  # type: ignore[no-untyped-def]
+    """Let the marginals of term i be those of the trial, and w and φ∘ follow."""
+    n = state.eta.size
+    scale = -1.0 / (lam * n)
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    for l in range(L):
+        delta = trial.mu[l]
+        truth = features.truth[first + l]
+        for c in range(features.n_labels):
+            change = delta[c] - state.mu[first + l, c]
+            state.mu[first + l, c] = delta[c]
+            delta[c] = change
+            if c != truth:
+                state.circ[0] += change / (L * n)
+        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+            row = state.w[features.places[k] :]
+            factor = scale * features.values[k]
+            for c in range(features.n_labels):
+                row[c] += factor * delta[c]
+    for k in range(trial.nu.size):
+        state.w[base + k] += scale * (trial.nu[k] - state.nu[i, k])
+        state.nu[i, k] = trial.nu[k]

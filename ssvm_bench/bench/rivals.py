@@ -56,11 +56,11 @@ def measure_rivals(call: tuple[str, ...]) -> Iterator[Measurement]:
     for tolerance in TOLERANCES:
         theirs, primal = _fit(x, dataset.y, tolerance, problem)
         if primal <= (1 + WITHIN) * dual:
-            ratio = ours / theirs
+            ratio = float(ours / theirs)
             note = f"LinearSVC {theirs:.1f} s with tol={tolerance:g}"
             yield Measurement(
                 *(dataset.name, dataset.source, RIVAL, ratio, ratio, ratio),
-                seconds=ours,
+                seconds=float(ours),
                 note=note,
             )
             return

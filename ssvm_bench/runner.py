@@ -7,7 +7,9 @@ paused, and ends for one of the named reasons:
 ``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
 ``max_iterations``  outer iterations done
 ``max_seconds``     seconds on the run's clock spent
-``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact
+``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
+                    bundle methods: the relative gap is at most their ε
+``qp_steps``        an inner QP did not converge in its steps: the best iterate is reported
 ``diverged``        primal or dual is not finite: the run has failed
 ``interrupted``     Ctrl-C, SIGTERM or SIGHUP: a partial trace is kept
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
@@ -137,11 +139,13 @@ def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
 
 
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
-    """Compile, or load from the disk cache, every kernel of the run on its first two examples.
+    """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
-    One process at a time: what it compiles, the others load.
+    Two are enough, unless the solver's config has a larger ``least_n``. One process at a time: what
+    it compiles, the others load.
     """
-    head = dataset.take(np.arange(min(2, dataset.n)))
+    size = max(2, getattr(config.solver, "least_n", 2))
+    head = dataset.take(np.arange(min(size, dataset.n)))
     problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
     notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
@@ -152,6 +156,11 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
             problem.primal(solver.reported().w)
+            if solver.needs_path and not config.path:
+                raise ConfigError(
+                    f"solver={config.solver.name} goes on from the solution of a larger lam, so it "
+                    "needs them: path=[larger,smaller,…]."
+                )
             if config.path:
                 if not solver.follows_paths:
                     raise ConfigError(
@@ -253,8 +262,8 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
         iteration = due = 0
         while True:
             reason = _exhausted(config.budget, iteration, solver.clock)
-            if reason is None and solver.converged:
-                reason = "converged"
+            if reason is None:
+                reason = "converged" if solver.converged else solver.ended
             if interrupted.is_set():
                 reason = "interrupted"
             if reason is not None or iteration >= due:
@@ -325,6 +334,7 @@ class Recorder:
                 "approx_passes": solver.approx_passes,
                 "w_norm": float(np.linalg.norm(self.w)),
                 **self.problem.oracle.diagnostics(),
+                **solver.diagnostics(),
             }
             self.rows.append(row)
             self.display.row(row)

@@ -41,6 +41,15 @@ def check_positive(option: str, value: float) -> None:
         raise ConfigError(f"{option} must be a positive number, got {value}.")
 
 
+def check_share(option: str, value: float) -> None:
+    """Raise ``ConfigError`` unless ``value`` is a number strictly between 0 and 1.
+
+    >>> check_share("solver.epsilon", 0.01)
+    """
+    if not 0 < value < 1:
+        raise ConfigError(f"{option} must be above 0 and below 1, got {value}.")
+
+
 def check_falling(option: str, values: Sequence[float]) -> None:
     """Raise ``ConfigError`` unless the numbers are positive and fall from one to the next.
 

@@ -146,7 +146,9 @@ class Oracle(ABC):
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the training examples."""
         return sum(self.loss(i, self.predict(w, i)) for i in range(self.n)) / self.n
 
-    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
 
         Parameters
@@ -154,9 +156,11 @@ class Oracle(ABC):
         w : ndarray of float64, shape (d,)
         with_plane : bool
             False leaves ``star`` at zero, for callers that need the value only.
+        begin, end : int
+            Sum over the terms ``begin … end − 1`` only.
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
-        for i in range(self.n):
+        for i in range(begin, self.n if end is None else end):
             plane = self.plane(i, self.argmax(w, i))
             value += float(plane.values @ w[plane.indices]) + plane.offset
             offset += plane.offset

@@ -127,12 +127,14 @@ class GraphOracle(Oracle):
             (loss - cuts) / self.n,
         )
 
-    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
         """Return H(w) and its maximising plane by one call per term."""
         packed = joint_features.pack(self.features, w)
         star = np.zeros_like(packed)
         value = offset = 0.0
-        for i in range(self.n):
+        for i in range(begin, self.n if end is None else end):
             y = self.labeling(w, i, augmented=True)
             climb, circ = _value(self.features, self.graphs, i, y, packed, self._labels)
             value += climb + circ

@@ -87,10 +87,13 @@ class LabelingOracle(Oracle):
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
         return joint_features.joint_feature(self.features, i, y)
 
-    def risk(self, w: np.ndarray, with_plane: bool = True) -> Risk:
-        """Return H(w) and its maximising plane by one compiled pass over all terms."""
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
+        """Return H(w) and its maximising plane by one compiled pass over the terms."""
         star = np.zeros(joint_features.inner_dimension(self.features))
-        value, offset = _risk(self.compiled, self._pack(w), with_plane, star)
+        last = self.n if end is None else end
+        value, offset = _risk(self.compiled, self._pack(w), with_plane, begin, last, star)
         return Risk(
             value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
         )
@@ -121,8 +124,8 @@ def _labeling(oracle, w, i, loss):  # type: ignore[no-untyped-def]
 
 
 @allocating_kernel
-def _risk(oracle, w, with_plane, star):  # type: ignore[no-untyped-def]
-    """Return n H(w) and n φ̂∘, and add n φ̂⋆ to ``star``."""
+def _risk(oracle, w, with_plane, begin, end, star):  # type: ignore[no-untyped-def]
+    """Return n H(w) and n φ̂∘ over some terms, and add n φ̂⋆ to ``star``."""
     features = oracle.features
     most = longest(features)
     theta = np.zeros((most, features.stride))
@@ -131,7 +134,7 @@ def _risk(oracle, w, with_plane, star):  # type: ignore[no-untyped-def]
     signs = np.array([1.0, -1.0])
     value = 0.0
     offset = 0.0
-    for i in range(features.offsets.size - 1):
+    for i in range(begin, end):
         truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
         unary_scores(features, w, i, theta)
         maximise(oracle, w, i, theta, 1.0, y)

@@ -29,16 +29,23 @@ class Solver(ABC):
     Attributes
     ----------
     converged : bool
-        The last iteration has proved that the iterate is optimal.
+        The last iteration has proved that the iterate is optimal, to the solver's own precision if
+        it has one.
+    ended : str or None
+        Another reason to end the run, of those that :mod:`ssvm_bench.runner` names.
     approx_passes : int
         Approximate passes of the last iteration.
     follows_paths : bool
         Whether `go_on` is there.
+    needs_path : bool
+        Whether the run must have a path of λ.
     """
 
     converged: bool = False
+    ended: str | None = None
     approx_passes: int = 0
     follows_paths: bool = False
+    needs_path: bool = False
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem = problem
@@ -59,3 +66,7 @@ class Solver(ABC):
     def working_set_mean(self) -> float:
         """Return the mean number of cached planes per term."""
         return 0.0
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what else to log of the solver's state: trace column → value."""
+        return {}

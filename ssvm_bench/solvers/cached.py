@@ -106,7 +106,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BlockSol
     return CachedRowSolver(config, problem, clock, seed)
 
 
-class _Caching(BlockSolver):
+class Caching(BlockSolver):
     """What the options change of the loop, whatever the storage."""
 
     policy: Cached
@@ -260,13 +260,13 @@ class _Caching(BlockSolver):
         return np.minimum(np.searchsorted(total, drawn, side="right"), self.problem.n - 1)
 
 
-class CachedLabelingSolver(_Caching, LabelingSolver):
+class CachedLabelingSolver(Caching, LabelingSolver):
     """For compiled oracles over labels."""
 
     storage = labelings
 
 
-class CachedRowSolver(_Caching, RowSolver):
+class CachedRowSolver(Caching, RowSolver):
     """For any oracle."""
 
     storage = rows

@@ -1,0 +1,1 @@
+"""Cutting-plane models of the risk, and the quadratic programs that minimise them."""

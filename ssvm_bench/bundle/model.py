@@ -1,0 +1,221 @@
+"""Cutting-plane models of the risk, and the reduced problem of the bundle methods.
+
+The risk is a sum over P blocks of terms, R(w) = Σ_p R(w, p), R(w, p) = Σ_{i in block p} H_i(w).
+A plane of block p is a subgradient and an offset; with ⟨a, w_s⟩ + b = R(w_s, p) where it was taken,
+
+.. code-block:: text
+
+    R_t(w) = Σ_p max_{j in p} { ⟨a_j, w⟩ + b_j }  ≤  R(w)         (equations 6 and 14)
+
+    min_w  λ/2 ‖w‖² + R_t(w) + α ‖w − c‖²                         (equation 10; α = 0: equation 9)
+
+is solved through its dual (equation 13): with μ = λ + 2α and G = A Aᵀ, A having the planes a_j as
+rows, the QP of :mod:`ssvm_bench.bundle.qp` with
+
+.. code-block:: text
+
+    q = b + 2α/μ A c            w = (2α c − Aᵀβ)/μ            value = D(β) + αλ/μ ‖c‖²
+
+(equation numbers: Uřičář and Franc 2012). Every value is a lower bound of the reduced problem's, and
+for α = 0 of the problem's, however well the QP is solved. The QP's gradient is A w + b, the heights
+of the planes at w; so A c is known when c is such a w, and a plane costs no more than its row of G.
+
+Sums are in a fixed order: the same bits on every machine.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.bundle import qp
+from ssvm_bench.jit import kernel
+
+# mypy: disable-error-code="no-untyped-def"
+
+_ROOM = 64
+
+
+class Reduced(NamedTuple):
+    """A solution of the reduced problem.
+
+    Attributes
+    ----------
+    w : ndarray, shape (d,)
+    value : float
+        Lower bound of the minimum.
+    gap : float
+        What the minimum is higher at most.
+    alpha : float
+        α.
+    heights : ndarray, shape (m,)
+        A w + b, over the planes that there were.
+    """
+
+    w: np.ndarray
+    value: float
+    gap: float
+    alpha: float
+    heights: np.ndarray
+
+
+class Model:
+    """The planes of P blocks.
+
+    Parameters
+    ----------
+    d, P : int
+        Number of weights, and of blocks.
+    truth : bool
+        Whether each block begins with the plane of the ground truths, which is 0: the slack of a
+        block is then never negative.
+
+    Attributes
+    ----------
+    size : int
+        Number of planes m.
+    """
+
+    def __init__(self, d: int, P: int, truth: bool) -> None:
+        self.d, self.P = d, P
+        self.size = 0
+        self._planes = np.zeros((_ROOM, d))
+        self._gram = np.zeros((_ROOM, _ROOM))
+        self._offsets = np.zeros(_ROOM)
+        self._block = np.zeros(_ROOM, np.int64)
+        self._used = np.zeros(_ROOM, np.int64)
+        self._weights: dict[bool, np.ndarray] = {}  # β of the last solution with α = 0, and α > 0
+        self._center = np.zeros(d)
+        self._along = np.zeros(_ROOM)  # A c
+        self._iteration = 0
+        if truth:
+            self.add(np.zeros((P, d)), np.zeros(P))
+
+    def add(self, stars: np.ndarray, offsets: np.ndarray) -> None:
+        """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,)."""
+        begin, self.size = self.size, self.size + self.P
+        while self.size > self._offsets.size:
+            self._grow()
+        new = slice(begin, self.size)
+        self._planes[new], self._offsets[new] = stars, offsets
+        self._block[new] = np.arange(self.P)
+        self._iteration += 1
+        self._used[new] = self._iteration
+        _add_rows(self._gram, self._planes, begin, self.size)
+        for j in range(begin, self.size):
+            self._along[j] = _dot(self._planes[j], self._center)
+        for weights in self._weights.values():
+            weights[new] = 0.0
+
+    def move_center(self, c: np.ndarray, heights: np.ndarray | None = None) -> None:
+        """Let c be the point that the next solutions keep close to.
+
+        Parameters
+        ----------
+        c : ndarray, shape (d,)
+        heights : ndarray, optional
+            A c + b over the first planes, if no plane has been dropped since.
+        """
+        self._center = c.copy()
+        known = 0
+        if heights is not None:
+            known = heights.size
+            self._along[:known] = heights - self._offsets[:known]
+        for j in range(known, self.size):
+            self._along[j] = _dot(self._planes[j], c)
+
+    def minimise(self, lam: float, alpha: float, tol: float, most_steps: int) -> Reduced:
+        """Solve the reduced problem, from the last solution's β, to a gap of ``tol``."""
+        m, mu = self.size, lam + 2.0 * alpha
+        q = self._offsets[:m] + (2.0 * alpha / mu) * self._along[:m]
+        beta = self._start(alpha > 0.0)
+        found = qp.maximise(self._gram, self._block[:m], q, mu, beta, tol, most_steps)
+        w = (2.0 * alpha / mu) * self._center
+        _subtract(self._planes, beta, 1.0 / mu, w)
+        self._used[:m][beta > 0.0] = self._iteration
+        still = alpha * lam / mu * _dot(self._center, self._center)
+        return Reduced(w, found.value + still, found.gap, alpha, found.gradient)
+
+    def drop(self, age: int) -> bool:
+        """Drop the planes that have had no weight in the last ``age`` iterations, if any."""
+        kept = np.flatnonzero(self._used[: self.size] > self._iteration - age)
+        if kept.size == self.size:
+            return False
+        for name in ("_planes", "_offsets", "_block", "_used", "_along"):
+            array = getattr(self, name)
+            array[: kept.size] = array[kept]
+        self._gram[: kept.size, : kept.size] = self._gram[np.ix_(kept, kept)]
+        for weights in self._weights.values():
+            weights[: kept.size] = weights[kept]
+        self.size = kept.size
+        return True
+
+    def value(self, w: np.ndarray) -> float:
+        """Return R_t(w)."""
+        heights = self._planes[: self.size] @ w + self._offsets[: self.size]
+        highest = np.full(self.P, -np.inf)
+        np.maximum.at(highest, self._block[: self.size], heights)
+        return float(highest.sum())
+
+    def _start(self, proximal: bool) -> np.ndarray:
+        """Return the feasible start β, shape (m,), a view of what is kept."""
+        if proximal not in self._weights:
+            self._weights[proximal] = np.zeros(self._offsets.size)
+            other = self._weights.get(not proximal)
+            if other is not None:
+                self._weights[proximal][:] = other
+            else:
+                self._weights[proximal][: self.P] = 1.0  # the first plane of every block
+        return self._weights[proximal][: self.size]
+
+    def _grow(self) -> None:
+        """Double the room."""
+        more = self._offsets.size
+        self._planes = np.concatenate((self._planes, np.zeros((more, self.d))))
+        self._gram = np.pad(self._gram, (0, more))
+        for name in ("_offsets", "_block", "_used", "_along"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+        self._weights = {key: np.pad(beta, (0, more)) for key, beta in self._weights.items()}
+
+
+@kernel
+def _dot(a, b):
+    """Return ⟨a, b⟩ in eight interleaved sums."""
+    k = 0
+    t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while k + 8 <= a.size:
+        t0 += a[k] * b[k]
+        t1 += a[k + 1] * b[k + 1]
+        t2 += a[k + 2] * b[k + 2]
+        t3 += a[k + 3] * b[k + 3]
+        t4 += a[k + 4] * b[k + 4]
+        t5 += a[k + 5] * b[k + 5]
+        t6 += a[k + 6] * b[k + 6]
+        t7 += a[k + 7] * b[k + 7]
+        k += 8
+    while k < a.size:
+        t0 += a[k] * b[k]
+        k += 1
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@kernel
+def _add_rows(gram, planes, begin, end):
+    """Compute the rows and columns ``begin … end − 1`` of G."""
+    for j in range(end):
+        for k in range(max(begin, j), end):
+            product = _dot(planes[j], planes[k])
+            gram[j, k] = product
+            gram[k, j] = product
+
+
+@kernel
+def _subtract(planes, beta, scale, w):
+    """Let w −= scale · Aᵀβ."""
+    for j in range(beta.size):
+        if beta[j] > 0.0:
+            factor = scale * beta[j]
+            row = planes[j]
+            for k in range(w.size):
+                w[k] -= factor * row[k]

@@ -102,7 +102,11 @@ class Model:
         self._block[new] = np.arange(self.P)
         self._iteration += 1
         self._used[new] = self._iteration
-        _add_rows(self._gram, self._planes, begin, self.size)
+        if self.P == 1:
+            _add_row(self._gram, self._planes, begin)
+        else:
+            across = np.ascontiguousarray(self._planes[new].T)
+            _add_rows(self._gram, self._planes, begin, across, np.zeros(self.P))
         for j in range(begin, self.size):
             self._along[j] = _dot(self._planes[j], self._center)
         for weights in self._weights.values():
@@ -201,13 +205,41 @@ def _dot(a, b):
 
 
 @kernel
-def _add_rows(gram, planes, begin, end):
-    """Compute the rows and columns ``begin … end − 1`` of G."""
-    for j in range(end):
-        for k in range(max(begin, j), end):
-            product = _dot(planes[j], planes[k])
-            gram[j, k] = product
-            gram[k, j] = product
+def _add_row(gram, planes, new):
+    """Compute row and column ``new`` of G."""
+    for j in range(new + 1):
+        gram[j, new] = _dot(planes[j], planes[new])
+        gram[new, j] = gram[j, new]
+
+
+@kernel
+def _add_rows(gram, planes, begin, across, row):
+    """Compute the last P rows and columns of G, from ``begin`` on.
+
+    ``across`` holds those planes as columns, shape (d, P): with them side by side, the inner loop
+    runs over P products at once.
+    """
+    d, P = across.shape
+    for j in range(begin + P):
+        plane = planes[j]
+        for p in range(P):
+            row[p] = 0.0
+        k = 0
+        # four places at a time: a quarter of the loads and stores of ``row``
+        while k + 4 <= d:
+            va, vb, vc, vd = plane[k], plane[k + 1], plane[k + 2], plane[k + 3]
+            a, b, c, e = across[k], across[k + 1], across[k + 2], across[k + 3]
+            for p in range(P):
+                row[p] += (va * a[p] + vb * b[p]) + (vc * c[p] + vd * e[p])
+            k += 4
+        while k < d:
+            a = across[k]
+            for p in range(P):
+                row[p] += plane[k] * a[p]
+            k += 1
+        for p in range(P):
+            gram[j, begin + p] = row[p]
+            gram[begin + p, j] = row[p]
 
 
 @kernel

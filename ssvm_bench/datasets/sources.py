@@ -165,7 +165,13 @@ def fetch(name: str, quiet: bool = False) -> Path:
     return raw.find() or download(raw, quiet)
 
 
-def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> Dataset:
+def load(
+    config: SourceConfig,
+    raw: RawFile,
+    structure: str,
+    n_labels: int,
+    split: Callable[[Dataset], Dataset] | None = None,
+) -> Dataset:
     """Return the dataset that a config asks for.
 
     Parameters
@@ -176,6 +182,9 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
         The dataset's file and stand-in.
     structure, n_labels
         See `Dataset`.
+    split : callable, optional
+        From all examples to those to train on, with the others held out; ``n_samples`` are taken
+        of the former.
 
     Raises
     ------
@@ -197,6 +206,9 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
         structure=structure,
         **raw.fields(arrays(raw, source)),
     )
+    if split is not None:
+        dataset = split(dataset)
+        _check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 

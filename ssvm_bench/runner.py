@@ -24,7 +24,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -209,7 +209,12 @@ def _run(
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         **provenance(),
     }
-    recorder = Recorder(problem, display)
+    build = registry.module("oracle", config.oracle.kind).build
+    held_out = {
+        name: functools.partial(build, config.oracle, examples)
+        for name, examples in dataset.held_out.items()
+    }
+    recorder = Recorder(problem, display, held_out)
 
     def summary(reason: str) -> dict[str, Any]:
         return {
@@ -293,22 +298,37 @@ def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
 class Recorder:
     """Evaluates what a solver reports, and keeps the rows of the trace.
 
+    Parameters
+    ----------
+    problem : Problem
+    display : Display
+        Told of every row.
+    held_out : mapping
+        Name → what builds the oracle of held-out examples, which only `predict` needs.
+
     Attributes
     ----------
     rows : list of dict
         The trace so far.
     w : ndarray of float64, shape (d,)
         The iterate of the last row.
-    train_loss : float
-        Mean loss of its predictions for the training examples; NaN until `predict`.
+    losses : dict of str to float
+        Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
+        NaN until `predict`.
     """
 
-    def __init__(self, problem: Problem, display: Display) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        display: Display,
+        held_out: Mapping[str, Callable[[], Oracle]] | None = None,
+    ) -> None:
         self.problem = problem
         self.display = display
+        self.held_out = held_out or {}
         self.rows: list[dict[str, Any]] = []
         self.w = np.zeros(problem.d)
-        self.train_loss = math.nan
+        self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
         self._eval_time = 0.0
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
@@ -341,11 +361,13 @@ class Recorder:
         return row
 
     def predict(self) -> None:
-        """Find the training loss of the last row's iterate."""
-        self.train_loss = self.problem.oracle.training_loss(self.w)
+        """Find the losses of the last row's iterate, with one held-out oracle at a time."""
+        self.losses["train"] = self.problem.oracle.mean_loss(self.w)
+        for name, build in self.held_out.items():
+            self.losses[name] = build().mean_loss(self.w)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last row, the best primal and dual of all, and the training loss."""
+        """Return the last row, the best primal and dual of all, and ``train_loss`` and others."""
         if not self.rows:
             return {}
         duals = [row["dual"] for row in self.rows if not math.isnan(row["dual"])]
@@ -353,7 +375,7 @@ class Recorder:
             **self.rows[-1],
             "best_primal": min(row["primal"] for row in self.rows),
             "best_dual": max(duals, default=math.nan),
-            "train_loss": self.train_loss,
+            **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
 
 

@@ -6,7 +6,7 @@ appears at once (:mod:`ssvm_bench.run_folder`):
 ========================  ======================================================================
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
 ``config.yaml``           the resolved configuration
-``summary.json``          last row, stop reason, best dual and primal, training loss, wall time
+``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
 ``weights.npz``           ``w``, float64[d]
 ========================  ======================================================================
 """

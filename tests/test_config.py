@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pytest
@@ -144,7 +144,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     ("override", "part"),
     [
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
-        ("dataset=orc", "Did you mean ocr? Valid: horseseg, ocr, stanford, usps, weizmann."),
+        ("dataset=orc", "Did you mean ocr? Valid: horseseg, mnist, ocr, stanford, usps, weizmann."),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),
         ("solver=null", "solver=None is not known"),
@@ -345,7 +345,7 @@ def test_nested_sections_and_lists():
     assert built == Outer(Inner((1, 2)), 0.5)
     assert typed.build(Outer, {"inner": {"sizes": []}, "rate": "auto"}).rate == "auto"
     for values, part in (
-        ({"inner": {"sizes": 3}}, "outer.inner.sizes must be a list"),
+        ({"inner": {"sizes": 3}}, "outer.inner.sizes must be a list of integers, got 3"),
         ({"inner": 3}, "outer.inner must be a section"),
         ({}, "outer.inner has no value"),
         ({"inner": {"sizes": []}, "rat": 1}, "Did you mean outer.rate?"),
@@ -388,6 +388,23 @@ def test_the_hash_covers_what_changes_the_result():
     assert len({base, *changed}) == len(changed) + 1
     assert len(base) == 12
     assert int(base, 16) >= 0
+
+
+def test_a_later_option_at_its_neutral_value_leaves_older_hashes_alone(monkeypatch):
+    config = one("solver=fw").with_source("real")
+    before = config.hash()
+    assert "NEUTRAL" not in config.resolved()
+    solver = type(config.solver)
+    later = dataclass(frozen=True)(
+        type("Later", (solver,), {"__annotations__": {"sizes": "tuple[int, ...]"}, "sizes": ()})
+    )
+    options = {field.name: getattr(config.solver, field.name) for field in fields(solver)}
+    assert replace(config, solver=later(**options)).hash() != before
+    monkeypatch.setattr(later, "NEUTRAL", {"sizes": ()}, raising=False)
+    assert replace(config, solver=later(**options)).hash() == before
+    changed = replace(config, solver=later(**options, sizes=(1, 2)))
+    assert changed.hash() != before
+    assert changed.resolved()["solver"]["sizes"] == [1, 2]
 
 
 def test_the_hash_covers_the_version_of_the_code(monkeypatch):

@@ -101,15 +101,21 @@ TAR = bytes(257) + b"ustar\x0000"
         ("horseseg", TAR, "an HDF5 file"),
         ("usps", b"<html>", "a gzip file"),
         ("usps", b"", "a gzip file"),
+        ("mnist", b"\x1f\x8b", None),
+        ("mnist", b"\0\0\x08\x03", None),
+        ("mnist", b"\0\0\x0d\x03", "a gzip file"),
     ],
 )
 def test_status_knows_the_first_bytes(name, head, kind):
-    put(name, head)
+    raw = sources.raw_file(name)
+    for part in raw.parts(raw.places()[0]):
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(head)
     output = shown("status", name)
     if kind is None:
         assert "ready" in output
     else:
-        assert f"broken   {sources.raw_file(name).find()}" in output
+        assert f"broken   {raw.parts(raw.find())[0]}" in output
         assert f"Not {kind}. Delete the file" in output
 
 

@@ -151,7 +151,7 @@ def test_planes_scores_and_risk_agree_with_their_definitions(K):
     np.testing.assert_allclose(fast.star, slow.star, rtol=0, atol=ROUNDING)
     assert tested.risk(w, with_plane=False).value == fast.value
     wrong = [np.mean(tested.predict(w, i) != tested.truth(i)) for i in range(data.n)]
-    assert tested.training_loss(w) == pytest.approx(np.mean(wrong), abs=ROUNDING)
+    assert tested.mean_loss(w) == pytest.approx(np.mean(wrong), abs=ROUNDING)
 
 
 def test_sparse_features_in_single_precision_give_the_same_labelings():

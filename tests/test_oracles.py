@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from ssvm_bench import joint_features
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles.base import Oracle
 
 # Sums of at most 30 terms below 100, taken in different orders: 30 · 2⁻⁵³ · 100 < 1e-12.
 ROUNDING = 1e-12
@@ -101,6 +102,16 @@ def test_a_long_chain_of_the_size_of_ocr():
 
 
 # ---- features, losses, planes -------------------------------------------------------------------
+
+
+@given(instances())
+def test_the_mean_loss_is_that_of_the_predictions(instance):
+    data, w = instance
+    table, tested = Table(data), oracle(data)
+    rows = [np.argmax(table.features[i] @ w) for i in range(data.n)]
+    expected = np.mean([table.losses[i][row] for i, row in enumerate(rows)])
+    assert tested.mean_loss(w) == pytest.approx(expected, abs=ROUNDING)
+    assert Oracle.mean_loss(tested, w) == pytest.approx(expected, abs=ROUNDING)
 
 
 @given(instances(), st.randoms(use_true_random=False))

@@ -13,6 +13,7 @@ from ssvm_bench import registry
 from ssvm_bench.datasets import cache, ocr, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.fileset import FileSet
 from ssvm_bench.errors import ConfigError, RunFailedError
 
 GOOD = b"\x1f\x8b 1 2 3"
@@ -303,6 +304,109 @@ def test_silent_server_is_given_up(remote, monkeypatch):
     monkeypatch.setattr(transfer, "CONNECT_SECONDS", 0.2)
     with pytest.raises(RunFailedError, match=r"did not answer within 0\.2 s"):
         load(raw, "real")
+
+
+# ---- several files ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(raw, monkeypatch):
+    """A dataset of two files, each as that of `raw`."""
+
+    def read(content):
+        return raw.read(content)["x"]
+
+    two = FileSet(
+        dataset="pair",
+        folder="pair",
+        url="http://localhost/pair/",
+        n=2,
+        members={"a.gz": read, "b.gz": read},
+        combine=lambda a, b: arrays_of(a[0, 0] - b[0, 0]),
+        stand_in=lambda: arrays_of(-1),
+        n_made=1,
+        version=1,
+    )
+    monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": two}))
+    return two
+
+
+def put_part(raw, name, place=0, content=GOOD):
+    path = raw.places()[place] / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_folder_with_all_files_is_where_the_data_is(pair, tmp_path):
+    put_part(pair, "a.gz", 0)
+    for name in pair.members:
+        put_part(pair, name, 1, GOOD + (b"\5" if name == "a.gz" else b""))
+    assert sources.fetch("pair") == tmp_path / "user" / "pair"
+    assert load(pair).x[0, 0] == 5
+    put_part(pair, "b.gz", 0)
+    assert load(pair).x[0, 0] == 0  # the preferred place is whole now
+    put_part(pair, "b.gz", 0, GOOD + b"\3")
+    assert load(pair).x[0, 0] == -3  # and what was kept of it is outdated
+    assert "data/pair/a.gz.ssvm-bench.npz" in files(tmp_path)
+
+
+def test_a_missing_file_is_named(pair, tmp_path):
+    put_part(pair, "a.gz")
+    with pytest.raises(RunFailedError) as failure:
+        load(pair, "real")
+    message = str(failure.value)
+    assert f"no {tmp_path}/data/pair/b.gz or {tmp_path}/user/pair/a.gz" in message
+    assert f"Put b.gz from {pair.url} into {tmp_path}/data/pair." in message
+    found = status.status("pair")
+    assert (found.state, found.path) == ("missing", tmp_path / "data/pair/b.gz")
+    assert found.hint.endswith("Or put b.gz there.")
+
+
+def test_a_broken_file_of_several_is_named(pair, tmp_path):
+    put_part(pair, "a.gz")
+    path = put_part(pair, "b.gz", content=b"\x1f\x8b broken")
+    assert status.status("pair").state == "ready"  # its beginning is right
+    with pytest.raises(RunFailedError, match=r"pair cannot be used .*: b\.gz: line 1: rubbish"):
+        load(pair)
+    path.write_bytes(b"<html>")
+    found = status.status("pair")
+    assert (found.state, found.path, found.size) == ("broken", path, 6)
+    path.unlink()
+    path.symlink_to("nowhere")
+    assert status.status("pair").path == path
+    with pytest.raises(RunFailedError, match=str(path)):
+        load(pair)
+
+
+def test_the_size_is_that_of_all_files(pair):
+    for name in pair.members:
+        put_part(pair, name)
+    found = status.status("pair")
+    assert (found.state, found.path, found.size) == ("ready", pair.places()[0], 2 * len(GOOD))
+
+
+def test_several_files_are_downloaded_one_by_one(pair, server, tmp_path, monkeypatch):
+    address, pages = server
+    pair = replace(pair, url=f"{address}/pair/")
+    monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": pair}))
+    pages["/pair/a.gz"], pages["/pair/b.gz"] = GOOD + b"\7", b"<html>moved</html>"
+    with pytest.raises(RunFailedError, match=r"/pair/b\.gz gives now is something else"):
+        sources.fetch("pair", quiet=True)
+    assert files(tmp_path) == ["user/pair/a.gz"]  # what came is kept
+    pages["/pair/a.gz"], pages["/pair/b.gz"] = None, GOOD  # and not asked for again
+    assert sources.fetch("pair", quiet=True) == tmp_path / "user" / "pair"
+    assert load(pair, "real").x[0, 0] == 7
+
+
+def test_the_stand_in_of_several_files_has_its_own_size(pair):
+    assert load(pair, "synthetic").x[0, 0] == -1
+    config = SourceConfig("pair", "pair", "synthetic", 2)
+    with pytest.raises(ConfigError, match="≤ 1, the number of examples in the stand-in"):
+        sources.load(config, pair, "independent", 2)
+
+
+# ---- the registry -------------------------------------------------------------------------------
 
 
 def test_registry_finds_modules_and_names_the_nearest():

@@ -3,6 +3,9 @@
 Two runs share a hash exactly if they should give the same trace but for the seed. Hence the hash
 covers every option except those that say where and how loudly to run, and the versions of the code
 that an option stands for.
+
+An option that a component gets later must leave the runs that are older than it their hash: the
+``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ssvm_bench import registry
 from ssvm_bench.errors import ConfigError
@@ -132,6 +136,8 @@ class RunConfig:
     force: bool
     quiet: bool
 
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": ()}
+
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_at_least("seed", self.seed, 0)
@@ -160,9 +166,8 @@ class RunConfig:
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        plain = {**asdict(self), "results_dir": str(self.results_dir), "path": list(self.path)}
-        if not self.path:  # as in runs that are older than this option
-            del plain["path"]
+        plain = _plain(self)
+        assert isinstance(plain, dict)
         return plain
 
     def hash(self) -> str:
@@ -189,3 +194,18 @@ class RunConfig:
         """Folder of the run's files; same condition as :meth:`hash`."""
         runs = self.results_dir / "runs" / self.dataset.name / self.solver.name
         return runs / self.hash() / f"seed={self.seed}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a config, or a value of one, without options at their neutral value."""
+    if is_dataclass(value):
+        neutral = getattr(value, "NEUTRAL", {})
+        options = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {
+            name: _plain(option)
+            for name, option in options.items()
+            if name not in neutral or option != neutral[name]
+        }
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -28,6 +28,8 @@ _WORDS: dict[Any, str] = {
     NoneType: "null",
 }
 
+_PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
+
 
 class _WrongTypeError(Exception):
     """The value does not fit the annotation."""
@@ -53,7 +55,7 @@ def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
     hints = get_type_hints(cls)
     known = fields(cast(Any, cls))
     for key in values:
-        if key not in hints:
+        if key not in (field.name for field in known):
             options = [_join(section, field.name) for field in known]
             raise unknown_option(_join(section, key), options)
     arguments = {}
@@ -128,7 +130,7 @@ def _words(annotation: Any) -> str:
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_words(member) for member in get_args(annotation))
     if get_origin(annotation) in (tuple, list):
-        return "a list"
+        return f"a list of {_PLURALS.get(get_args(annotation)[0], 'values')}"
     if is_dataclass(annotation):
         return "a section of options"
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))

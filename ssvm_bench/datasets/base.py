@@ -11,12 +11,16 @@ example. The labels of an example may depend on each other:
 ``chain``        l and l + 1
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
 ===============  ================================================================
+
+Examples that are held out are datasets of their own, whose loss the final w of a run is told by.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +57,9 @@ class Dataset:
         Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
+    held_out : mapping
+        Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
+        Taking some examples leaves them all held out.
     """
 
     name: str
@@ -65,10 +72,11 @@ class Dataset:
     edges: np.ndarray | None = None
     edge_offsets: np.ndarray | None = None
     fold: np.ndarray | None = None
-    fingerprint: str = field(default="", init=False)
+    held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Compute the fingerprint: equal for equal examples, whatever made them."""
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen digits that are equal for equal examples to train on, whatever made them."""
         digest = hashlib.sha256()
         x = self.x
         features = (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
@@ -76,7 +84,7 @@ class Dataset:
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
-        object.__setattr__(self, "fingerprint", digest.hexdigest()[:16])
+        return digest.hexdigest()[:16]
 
     @property
     def n(self) -> int:

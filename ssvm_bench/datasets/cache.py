@@ -11,9 +11,13 @@ import tempfile
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import platformdirs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Arrays = dict[str, np.ndarray]
 
@@ -67,6 +71,14 @@ def stored_key(place: Path) -> str:
     with suppress(Exception), np.load(place, allow_pickle=False) as file:
         return str(file["key"].item())
     return ""
+
+
+def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
+    """Return the matrix whose non-zeros are kept as ``data``, narrow ``indices``, ``indptr``."""
+    from scipy.sparse import csr_array
+
+    rows = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
+    return csr_array(rows, shape=(arrays["indptr"].size - 1, n_columns))
 
 
 def _write(place: Path, key: str, arrays: Arrays) -> None:

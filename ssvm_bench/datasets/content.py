@@ -42,7 +42,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     """
     import pandas as pd
 
-    text = _unpack(content).rstrip()
+    text = unpack(content).rstrip()
     if not text:
         raise ContentError("the file is empty")
     text += b"\n"
@@ -88,7 +88,8 @@ def check_equal(what: str, found: Any, expected: Any) -> None:
         raise ContentError(f"{what}: found {found}, expected {expected}")
 
 
-def _unpack(content: bytes) -> bytes:
+def unpack(content: bytes) -> bytes:
+    """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:

@@ -2,6 +2,8 @@
 
 The file has one line a letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
 and 16 × 8 pixels, 0 or 1, row by row. The first (capital) letter of every word was removed.
+The ten folds are parts of about the same size; some can be chosen, and the others are then the test
+set.
 
 References
 ----------
@@ -10,15 +12,18 @@ B. Taskar, C. Guestrin, D. Koller: Max-margin Markov networks. NIPS 2003.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
 import numpy as np
 
 from ssvm_bench.datasets import content, handwriting, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.sources import TableFile
+from ssvm_bench.errors import ConfigError
 from ssvm_bench.random import bell, permutation, uniform
-
-Config = SourceConfig
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 CELL = (16, 8)
@@ -31,9 +36,48 @@ WORDS_PER_LENGTH = np.array([0, 0, 0, 1283, 0, 568, 768, 695, 750, 1047, 584, 30
 N_WORDS = int(WORDS_PER_LENGTH.sum())
 
 
+@dataclass(frozen=True)
+class Config(SourceConfig):
+    """Options of the words.
+
+    Attributes
+    ----------
+    folds : tuple of int, optional
+        The folds to train on, sorted; the words of the others are held out as ``"test"``. None, or
+        all ten: nothing is held out.
+    """
+
+    folds: tuple[int, ...] | None = None
+
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"folds": None}
+
+    def __post_init__(self) -> None:
+        """Check the folds; the same ones in another order are the same."""
+        super().__post_init__()
+        if self.folds is None:
+            return
+        known = range(WORDS_PER_FOLD.size)
+        if not self.folds or len(set(self.folds)) < len(self.folds) or set(self.folds) - set(known):
+            raise ConfigError(
+                f"dataset.folds must be null or different numbers of 0 … {known[-1]}, at least "
+                f"one, as in dataset.folds=[0,1]; got {list(self.folds)}."
+            )
+        every = len(self.folds) == len(known)
+        object.__setattr__(self, "folds", None if every else tuple(sorted(self.folds)))
+
+    def split(self, words: Dataset) -> Dataset:
+        """Return the words of the chosen folds, with the others held out."""
+        if self.folds is None:
+            return words
+        assert words.fold is not None
+        chosen = np.isin(words.fold, self.folds)
+        test = words.take(np.flatnonzero(~chosen))
+        return replace(words.take(np.flatnonzero(chosen)), held_out={"test": test})
+
+
 def load(config: Config) -> Dataset:
     """Return the letters: x uint8 (52152, 128), words as chains; see `sources.load`."""
-    return sources.load(config, RAW, structure="chain", n_labels=len(ALPHABET))
+    return sources.load(config, RAW, "chain", len(ALPHABET), config.split)
 
 
 def read(raw: bytes) -> dict[str, np.ndarray]:

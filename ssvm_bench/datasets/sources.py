@@ -1,8 +1,10 @@
-"""Where a dataset's numbers come from: a raw file, a download, or the built-in stand-in.
+"""Where a dataset's numbers come from: raw files, a download, or the built-in stand-in.
 
 A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder,
-then downloaded there from its home page. Only data that *cannot be had* is replaced by the
-stand-in, and only under ``source=auto``; data that is there but broken never is.
+then downloaded there from its home page. Several files of one dataset are looked for together, in
+one folder, whose path is then that of the raw data (see `fileset.FileSet`). Only data that *cannot
+be had* is replaced by the stand-in, and only under ``source=auto``; data that is there but broken
+never is.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class RawFile(ABC):
     dataset, folder, file, url : str
         The dataset's name; where the file is under the data folder; its home page.
     n : int
-        Number of examples of the real data.
+        Number of examples of the real data, without those that are held out.
     version : int
         To be raised when what is read, or the stand-in, changes.
     """
@@ -77,11 +79,11 @@ class RawFile(ABC):
 
     @abstractmethod
     def check(self, path: Path) -> None:
-        """Raise `ContentError` if the file is not the real data; need not find every fault."""
+        """Raise `ContentError` if a file is not the real data; need not find every fault."""
 
     @abstractmethod
     def real(self, path: Path) -> Arrays:
-        """Return the arrays of the file; raise `ContentError` where it is broken."""
+        """Return the arrays of the raw data; raise `ContentError` where they are broken."""
 
     @abstractmethod
     def stand_in_arrays(self) -> Arrays:
@@ -105,20 +107,38 @@ class RawFile(ABC):
         """Return the raw file that has been downloaded, or is in what has been."""
         return came
 
+    def parts(self, path: Path) -> list[Path]:
+        """Return the files of the raw data at a path, whether they are there or not."""
+        return [path]
+
+    def address(self, part: Path) -> str:
+        """Return where to download a file from."""
+        return self.url
+
     def places(self) -> list[Path]:
-        """Return where the file may be, the preferred place first."""
+        """Return where the raw data may be, the preferred place first."""
         roots = [user_folder()]
         if os.environ.get("SSVM_BENCH_DATA"):
             roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
         return [root / self.folder / self.file for root in roots]
 
+    def missing(self, path: Path) -> list[Path]:
+        """Return the files that are not there; a broken link counts as being there."""
+        return [part for part in self.parts(path) if not os.path.lexists(part)]
+
+    def first_missing(self, path: Path) -> Path:
+        """Return the first file that is not there, or was not before another process got it."""
+        return next(iter(self.missing(path)), self.parts(path)[0])
+
     def find(self) -> Path | None:
-        """Return the first place where the file is; a broken link counts as being there."""
-        return next((place for place in self.places() if os.path.lexists(place)), None)
+        """Return the first place where the raw data is whole."""
+        return next((place for place in self.places() if not self.missing(place)), None)
 
     def what_to_do(self) -> str:
-        """Return the sentence that says where to put the file."""
-        return f"Put {self.file} from {self.url} into {self.places()[0].parent}."
+        """Return the sentence that says where to put the files."""
+        place = self.places()[0]
+        names = ", ".join(part.name for part in self.missing(place))
+        return f"Put {names} from {self.url} into {self.parts(place)[0].parent}."
 
 
 @dataclass(frozen=True)
@@ -154,7 +174,7 @@ class TableFile(RawFile):
 
 
 def fetch(name: str, quiet: bool = False) -> Path:
-    """Return the path of a dataset's raw file, downloading it where it is not there yet.
+    """Return the path of a dataset's raw data, downloading it where it is not there yet.
 
     Raises
     ------
@@ -165,7 +185,13 @@ def fetch(name: str, quiet: bool = False) -> Path:
     return raw.find() or download(raw, quiet)
 
 
-def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> Dataset:
+def load(
+    config: SourceConfig,
+    raw: RawFile,
+    structure: str,
+    n_labels: int,
+    split: Callable[[Dataset], Dataset] | None = None,
+) -> Dataset:
     """Return the dataset that a config asks for.
 
     Parameters
@@ -176,6 +202,9 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
         The dataset's file and stand-in.
     structure, n_labels
         See `Dataset`.
+    split : callable, optional
+        From all examples to those to train on, with the others held out; ``n_samples`` are taken
+        of the former.
 
     Raises
     ------
@@ -197,6 +226,9 @@ def load(config: SourceConfig, raw: RawFile, structure: str, n_labels: int) -> D
         structure=structure,
         **raw.fields(arrays(raw, source)),
     )
+    if split is not None:
+        dataset = split(dataset)
+        _check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 
@@ -254,7 +286,7 @@ def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
         places = cache_places(raw, source)
         return raw.kept(places, raw.key(source), source, raw.stand_in_arrays, only)
     with explained(raw, raw.find() or download(raw)) as path:
-        key = f"{raw.key(source)} sha256={_sha256(path)}"
+        key = f"{raw.key(source)} sha256={_sha256(raw.parts(path))}"
         places = cache_places(raw, source, path)
         return raw.kept(places, key, source, lambda: raw.real(path), only)
 
@@ -272,9 +304,10 @@ def explained(raw: RawFile, path: Path) -> Iterator[Path]:
 
 def cache_places(raw: RawFile, source: str, path: Path | None = None) -> list[Path]:
     """Return where the arrays of a source may be kept, the preferred place first."""
-    name = f"{raw.file if source == 'real' else 'stand-in'}.ssvm-bench.npz"
-    places = [user_folder() / raw.folder / name]
-    return places if path is None else [path.with_name(name), *places]
+    first = raw.parts(raw.places()[-1])[0]
+    name = f"{first.name if source == 'real' else 'stand-in'}.ssvm-bench.npz"
+    places = [first.with_name(name)]
+    return places if path is None else [raw.parts(path)[0].with_name(name), *places]
 
 
 def kept_in(raw: RawFile, source: str) -> Path | None:
@@ -284,18 +317,19 @@ def kept_in(raw: RawFile, source: str) -> Path | None:
     return next((p for p in places if stored_key(p).partition(" sha256=")[0] == version), None)
 
 
-def _sha256(path: Path) -> str:
+def _sha256(paths: list[Path]) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
     return digest.hexdigest()
 
 
 def download(raw: RawFile, quiet: bool = False) -> Path:
-    """Download a raw file into the user's cache folder; return where it is.
+    """Download the raw files that are not in the user's cache folder yet; return where they are.
 
-    It gets its final name only after its content has been checked.
+    Each gets its final name only after its content has been checked.
 
     Raises
     ------
@@ -307,23 +341,24 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
 
     target = raw.places()[-1]
     try:
-        if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
-            raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            prefix=".download-", dir=target.parent, ignore_cleanup_errors=True
-        ) as folder:
-            came = transfer(raw.url, Path(folder), quiet)
-            try:
-                came = raw.unpack(came)
-                raw.check(came)
-            except ContentError as error:  # a notice that the page moved, a log-in page, …
-                raise TransferError(
-                    f"what {raw.url} gives now is something else ({error})"
-                ) from error
-            came.replace(target)
+        for part in raw.missing(target):
+            if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
+                raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(
+                prefix=".download-", dir=part.parent, ignore_cleanup_errors=True
+            ) as folder:
+                came = transfer(raw.address(part), Path(folder), quiet)
+                try:
+                    came = raw.unpack(came)
+                    raw.check(came)
+                except ContentError as error:  # a notice that the page moved, a log-in page, …
+                    raise TransferError(
+                        f"what {raw.address(part)} gives now is something else ({error})"
+                    ) from error
+                came.replace(part)
     except (TransferError, OSError) as error:
-        looked = " or ".join(str(place) for place in raw.places())
+        looked = " or ".join(str(raw.first_missing(place)) for place in raw.places())
         raise MissingDataError(
             f"The real {raw.dataset} data is missing: no {looked}, and {error}. {raw.what_to_do()}"
         ) from error

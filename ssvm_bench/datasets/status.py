@@ -22,9 +22,9 @@ class DatasetStatus:
         ``"ready"``, ``"missing"`` or ``"broken"`` (which only a look at its start tells here;
         the content is checked when it is loaded).
     path : Path
-        Where the file is, or should be put.
+        Where the raw data is; the first file that is broken, or missing, where it should be put.
     size : int
-        Bytes; 0 if missing.
+        Bytes of all files; 0 if one is missing.
     url : str
         Its home.
     hint : str
@@ -48,18 +48,23 @@ def status(name: str) -> DatasetStatus:
     raw = sources.raw_file(name)
     path = raw.find()
     if path is None:
-        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.file} there."
+        place = raw.places()[0]
+        names = ", ".join(part.name for part in raw.missing(place))
+        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {names} there."
         kept = sources.kept_in(raw, "synthetic") if raw.prepared else None
-        return DatasetStatus(name, "missing", raw.places()[0], 0, raw.url, hint, kept)
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-        size = path.stat().st_size
-    except OSError as error:
-        return DatasetStatus(name, "broken", path, 0, raw.url, f"{error}. {sources.repair(raw)}")
-    if not raw.recognises(head):
-        hint = f"Not {raw.format}. {sources.repair(raw)}"
-        return DatasetStatus(name, "broken", path, size, raw.url, hint)
+        return DatasetStatus(name, "missing", raw.first_missing(place), 0, raw.url, hint, kept)
+    size = 0
+    for part in raw.parts(path):
+        try:
+            with part.open("rb") as file:
+                head = file.read(HEAD)
+            size += part.stat().st_size
+        except OSError as error:
+            hint = f"{error}. {sources.repair(raw)}"
+            return DatasetStatus(name, "broken", part, 0, raw.url, hint)
+        if not raw.recognises(head):
+            hint = f"Not {raw.format}. {sources.repair(raw)}"
+            return DatasetStatus(name, "broken", part, part.stat().st_size, raw.url, hint)
     kept, hint = sources.kept_in(raw, "real") if raw.prepared else None, ""
     if raw.prepared and kept is None:
         hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."

@@ -142,8 +142,8 @@ class Oracle(ABC):
         """Return what to log of the calls since this was last asked: trace column → value."""
         return {}
 
-    def training_loss(self, w: np.ndarray) -> float:
-        """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the training examples."""
+    def mean_loss(self, w: np.ndarray) -> float:
+        """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
         return sum(self.loss(i, self.predict(w, i)) for i in range(self.n)) / self.n
 
     def risk(

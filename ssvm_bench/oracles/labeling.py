@@ -98,6 +98,10 @@ class LabelingOracle(Oracle):
             value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
         )
 
+    def mean_loss(self, w: np.ndarray) -> float:
+        """Return the mean loss of the predictions by one compiled pass over all terms."""
+        return float(_total_loss(self.compiled, self._pack(w))) / self.n
+
     def _pack(self, w: np.ndarray) -> np.ndarray:
         return joint_features.pack(self.features, np.asarray(w, dtype=np.float64))
 
@@ -145,3 +149,18 @@ def _risk(oracle, w, with_plane, begin, end, star):  # type: ignore[no-untyped-d
         if with_plane and loss > 0.0:
             add_difference(features, i, y, labels, signs, star)
     return value, offset
+
+
+@allocating_kernel
+def _total_loss(oracle, w):  # type: ignore[no-untyped-def]
+    """Return the sum of the losses of the predictions."""
+    features = oracle.features
+    most = longest(features)
+    theta = np.zeros((most, features.stride))
+    y = np.zeros(most, np.uint8)
+    total = 0.0
+    for i in range(features.offsets.size - 1):
+        unary_scores(features, w, i, theta)
+        maximise(oracle, w, i, theta, 0.0, y)
+        total += hamming_loss(features, i, y)
+    return total

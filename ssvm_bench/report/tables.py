@@ -201,15 +201,18 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _table_of_runs(traces: Sequence[Trace]) -> Html:
+    names = {name for trace in traces for name in trace.summary if name.endswith("_loss")}
+    held_out = sorted(names - {"train_loss"})
     header = (
         *("seed", "stopped by", "iterations", "oracle calls", "time [s]", "in the oracle"),
-        *("primal", "dual", "training loss", "started (UTC)", "commit", "other runs beside it"),
+        *("primal", "dual", "training loss", *(name.replace("_", " ") for name in held_out)),
+        *("started (UTC)", "commit", "other runs beside it"),
     )
     rows = []
     for trace in traces:
         last, metadata = trace.frame.iloc[-1], trace.metadata
         share = last["oracle_time"] / last["time"] if last["time"] > 0 else np.nan
-        loss = trace.summary.get("train_loss")
+        losses = [trace.summary.get(name) for name in ("train_loss", *held_out)]
         commit = str(metadata.get("git") or "unknown")[:8]
         rows.append(
             (
@@ -217,7 +220,8 @@ def _table_of_runs(traces: Sequence[Trace]) -> Html:
                 *(f"{last['iteration']:.0f}", f"{last['oracle_calls']:,.0f}"),
                 *(f"{last['time']:.4g}", _or_none(share, ".0%")),
                 *(f"{last['primal']:.6g}", _or_none(last["dual"], ".6g")),
-                *(_or_none(loss, ".4g"), _date(metadata.get("started"))),
+                *(_or_none(loss, ".4g") for loss in losses),
+                _date(metadata.get("started")),
                 f"{commit} with changes" if metadata.get("git_dirty") else commit,
                 metadata.get("concurrent_runs", "not recorded"),
             )

@@ -89,11 +89,8 @@ class PictureFile(RawFile):
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""
-        from scipy.sparse import csr_array
-
-        rows = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
-        x = csr_array(rows, shape=(arrays["y"].size, N_FEATURES))
         rest = ("y", "offsets", "edges", "edge_offsets")
+        x = cache.sparse_rows(arrays, N_FEATURES)
         return {"x": x, **{name: arrays[name] for name in rest}}
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:

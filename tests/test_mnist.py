@@ -1,0 +1,188 @@
+"""MNIST: the idx format, what is kept, the held-out halves, and the stand-in."""
+
+import functools
+import gzip
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from program import real_data, run_here
+
+from ssvm_bench.datasets import mnist
+from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.errors import RunFailedError
+
+SYNTHETIC = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=200")
+made = functools.cache(mnist.stand_in)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr("ssvm_bench.datasets.sources.user_folder", lambda: folder)
+        yield
+
+
+def load(source="synthetic", **options):
+    return mnist.load(mnist.Config("mnist", "mnist", source, **options))
+
+
+def idx(array):
+    """Return the bytes of an idx file, written down from its definition."""
+    header = bytes([0, 0, 8, array.ndim])
+    return header + b"".join(size.to_bytes(4, "big") for size in array.shape) + array.tobytes()
+
+
+def digits(n, seed=0):
+    rng = np.random.default_rng(seed)
+    images = rng.integers(0, 256, (n, 28, 28)) * (rng.random((n, 28, 28)) < 0.2)
+    return images.astype(np.uint8), rng.integers(0, 10, n).astype(np.uint8)
+
+
+def test_idx_files_are_parsed():
+    images, labels = digits(3)
+    for array in (images, labels, images[:0], np.zeros((2, 3, 1, 2), np.uint8)):
+        assert np.array_equal(mnist.parse(idx(array)), array)
+        assert mnist.parse(idx(array)).shape == array.shape
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda raw: b"", "not an idx file of bytes: it begins with b''"),
+        (lambda raw: b"<html>" + raw, "not an idx file of bytes: it begins with b'<htm'"),
+        (lambda raw: b"\0\0\x0d" + raw[3:], "not an idx file of bytes"),
+        (lambda raw: raw[:3], "not an idx file of bytes"),
+        (lambda raw: raw[:10], "not an idx file of bytes"),
+        (lambda raw: raw[:-1], "number of entries: found 2351, expected 2352"),
+        (lambda raw: raw + b"1", "number of entries: found 2353, expected 2352"),
+        (lambda raw: raw[:4] + b"\xff" * 12, "number of entries: found 0, expected 792281"),
+    ],
+)
+def test_what_is_no_idx_file_is_refused(change, message):
+    with pytest.raises(ContentError, match=message):
+        mnist.parse(change(idx(digits(3)[0])))
+
+
+def test_a_file_is_known_by_what_is_unpacked():
+    images, _ = digits(3)
+    raw = idx(images)
+    read = functools.partial(mnist.read, shape=images.shape, sha256=hashlib.sha256(raw).hexdigest())
+    for packed in (gzip.compress(raw, 1), gzip.compress(raw, 9), raw):
+        assert np.array_equal(read(packed), images)
+    with pytest.raises(ContentError, match="cut short or damaged"):
+        read(gzip.compress(raw)[:-9])
+    with pytest.raises(ContentError, match=r"shape: found \(2, 28, 28\), expected \(3, 28, 28\)"):
+        read(idx(images[:2]))
+    other = images.copy()
+    other[1, 2, 3] ^= 1
+    with pytest.raises(ContentError, match="its shape is right, but not its content"):
+        read(gzip.compress(idx(other)))
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """Files in the data folder with 6 digits to train on and 5 held out; return all images."""
+    arrays = [*digits(6), *digits(5, 1)]
+    members = {}
+    for name, array in zip(mnist.ORIGINALS, arrays, strict=True):
+        raw = idx(array)
+        path = tmp_path / "mnist" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(raw))
+        digest = hashlib.sha256(raw).hexdigest()
+        members[name] = functools.partial(mnist.read, shape=array.shape, sha256=digest)
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(mnist, "RAW", replace(mnist.RAW, n=6, members=members))
+    return np.concatenate(arrays[::2]).reshape(11, 784), np.concatenate(arrays[1::2])
+
+
+@pytest.mark.parametrize("pixels", ["unit", "raw"])
+def test_digits_to_train_on_and_two_halves_to_test_with(small, pixels):
+    x, y = small
+    dataset = load("real", pixels=pixels)
+    assert (dataset.structure, dataset.n_labels) == ("independent", 10)
+    found = {"train": dataset, **dataset.held_out}
+    for name, part in (("train", slice(6)), ("validation", slice(6, 9)), ("test", slice(9, 11))):
+        data = found[name]
+        assert data.n == len(y[part])
+        assert np.array_equal(data.y, y[part])
+        assert data.x.dtype == (np.float32 if pixels == "unit" else np.uint8)
+        expected = x[part] / np.float32(255) if pixels == "unit" else x[part]
+        assert np.array_equal(data.x.toarray(), expected)
+        assert data.x.nnz == np.count_nonzero(x[part])  # zeros are not kept
+    fewer = load("real", pixels=pixels, n_samples=4)
+    assert (fewer.n, fewer.held_out["validation"].n, fewer.held_out["test"].n) == (4, 3, 2)
+
+
+def test_another_file_is_one_message(small, tmp_path):
+    path = tmp_path / "mnist" / "t10k-labels-idx1-ubyte.gz"
+    path.write_bytes((path.parent / "train-labels-idx1-ubyte.gz").read_bytes())
+    with pytest.raises(RunFailedError, match=f"{path.name}: shape: found") as failure:
+        load("auto")
+    assert f"{path.parent} cannot be used as the mnist data" in str(failure.value)
+
+
+def test_the_stand_in_is_the_same_everywhere():
+    """A change here needs a new `version`: cached stand-ins carry the old one."""
+    digest = hashlib.sha256()
+    for name in sorted(made()):
+        digest.update(made()[name].tobytes())
+    assert (mnist.RAW.version, digest.hexdigest()[:16]) == (1, "8ecd2717dd01f5fe")
+
+
+def test_the_stand_in_has_the_real_structure():
+    dataset = load(pixels="raw")
+    assert (dataset.n, dataset.x.shape, dataset.n_labels) == (6000, (6000, 784), 10)
+    assert {name: data.n for name, data in dataset.held_out.items()} == {
+        "validation": 500,
+        "test": 500,
+    }
+    assert np.bincount(dataset.y).min() > 500
+    assert abs(dataset.x.nnz / dataset.x.shape[0] / 784 - 0.19) < 0.03
+    images = dataset.x.toarray().reshape(-1, 28, 28)
+    assert (images.min(), images.max()) == (0, 255)
+    assert len(np.unique(images, axis=0)) == 6000
+    inked = images > 0
+    for axis in (1, 2):  # a box of 20 pixels, and in the middle of the cell as far as it can be
+        lines = inked.any(axis=axis)
+        first, last = lines.argmax(axis=1), 27 - lines[:, ::-1].argmax(axis=1)
+        assert (last - first).max() < 20
+        along = images.sum(axis=axis) @ np.arange(28.0)
+        centre = along / images.sum(axis=(1, 2))
+        assert np.quantile(np.abs(centre - 14), 0.99) <= 0.5
+
+
+def test_a_run_learns_and_tells_all_losses(tmp_path):
+    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=5", data=SYNTHETIC)
+    w = np.load(outcome.folder / "weights.npz")["w"]
+    assert w.shape == (7840,)
+    dataset = load(n_samples=200)
+    for name, data in {"train": dataset, **dataset.held_out}.items():
+        wrong = np.mean((data.x @ w.reshape(10, 784).T).argmax(axis=1) != data.y)
+        assert outcome.summary[f"{name}_loss"] == pytest.approx(wrong, abs=1e-12)
+    assert outcome.summary["train_loss"] < outcome.summary["test_loss"] < 0.5  # 0.9 by chance
+
+
+def test_raw_pixels_are_another_problem(tmp_path):
+    few = ("solver=bcfw", "budget.max_iterations=1")
+    unit = run_here(tmp_path, *few, data=SYNTHETIC)
+    raw = run_here(tmp_path, *few, "dataset.pixels=raw", data=SYNTHETIC)
+    assert unit.folder != raw.folder
+    assert raw.status == "finished"
+
+
+@real_data("mnist/train-images-idx3-ubyte.gz")
+def test_real_mnist():
+    dataset = load("real", pixels="raw")
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert np.bincount(dataset.y).tolist() == counts
+    assert dataset.y[:5].tolist() == [5, 0, 4, 1, 9]
+    validation, test = dataset.held_out["validation"], dataset.held_out["test"]
+    assert (validation.n, test.n) == (5000, 5000)
+    assert validation.y[:5].tolist() == [7, 2, 1, 0, 4]
+    counts = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.bincount(np.concatenate((validation.y, test.y))).tolist() == counts
+    assert dataset.x.nnz == np.count_nonzero(dataset.x.data) < 0.2 * 60000 * 784

@@ -97,18 +97,18 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         dataset = load_dataset(config.dataset)
     oracle = build_oracle(config.oracle, config.dataset)
     config = config.with_source(dataset.source)
-    stages = config.stages(dataset.n)
+    stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
-        for stage in stages:
+        for stage, _ in stages:
             locks.enter_context(lock(stage.folder, display.message))
-        if is_finished(config.folder) and not config.force:
+        if all(is_finished(stage.folder) for stage, _ in stages) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
         warm_up(config, dataset, display)
         solver = None
-        for stage in stages:
-            problem = Problem(oracle, stage.lam or 1 / dataset.n)
+        for stage, lam in stages:
+            problem = Problem(oracle, lam)
             display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
             outcome, solver = _run(stage, dataset, problem, display, begin, concurrent_runs, solver)
             if outcome.status == "interrupted":

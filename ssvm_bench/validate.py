@@ -6,9 +6,8 @@ a type cannot say. Each takes the option's full name, so that one message tells 
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ssvm_bench.errors import ConfigError, nearest
 
@@ -39,15 +38,3 @@ def check_positive(option: str, value: float) -> None:
     """
     if not (math.isfinite(value) and value > 0):
         raise ConfigError(f"{option} must be a positive number, got {value}.")
-
-
-def check_falling(option: str, values: Sequence[float]) -> None:
-    """Raise ``ConfigError`` unless the numbers are positive and fall from one to the next.
-
-    >>> check_falling("path", (0.1, 0.01))
-    """
-    shown = ", ".join(f"{value:g}" for value in values)
-    for value in values:
-        check_positive(option, value)
-    if any(after >= before for before, after in itertools.pairwise(values)):
-        raise ConfigError(f"{option} must fall from one number to the next, got {shown}.")

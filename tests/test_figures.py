@@ -264,6 +264,14 @@ def test_the_figure_shows_source_size_and_curves():
     assert "stand-in" in figure.axes[0].get_title(loc="left")
 
 
+def test_titles_show_lambda_over_n_where_it_is_whole():
+    assert style.lam_text(1 / 6877, 6877) == "1/n"
+    assert {style.lam_text(k / n, n) for k in (1000,) for n in range(1, 9000)} == {"1000/n"}
+    assert style.lam_text(0.01, 6877) == "0.01"
+    assert style.lam_text(0.01, 300) == "3/n"
+    assert style.lam_text(0.5 / 300, 300) == "0.00167"
+
+
 def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():
     figure, _ = draw_some()
     figure.canvas.draw()

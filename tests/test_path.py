@@ -1,6 +1,7 @@
 """Several λ, each from where the last one ended."""
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -117,6 +118,29 @@ def test_a_run_that_had_finished_is_a_start_but_not_written_again(tmp_path):
     along = run_here(tmp_path, *options, "path=[0.5]", "lam=0.1")
     assert along.status == "finished"
     assert (alone.folder / "trace.parquet").stat().st_mtime_ns == written
+
+
+def test_a_path_in_units_of_one_over_n(tmp_path):
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
+    last = run_here(tmp_path, *options, "path=[100/n,10/n]")
+    config = config_of(tmp_path, *options, "path=[100/n,10/n]").with_source("synthetic")
+    traces = [read_trace(stage.folder) for stage in config.stages()]
+    assert traces[-1].folder == last.folder
+    assert [trace.metadata["lam"] for trace in traces] == [100 / 30, 10 / 30, 1 / 30]
+    assert [trace.metadata["config"]["lam"] for trace in traces] == ["100/n", "10/n", None]
+
+
+def test_a_path_of_which_a_run_is_missing_is_not_finished(tmp_path):
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3", "path=[0.5]", "lam=0.1")
+    folders = [
+        stage.folder for stage in config_of(tmp_path, *options).with_source("synthetic").stages()
+    ]
+    run_here(tmp_path, *options)
+    shutil.rmtree(folders[0])
+    written = (folders[1] / "trace.parquet").stat().st_mtime_ns
+    assert run_here(tmp_path, *options).status == "finished"
+    assert (folders[0] / "trace.parquet").is_file()
+    assert (folders[1] / "trace.parquet").stat().st_mtime_ns == written
 
 
 def test_without_a_path_the_hash_is_that_of_the_time_before_paths(tmp_path):

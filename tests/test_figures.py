@@ -174,6 +174,23 @@ def test_runs_with_other_options_are_other_curves_and_not_repeats():
     assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
 
 
+def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
+    def along(path, lam, **options):
+        run = make_trace([4.0], [0.0], lam=lam, **options)
+        run.metadata["config"] |= {"path": path} if path else {}
+        return run
+
+    runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
+    runs += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
+    assert curves.labels(runs) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
+    runs.append(along(["10/n", 1.0], 0.5))
+    runs.append(along([], 0.1))
+    assert curves.labels(runs) == [
+        *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
+        *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
+    ]
+
+
 # ---- what the figure says ---------------------------------------------------------------------
 
 

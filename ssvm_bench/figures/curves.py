@@ -190,7 +190,7 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
     not taken for repeats of one another.
     """
-    configs = [_flatten(trace.metadata["config"]) for trace in traces]
+    configs = [{**NEUTRAL, **_flatten(trace.metadata["config"])} for trace in traces]
     names = [str(config.get("solver.name")) for config in configs]
     groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
     seen: dict[tuple[Problem, str], dict[str, set[str]]] = {}
@@ -203,13 +203,21 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     result = []
     for config, name, group in zip(configs, names, groups, strict=True):
         varied = sorted(key for key, values in seen[group].items() if len(values) > 1)
-        options = [f"{key.removeprefix('solver.')}={config.get(key)}" for key in varied]
+        options = [f"{key.removeprefix('solver.')}={_shown(config.get(key))}" for key in varied]
         result.append(" ".join([name, *options]))
     return result
 
 
 NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
+
+NEUTRAL: Mapping[str, Any] = {"path": []}
+"""Options that a config leaves out where they are neutral."""
+
+
+def _shown(value: Any) -> str:
+    """Return a value of an option as the command line has it."""
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
 def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

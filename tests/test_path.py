@@ -5,6 +5,7 @@ import shutil
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import (
     Plain,
@@ -141,6 +142,49 @@ def test_a_path_of_which_a_run_is_missing_is_not_finished(tmp_path):
     assert run_here(tmp_path, *options).status == "finished"
     assert (folders[0] / "trace.parquet").is_file()
     assert (folders[1] / "trace.parquet").stat().st_mtime_ns == written
+
+
+EXPERIMENT = """
+grid:
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: [fw, bcfw]
+  clock: work
+  budget.max_iterations: 3
+  path: "[100/n,10/n]"
+  lam: [1/n, 0.5/n]
+figures:
+  suboptimality: [calls]
+"""
+
+
+def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path):
+    file, results = tmp_path / "along.yaml", tmp_path / "results"
+    file.write_text(EXPERIMENT)
+    status = call("experiment", file, "--status", f"results_dir={results}")
+    assert "8 missing, of 8 runs" in status.stdout  # two begin as the other two do
+    made = call("experiment", file, f"results_dir={results}", "quiet=true")
+    assert made.exit_code == 0, made.stderr
+    assert len(run_folders(results)) == 8
+    table = results / "figures/along/oracle_calls-synthetic.csv"
+    curves = pd.read_csv(table)
+    assert (curves["lam"] * 30).round(2).unique().tolist() == [100, 10, 1, 0.5]
+    for _, panel in curves.groupby("lam"):  # the path is no part of a curve's name
+        assert panel["solver"].unique().tolist() == ["fw", "bcfw"]
+    assert set(curves["repeats"]) <= {0, 1}
+    status = call("experiment", file, "--status", f"results_dir={results}")
+    assert "8 done, of 8 runs" in status.stdout
+    again = call("experiment", file, f"results_dir={results}", "quiet=true")
+    assert "4 of 4 runs had finished before" in again.stderr
+
+    before = table.read_bytes()
+    shutil.rmtree(results / "runs")
+    table.unlink()
+    drawn = call("plot", file, "--format=svg", f"results_dir={results}")
+    assert drawn.exit_code == 0, drawn.stderr
+    assert "missing" not in drawn.stderr
+    assert table.read_bytes() == before
 
 
 def test_without_a_path_the_hash_is_that_of_the_time_before_paths(tmp_path):

@@ -151,7 +151,14 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             solver = build_solver(config, problem, Clock("work"))
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
-            problem.primal(solver.reported().w)
+            w, dual = solver.reported()
+            problem.primal(w)
+            limits = config.budget.max_iterations, config.budget.max_seconds
+            if math.isnan(dual) and limits == (None, None):
+                raise ConfigError(
+                    f"solver={config.solver.name} has no dual value, so that budget.gap_tol never "
+                    "ends the run. Set budget.max_iterations or budget.max_seconds."
+                )
             if config.path:
                 if not solver.follows_paths:
                     raise ConfigError(

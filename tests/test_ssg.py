@@ -12,7 +12,7 @@ from helpers import (
     random_multiclass,
     solver,
 )
-from program import run_here
+from program import call, error_of, run_here
 
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
@@ -111,3 +111,9 @@ def test_bad_options_are_named(change):
     (name,) = change
     with pytest.raises(ConfigError, match=rf"solver\.{name}"):
         solver(problem(DATA["chains"]), "ssg", **change)
+
+
+def test_a_run_that_only_a_gap_would_end_is_refused(tmp_path):
+    options = ("dataset.source=synthetic", "budget.max_iterations=null", "budget.gap_tol=0.1")
+    result = call("run", "solver=ssg", "dataset=usps", *options, f"results_dir={tmp_path}")
+    assert "solver=ssg has no dual value, so that budget.gap_tol never ends" in error_of(result, 2)

@@ -232,7 +232,7 @@ def _draw(
             figure = draw.draw_selection(table, label, experiment.title, notes)
             written += draw.save(figure, table, folder / f"selection{suffix}", formats)
     if "targets" in experiment.figures:
-        table = targets.targets(traces)
+        table = targets.targets(traces, best, experiment.gaps)
         notes = targets.notes(table, traces)
         x_labels = {axis: targets.x_label(traces, axis) for axis in experiment.figures["targets"]}
         figure = draw.draw_targets(table, x_labels, experiment.title, notes)

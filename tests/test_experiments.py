@@ -444,6 +444,13 @@ def test_the_papers_figures_show_one_set_of_runs():
     assert seconds / 2 < 80 * 60  # beside it: evaluation, loading, compiling
 
 
+def test_the_relative_gaps_of_targets_can_be_chosen(tmp_path):
+    file = tmp_path / "gaps.yaml"
+    file.write_text("grid: {}\nfigures: {targets: [time]}\ngaps: [0.01, 1, 1.0e-4]")
+    assert load(str(file)).gaps == (1.0, 0.01, 1e-4)
+    assert load("beyond").gaps == (0.1, 0.05, 0.02, 0.01)
+
+
 def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mine.yaml").write_text(FILE)
@@ -480,6 +487,12 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("grid: {}\nfigures: {suboptimalty: [time]}", "Did you mean suboptimality"),
         ("grid: {}\nfigures: {suboptimality: [times]}", "Did you mean time"),
         ("grid: {}\nfigures: {suboptimality: time}", "list of x axes"),
+        ("grid: {}\ngaps: [0.1]", "gaps are for the figure targets"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: 0.1", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: []", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0]", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0.1]", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, true]", "gaps must be a list"),
     ],
 )
 def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):

@@ -136,6 +136,9 @@ def test_a_band_lies_within_the_measured_values(values, axis):
     traces = [make_trace(v, np.zeros(len(v)), seed=seed) for seed, v in enumerate(values)]
     gap = curve(table_of(traces, axis))
     measured = [value for run in values for value in run if value > 0]
+    if np.isnan(np.concatenate(values)).all():
+        assert gap.index.isna().tolist() == [True]
+        return
     drawn = gap.dropna()
     assert (drawn["repeats"] > 0).all()
     assert (gap["repeats"] <= len(values)).all()
@@ -347,6 +350,37 @@ def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
     figure = draw.draw_curves(table, "iteration", "nothing")
     assert len(draw.save(figure, table, tmp_path / "empty", ["png"])) == 2
+
+
+def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
+    runs = [make_trace([4.0, 2.0, 1.5], [0.0, 0.5, 0.9])]
+    runs += [make_trace([4.0, 3.0, 2.0], [NAN] * 3, solver="ssg", seed=seed) for seed in range(2)]
+    for axis in curves.AXES:
+        table = table_of(runs, axis)
+        assert curve(table, "primal suboptimality", "ssg")["median"].iloc[-1] == pytest.approx(1)
+        for quantity in ("dual suboptimality", "duality gap"):
+            assert curve(table, quantity, "ssg").index.isna().tolist() == [True]
+            assert curve(table, quantity)["median"].notna().all()
+        notes = curves.notes(table, runs, axis)
+        assert notes[1:] == [
+            "Without a dual value, and so without dual suboptimality and gap: SSG."
+        ]
+        figure = draw.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+        assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
+        assert not [text for panel in figure.axes for text in panel.texts if text.get_text()]
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "SSG"]
+
+
+def test_a_panel_without_a_curve_says_why():
+    run = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg")
+    for dual, first in ((1.0, ""), (NAN, "no dual value is known")):
+        table = table_of([run], dual=dual)
+        panels = draw.draw_curves(table, "iteration", "A title").axes
+        said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
+        assert said == [first, "no dual value is known", "no dual value is known"]
+    panels = draw.draw_curves(table_of([make_trace([1.0], [1.0])]), "iteration", "A title").axes
+    said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
+    assert said == ["no positive values", "no positive values", "no positive values"]
 
 
 def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):

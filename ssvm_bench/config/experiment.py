@@ -13,6 +13,8 @@
     instead: {weizmann: horseseg}  # dataset → the one to take where its raw data are at hand
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
+      targets: [time, calls]
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides are for all of them. So options that only some solvers have can vary:
@@ -31,6 +33,7 @@ one set of runs, several sets of figures.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +62,11 @@ FIGURES = {
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
 
+KEYS = ("title", *RUNS, "like", "figures", "gaps")
+
+GAPS = (0.1, 0.05, 0.02, 0.01)
+"""Relative gaps of targets unless the file says others."""
+
 OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
 """Options that cannot differ between datasets."""
 
@@ -82,6 +90,8 @@ class Experiment:
         Dataset → overrides of the runs on it.
     figures : dict
         Kind of figure → its x axes.
+    gaps : tuple of float
+        Relative gaps of the figure ``targets``, falling.
     """
 
     name: str
@@ -90,6 +100,7 @@ class Experiment:
     grids: tuple[tuple[str, ...], ...]
     each: Mapping[str, tuple[str, ...]]
     figures: Mapping[str, tuple[str, ...]]
+    gaps: tuple[float, ...]
 
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
@@ -139,7 +150,7 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     ConfigError
         If there is none, or it is not as the module's docstring says.
     """
-    file, content = _read(name, config_dirs, ("title", *RUNS, "like", "figures"))
+    file, content = _read(name, config_dirs, KEYS)
     origin, runs = file, content
     if "like" in content:
         for key in RUNS:
@@ -153,6 +164,8 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
         for where, grid in grids.items():
             grid["dataset"] = _at_hand(grid.get("dataset"), instead, origin, where)
     figures = _mapping(content.get("figures") or {}, f"{file}: figures")
+    if "gaps" in content and "targets" not in figures:
+        raise ConfigError(f"{file}: gaps are for the figure targets: add it to figures.")
     return Experiment(
         file.stem,
         origin.stem,
@@ -163,6 +176,7 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
             for dataset, own in each.items()
         },
         {str(kind): _axes(str(kind), axes, file) for kind, axes in figures.items()},
+        _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
 
 
@@ -171,7 +185,7 @@ def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dic
     if not isinstance(name, str):
         raise ConfigError(f"{file}: like must be the name of an experiment.")
     try:
-        origin, content = _read(name, config_dirs, ("title", *RUNS, "like", "figures"))
+        origin, content = _read(name, config_dirs, KEYS)
     except ConfigError as error:
         raise ConfigError(f"{file}: like: {error}") from error
     if "like" in content:
@@ -274,6 +288,15 @@ def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
             hint = nearest(str(axis), FIGURES[kind])
             raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
     return tuple(axes)
+
+
+def _gaps(value: Any, where: str) -> tuple[float, ...]:
+    """Return the checked relative gaps, largest first."""
+    gaps = value if isinstance(value, list) else []
+    numbers = [gap for gap in gaps if type(gap) in (int, float) and 0 < gap < math.inf]
+    if not numbers or len(set(numbers)) < len(gaps):
+        raise ConfigError(f"{where} must be a list of different positive numbers, got {value}.")
+    return tuple(sorted(map(float, numbers), reverse=True))
 
 
 def _overrides(options: Any, where: str) -> Iterable[str]:

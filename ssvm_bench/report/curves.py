@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.report.markup import Html
 
 BUTTONS = {"iteration": "iterations", "calls": "oracle calls", "time": "time"}
@@ -116,9 +117,10 @@ def figure(
         axis_x, axis_y = f"xaxis{_number(place)}", f"yaxis{_number(place)}"
         layout[axis_x] = {**lines, "title": _title(label), "autorange": True}
         layout[axis_y] = {**lines, **scale, "title": _title(quantity), "autorange": True}
-        if first.loc[first["quantity"] == quantity, "median"].isna().all():
+        reason = why_empty(first[first["quantity"] == quantity])
+        if reason:
             where = {"xref": f"x{_number(place)} domain", "yref": f"y{_number(place)} domain"}
-            empty = {"text": "no positive values", "x": 0.5, "y": 0.5, "showarrow": False}
+            empty = {"text": reason, "x": 0.5, "y": 0.5, "showarrow": False}
             layout["annotations"].append({**where, **empty})
     return {"data": data, "layout": layout}
 

@@ -111,8 +111,9 @@ def test_what_is_not_one_over_n_is_refused(text):
     assert f"lam must be a positive number, or one over n such as 10/n, got {text!r}" in message(
         f"lam={text}"
     )
-    assert f"path must be a positive number, or one over n such as 10/n, got {text!r}" in message(
-        f"path=['{text}']"
+    assert (
+        f"path[1] must be a positive number, or one over n such as 10/n, got {text!r}"
+        in message(f"path=[10/n,'{text}']")
     )
 
 
@@ -239,6 +240,7 @@ def test_malformed_overrides_are_shown(override):
         ("lam=true", "lam must be a number or K/n (as 10/n) or null, got true"),
         ("lam=nan", "lam must be a number or K/n (as 10/n) or null, got nan"),
         ("lam=inf", "lam must be a number or K/n (as 10/n) or null, got inf"),
+        ("path=10/n", "path must be a list in brackets, got '10/n'"),
         ("budget.gap_tol=nan", "budget.gap_tol must be a number, got nan"),
         ("budget.max_seconds=inf", "budget.max_seconds must be a number or null, got inf"),
         ("clock=1", "clock must be text, got 1"),

@@ -138,10 +138,9 @@ class RunConfig:
         """Check the ranges, and write every λ in one form."""
         check_at_least("seed", self.seed, 0)
         lam = lambdas.checked("lam", self.lam)
+        path = tuple(lambdas.checked(f"path[{k}]", value) for k, value in enumerate(self.path))
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
-        object.__setattr__(
-            self, "path", tuple(lambdas.checked("path", value) for value in self.path)
-        )
+        object.__setattr__(self, "path", path)
         lambdas.check_falling("path", self.path)
         check_choice("clock", self.clock, CLOCKS)
         check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)

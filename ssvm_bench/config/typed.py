@@ -132,7 +132,7 @@ def _words(annotation: Any) -> str:
     if get_origin(annotation) is Annotated:  # a text of some form, which is said beside its type
         return str(get_args(annotation)[1])
     if get_origin(annotation) in (tuple, list):
-        return "a list"
+        return "a list in brackets"
     if is_dataclass(annotation):
         return "a section of options"
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))

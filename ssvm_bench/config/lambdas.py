@@ -51,7 +51,7 @@ def checked(option: str, lam: float | str | None) -> float | str | None:
         factor = math.nan
     if not 0 < factor < math.inf:
         raise ConfigError(
-            f"{option} must be a positive number, or one over n such as 10/n, got {lam!r}."
+            f"{option} must be a number or K/n (as 10/n), K a positive number, got {lam!r}."
         )
     return f"{repr(factor).removesuffix('.0')}{_OVER_N}"
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
 from ssvm_bench.run_folder import is_locked, partial_folder
@@ -49,8 +50,8 @@ class RunStatus:
 
 
 def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
-    """Return where each run stands, by a look at its folder; nothing is loaded or made."""
-    return [_status(config) for config in configs]
+    """Return where each run stands, and each along its path, by a look at its folder."""
+    return [_status(config) for config in along_paths(configs)]
 
 
 def _status(config: RunConfig) -> RunStatus:
@@ -85,15 +86,16 @@ def _sources(config: RunConfig) -> tuple[str, ...]:
 
 
 def finished_before(config: RunConfig) -> Outcome | None:
-    """Return what became of a run if that is certain without loading its data."""
+    """Return what became of a run and its path if that is certain without loading its data."""
     from ssvm_bench.runner import Outcome
 
     sources = _sources(config)
     if len(sources) > 1 or config.force:
         return None
-    folder = config.with_source(sources[0]).folder
-    if not is_finished(folder):
+    config = config.with_source(sources[0])
+    if not all(is_finished(stage.folder) for stage in config.stages()):
         return None
+    folder = config.folder
     summary = read_summary(folder)
     return Outcome("skipped", summary["stop_reason"], folder, summary)
 

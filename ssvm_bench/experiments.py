@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench.config import experiment
+from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.experiment_status import Durations, finished_before
 
@@ -60,14 +61,19 @@ class ExperimentOutcome:
 
     @property
     def folders(self) -> list[Path]:
-        """Folders of the finished runs."""
-        done = ("finished", "skipped")
-        return [outcome.folder for _, outcome in self.runs if outcome.status in done]
+        """Folders of the finished runs, with those along their paths."""
+        known = [config.with_source(outcome.summary["source"]) for config, outcome in self._done]
+        return [config.folder for config in along_paths(known)]
 
     @property
     def failed(self) -> int:
         """Number of runs that are not finished."""
-        return len(self.configs) - len(self.folders)
+        return len(self.configs) - len(self._done)
+
+    @property
+    def _done(self) -> list[tuple[RunConfig, Outcome]]:
+        done = ("finished", "skipped")
+        return [(config, outcome) for config, outcome in self.runs if outcome.status in done]
 
     @property
     def status(self) -> str:
@@ -134,9 +140,8 @@ def run(
         _at_once(waiting, result, jobs, say)
     if result.interrupted:
         _look_again(result)
-        count = len(configs) - len(result.folders)
         how = "the same command, without force=true," if configs[0].force else "the same command"
-        say(f"Interrupted; {count} of {runs(len(configs))} missing: {how} goes on.")
+        say(f"Interrupted; {result.failed} of {runs(len(configs))} missing: {how} goes on.")
     return result
 
 
@@ -207,7 +212,7 @@ def _at_once(
         result.outcomes[number] = answer
         durations.add(config, answer.summary)
         if not config.quiet:
-            seconds = durations.left(list(left.values()), jobs)
+            seconds = durations.left(along_paths(left.values()), jobs)
             eta = f"; {runs(len(left))} left, ETA {time_left(seconds)}" if left and seconds else ""
             row = answer.summary
             say(
@@ -225,4 +230,5 @@ def runs(count: int) -> str:
 
 def title(config: RunConfig) -> str:
     """Return how a run is called in messages."""
-    return f"{config.dataset.name} {config.solver.name} seed={config.seed}"
+    lam = "" if config.lam is None else f" lam={config.lam}"
+    return f"{config.dataset.name} {config.solver.name} seed={config.seed}{lam}"

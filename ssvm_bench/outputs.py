@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench import experiments
-from ssvm_bench.config.experiment import AXES, Experiment, load
+from ssvm_bench.config.experiment import AXES, Experiment, along_paths, load
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.trace import Trace, is_finished, read_trace
 
@@ -85,7 +85,7 @@ def plot(
     from ssvm_bench import thinned
 
     experiment = load(name, config_dirs)
-    configs = experiment.configs(overrides, config_dirs)
+    configs = along_paths(experiment.configs(overrides, config_dirs))
     results_dir = configs[0].results_dir
     kept = thinned.read(results_dir, experiment.runs)
     runs: list[Path | Trace] = []
@@ -232,7 +232,7 @@ def _draw(
             figure = draw.draw_selection(table, label, experiment.title, notes)
             written += draw.save(figure, table, folder / f"selection{suffix}", formats)
     if "targets" in experiment.figures:
-        table = targets.targets(traces)
+        table = targets.targets(traces, best, experiment.gaps)
         notes = targets.notes(table, traces)
         x_labels = {axis: targets.x_label(traces, axis) for axis in experiment.figures["targets"]}
         figure = draw.draw_targets(table, x_labels, experiment.title, notes)

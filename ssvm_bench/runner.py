@@ -99,18 +99,18 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         dataset = load_dataset(config.dataset)
     oracle = build_oracle(config.oracle, config.dataset)
     config = config.with_source(dataset.source)
-    stages = config.stages(dataset.n)
+    stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
-        for stage in stages:
+        for stage, _ in stages:
             locks.enter_context(lock(stage.folder, display.message))
-        if is_finished(config.folder) and not config.force:
+        if all(is_finished(stage.folder) for stage, _ in stages) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
         warm_up(config, dataset, display)
         solver = None
-        for stage in stages:
-            problem = Problem(oracle, stage.lam or 1 / dataset.n)
+        for stage, lam in stages:
+            problem = Problem(oracle, lam)
             display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
             outcome, solver = _run(stage, dataset, problem, display, begin, concurrent_runs, solver)
             if outcome.status == "interrupted":
@@ -155,7 +155,14 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             solver = build_solver(config, problem, Clock("work"))
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
-            problem.primal(solver.reported().w)
+            w, dual = solver.reported()
+            problem.primal(w)
+            limits = config.budget.max_iterations, config.budget.max_seconds
+            if math.isnan(dual) and limits == (None, None):
+                raise ConfigError(
+                    f"solver={config.solver.name} has no dual value, so that budget.gap_tol never "
+                    "ends the run. Set budget.max_iterations or budget.max_seconds."
+                )
             if solver.needs_path and not config.path:
                 raise ConfigError(
                     f"solver={config.solver.name} goes on from the solution of a larger lam, so it "

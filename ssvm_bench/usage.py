@@ -21,12 +21,12 @@ Examples:
   ssvm-bench run dataset=usps solver=bcfw budget.max_iterations=20 clock=cpu
   ssvm-bench run lam=1e-3 solver.T=5 dataset.source=synthetic
   ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)'
-  ssvm-bench run dataset=usps 'path=[0.1,0.01]' lam=1e-3 budget.gap_tol=0.01
+  ssvm-bench run dataset=usps 'path=[100/n,10/n]' lam=1/n budget.gap_tol=0.01
 
 Overrides that always exist [default]:
   dataset, solver, oracle  by name, see 'ssvm-bench list'; a dataset brings its oracle
   seed                     of the solver's random choices [0]
-  lam                      weight of the regulariser [null = 1/n]
+  lam                      weight of the regulariser: a number, or K/n as in lam=10/n [null = 1/n]
   path                     larger λ to solve before, each from the end of the last one [[]]
   budget.max_iterations    outer iterations [50]
   budget.max_seconds       solver seconds on the run's clock [null = no limit]

@@ -6,9 +6,8 @@ a type cannot say. Each takes the option's full name, so that one message tells 
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ssvm_bench.errors import ConfigError, nearest
 
@@ -48,15 +47,3 @@ def check_share(option: str, value: float) -> None:
     """
     if not 0 < value < 1:
         raise ConfigError(f"{option} must be above 0 and below 1, got {value}.")
-
-
-def check_falling(option: str, values: Sequence[float]) -> None:
-    """Raise ``ConfigError`` unless the numbers are positive and fall from one to the next.
-
-    >>> check_falling("path", (0.1, 0.01))
-    """
-    shown = ", ".join(f"{value:g}" for value in values)
-    for value in values:
-        check_positive(option, value)
-    if any(after >= before for before, after in itertools.pairwise(values)):
-        raise ConfigError(f"{option} must fall from one number to the next, got {shown}.")

@@ -93,6 +93,35 @@ def test_values_are_typed():
     assert config.results_dir == Path.home() / "x"
 
 
+def test_lambda_in_units_of_one_over_n():
+    config = one("lam=1000/n", "path=[1e5/n,'10000.0/n']")
+    assert (config.lam, config.path) == ("1000/n", ("100000/n", "10000/n"))
+    assert config.lam_of(50) == 20.0
+    assert config.resolved()["path"] == ["100000/n", "10000/n"]
+    assert [stage.lam_of(50) for stage in config.stages()] == [2000.0, 200.0, 20.0]
+    assert [stage.path for stage in config.stages()] == [(), ("100000/n",), config.path]
+    assert one("lam=0.25").lam_of(50) == 0.25
+    assert one().lam_of(7) == one("lam=1/n").lam_of(7) == 1 / 7
+    runs = compose_runs(["lam=1/n,0.5/n,null"], multirun=True)
+    assert [run.lam for run in runs] == [None, "0.5/n", None]
+
+
+@pytest.mark.parametrize("text", ["0/n", "-1/n", "n/n", "/n", "1e400/n", "1-1/n", "1 /n", "1/m"])
+def test_what_is_not_one_over_n_is_refused(text):
+    reason = f"must be a number or K/n (as 10/n), K a positive number, got {text!r}"
+    assert f"lam {reason}" in message(f"lam={text}")
+    assert f"path[1] {reason}" in message(f"path=[10/n,'{text}']")
+
+
+def test_a_path_falls_whatever_its_units():
+    assert "got 10/n, 100/n" in message("path=[10/n,100/n]")
+    assert "got 0.1, 10/n, 0.2" in message("path=[0.1,10/n,0.2]")
+    mixed = one("path=[0.1,10/n]")  # that depends on n
+    assert mixed.lam_of(1000) == 0.001
+    with pytest.raises(ConfigError, match=r"got 0.1, 10/n, 1/n with n = 50"):
+        mixed.lam_of(50)
+
+
 def test_of_two_values_the_last_one_counts():
     assert one("seed=1", "solver=fw", "seed=2", "solver=bcfw").seed == 2
     assert one("solver=fw", "solver.T=3", "solver=bcfw").solver.T == 3
@@ -204,9 +233,10 @@ def test_malformed_overrides_are_shown(override):
         ("budget.max_iterations=1.5", "budget.max_iterations must be an integer or null, got 1.5"),
         ("seed=x", "seed must be an integer, got 'x'"),
         ("seed=null", "seed must be an integer, got null"),
-        ("lam=1/n", "lam must be a number or null, got '1/n'"),
-        ("lam=nan", "lam must be a number or null, got nan"),
-        ("lam=inf", "lam must be a number or null, got inf"),
+        ("lam=true", "lam must be a number or K/n (as 10/n) or null, got true"),
+        ("lam=nan", "lam must be a number or K/n (as 10/n) or null, got nan"),
+        ("lam=inf", "lam must be a number or K/n (as 10/n) or null, got inf"),
+        ("path=10/n", "path must be a list in brackets, got '10/n'"),
         ("budget.gap_tol=nan", "budget.gap_tol must be a number, got nan"),
         ("budget.max_seconds=inf", "budget.max_seconds must be a number or null, got inf"),
         ("clock=1", "clock must be text, got 1"),
@@ -380,6 +410,9 @@ def test_the_hash_covers_what_changes_the_result():
     assert base == digest("dataset.source=real")
     assert base == digest("seed=7", "results_dir=elsewhere", "force=true", "quiet=true")
     assert digest("lam=1") == digest("lam=1.0")
+    assert digest("lam=1/n") == base
+    assert digest("lam=1e1/n") == digest("lam=10/n") != digest("lam=10")
+    assert digest("path=[10/n]") == digest("path=[10.0/n]", "lam=1/n") != digest("path=[10]")
     changed = [
         *(digest("lam=0.1"), digest("solver.T=9"), digest("clock=work"), digest("eval.every=2")),
         *(digest("budget.max_iterations=51"), digest("dataset.n_samples=5")),

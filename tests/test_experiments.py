@@ -4,6 +4,7 @@ import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from program import call, error_of
 
 import ssvm_bench
 from ssvm_bench import experiment_status, outputs, terminal
-from ssvm_bench.config.experiment import load
+from ssvm_bench.config.experiment import along_paths, load
 from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.run_folder import lock
@@ -29,19 +30,31 @@ figures:
 """
 
 
+class Choice(NamedTuple):
+    """The part of a component's config that an experiment looks at."""
+
+    name: str
+    kind: str = "toy"
+    source: str = ""
+
+
 @dataclass(frozen=True)
 class Config:
     """The part of a RunConfig that an experiment looks at."""
 
-    dataset: SimpleNamespace
-    solver: SimpleNamespace
+    dataset: Choice
+    solver: Choice
     seed: int
     results_dir: Path
     quiet: bool = False
     force: bool = False
+    lam: None = None
+
+    def stages(self):
+        return [self]
 
     def with_source(self, source):
-        return replace(self, dataset=SimpleNamespace(name=self.dataset.name, source=source))
+        return replace(self, dataset=self.dataset._replace(source=source))
 
     @property
     def folder(self):
@@ -63,8 +76,8 @@ def compose(tmp_path, monkeypatch):
             options[key.removeprefix("dataset.")] = value.split(",")
         for values in itertools.product(*options.values()):
             option = dict(zip(options, values, strict=True))
-            dataset = SimpleNamespace(name=option["dataset"], kind="toy", source=option["source"])
-            solver = SimpleNamespace(name=option["solver"])
+            dataset = Choice(option["dataset"], source=option["source"])
+            solver = Choice(option["solver"])
             yield Config(dataset, solver, int(option["seed"]), tmp_path / "results")
 
     monkeypatch.setattr(module, "compose_runs", lambda *args: list(compose_runs(*args)))
@@ -99,7 +112,8 @@ def runner(monkeypatch, compose):
             return special
         folder = config.with_source(fake.source).folder
         status = "skipped" if is_finished(folder) else "finished"
-        return SimpleNamespace(status=status, folder=make_run(config, fake.source))
+        summary = {"source": fake.source}
+        return SimpleNamespace(status=status, folder=make_run(config, fake.source), summary=summary)
 
     fake.run = run
     monkeypatch.setattr(ssvm_bench, "runner", fake, raising=False)
@@ -298,8 +312,9 @@ def test_the_quick_start_is_found_by_name():
     quickstart = load("quickstart")
     assert quickstart.name == "quickstart"
     assert quickstart.figures == {"suboptimality": ("iteration", "time")}
-    assert "seed=range(3)" in quickstart.overrides
-    assert "solver=bcfw,bcfw_avg,mpbcfw,mpbcfw_avg" in quickstart.overrides
+    (grid,) = quickstart.grids
+    assert "seed=range(3)" in grid
+    assert "solver=bcfw,bcfw_avg,mpbcfw,mpbcfw_avg" in grid
 
 
 def test_values_are_written_as_the_command_line_reads_them(tmp_path):
@@ -307,7 +322,8 @@ def test_values_are_written_as_the_command_line_reads_them(tmp_path):
     file.write_text(
         "grid: {a: [1, 2.5, null, true, word, '2n/(k+2n)', 1e-3], b: range(3), c: 0.1, d: null}"
     )
-    assert load(str(file)).overrides == (
+    (grid,) = load(str(file)).grids
+    assert grid == (
         "a=1,2.5,null,true,word,'2n/(k+2n)',1e-3",
         "b=range(3)",
         "c=0.1",
@@ -334,6 +350,52 @@ def test_options_can_differ_between_datasets(tmp_path):
     assert budgets("dataset=ocr", "seed=0") == [("ocr", 3, 2)]
 
 
+def test_several_grids_are_run_in_turn_and_nothing_twice(tmp_path):
+    file = tmp_path / "grids.yaml"
+    file.write_text(
+        "grid:\n"
+        "  - {dataset: [usps, ocr], solver: [fw, mpbcfw], seed: 1}\n"
+        "  - {dataset: ocr, solver: mpbcfw, solver.T: [5, 10], seed: 1}\n"
+        "each: {usps: {eval.every: 3}, ocr: {eval.every: 2}}"
+    )
+
+    def found(*overrides):
+        configs = load(str(file)).configs(overrides)
+        assert {(config.dataset.name, config.eval.every) for config in configs} <= {
+            *(("usps", 3), ("ocr", 2)),
+        }
+        return [
+            (config.dataset.name, config.solver.name, getattr(config.solver, "T", None))
+            for config in configs
+        ]
+
+    assert found() == [
+        *(("usps", "fw", None), ("usps", "mpbcfw", 10), ("ocr", "fw", None)),
+        *(("ocr", "mpbcfw", 10), ("ocr", "mpbcfw", 5)),  # T = 10 is in both
+    ]
+    # what is asked for on the command line counts in every grid
+    assert found("solver=bcfw", "dataset=ocr") == [("ocr", "bcfw", 10), ("ocr", "bcfw", 5)]
+    assert {config.seed for config in load(str(file)).configs(["seed=7,8"])} == {7, 8}
+
+
+def test_runs_along_a_path_are_made_by_the_run_at_its_end(tmp_path):
+    file = tmp_path / "paths.yaml"
+    file.write_text(
+        "grid:\n"
+        "  - {dataset: usps, solver: bcfw, lam: [100/n, 10/n]}\n"
+        "  - {dataset: usps, solver: bcfw, path: '[100/n,10/n]', lam: [1/n, 0.1/n]}\n"
+    )
+    configs = load(str(file)).configs()
+    # 100/n is the beginning of both paths; 10/n from w = 0 is another run than along the path
+    assert [(config.path, config.lam) for config in configs] == [
+        *(((), "10/n"), (("100/n", "10/n"), None), (("100/n", "10/n"), "0.1/n")),
+    ]
+    assert [(config.path, config.lam) for config in along_paths(configs)] == [
+        *(((), "10/n"), ((), "100/n"), (("100/n",), "10/n")),
+        *((("100/n", "10/n"), None), (("100/n", "10/n"), "0.1/n")),
+    ]
+
+
 def test_an_experiment_can_show_the_runs_of_another(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "one.yaml").write_text(
@@ -358,11 +420,15 @@ def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):
     file.write_text("grid: {dataset: [usps, weizmann]}\ninstead: {weizmann: horseseg}")
     states = {"horseseg": "missing"}
     monkeypatch.setattr(status, "status", lambda name: SimpleNamespace(state=states[name]))
-    assert load(str(file)).overrides == ("dataset=usps,weizmann",)
+    assert load(str(file)).grids == (("dataset=usps,weizmann",),)
     states["horseseg"] = "ready"
-    assert load(str(file)).overrides == ("dataset=usps,horseseg",)
+    assert load(str(file)).grids == (("dataset=usps,horseseg",),)
     file.write_text("grid: {dataset: weizmann}\ninstead: {weizmann: horseseg}\nfigures:")
-    assert load(str(file)).overrides == ("dataset=horseseg",)
+    assert load(str(file)).grids == (("dataset=horseseg",),)
+    file.write_text(
+        "grid: [{dataset: usps}, {seed: 1, dataset: weizmann}]\ninstead: {weizmann: horseseg}"
+    )
+    assert load(str(file)).grids == (("dataset=usps",), ("seed=1", "dataset=horseseg"))
 
 
 def test_the_papers_figures_show_one_set_of_runs():
@@ -376,6 +442,13 @@ def test_the_papers_figures_show_one_set_of_runs():
     assert planes == {(1000, 1000, 10)}
     seconds = sum(config.budget.max_seconds for config in configs)
     assert seconds / 2 < 80 * 60  # beside it: evaluation, loading, compiling
+
+
+def test_the_relative_gaps_of_targets_can_be_chosen(tmp_path):
+    file = tmp_path / "gaps.yaml"
+    file.write_text("grid: {}\nfigures: {targets: [time]}\ngaps: [0.01, 1, 1.0e-4]")
+    assert load(str(file)).gaps == (1.0, 0.01, 1e-4)
+    assert load("beyond").gaps == (0.1, 0.05, 0.02, 0.01)
 
 
 def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
@@ -392,6 +465,10 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("- 1", "must be a mapping"),
         ("title: a", "grid must be a mapping"),
         ("gird: {}", "Did you mean grid"),
+        ("grid: []", "grid must be a mapping of keys to values, or a list of them"),
+        ("grid: [{}, 3]", r"grid\[1\] must be a mapping"),
+        ("grid: [{}, {seed: []}]", r"grid\[1\].seed must be"),
+        ("grid: [{dataset: ocr}, {}]\ninstead: {ocr: usps}", r"grid\[1\].dataset must be a name"),
         ("grid: {}\neach: {ocr: 3}", "each.ocr must be a mapping"),
         ("grid: {}\neach: {ocrr: {lam: 1}}", "each: there is no dataset ocrr. Did you mean ocr"),
         ("grid: {}\neach: {ocr: {seed: 1}}", "each.ocr.seed: what varies"),
@@ -410,6 +487,12 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("grid: {}\nfigures: {suboptimalty: [time]}", "Did you mean suboptimality"),
         ("grid: {}\nfigures: {suboptimality: [times]}", "Did you mean time"),
         ("grid: {}\nfigures: {suboptimality: time}", "list of x axes"),
+        ("grid: {}\ngaps: [0.1]", "gaps are for the figure targets"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: 0.1", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: []", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0]", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0.1]", "gaps must be a list"),
+        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, true]", "gaps must be a list"),
     ],
 )
 def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):

@@ -1,5 +1,7 @@
 """The numbers of the figures on hand-made traces, and the files that are drawn from them."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +136,9 @@ def test_a_band_lies_within_the_measured_values(values, axis):
     traces = [make_trace(v, np.zeros(len(v)), seed=seed) for seed, v in enumerate(values)]
     gap = curve(table_of(traces, axis))
     measured = [value for run in values for value in run if value > 0]
+    if np.isnan(np.concatenate(values)).all():
+        assert gap.index.isna().tolist() == [True]
+        return
     drawn = gap.dropna()
     assert (drawn["repeats"] > 0).all()
     assert (gap["repeats"] <= len(values)).all()
@@ -174,6 +179,23 @@ def test_runs_with_other_options_are_other_curves_and_not_repeats():
     assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
 
 
+def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
+    def along(path, lam, **options):
+        run = make_trace([4.0], [0.0], lam=lam, **options)
+        run.metadata["config"] |= {"path": path} if path else {}
+        return run
+
+    runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
+    runs += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
+    assert curves.labels(runs) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
+    runs.append(along(["10/n", 1.0], 0.5))
+    runs.append(along([], 0.1))
+    assert curves.labels(runs) == [
+        *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
+        *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
+    ]
+
+
 # ---- what the figure says ---------------------------------------------------------------------
 
 
@@ -194,11 +216,50 @@ def test_notes_and_axis_label():
 
 
 def test_a_solver_always_has_the_same_distinct_look():
-    known = {style.color(name) for name in style.SOLVERS}
+    known = {(style.color(name), style.line(name)) for name in style.SOLVERS}
     assert len(known) == len(style.SOLVERS)
     assert style.color("my_solver") == style.color("my_solver")
-    assert style.color("my_solver") not in known
+    assert not {color for color, _ in known} & set(style.OTHERS)
+    assert style.line("my_solver_avg") == "--"
+    assert style.line("p_bmrm K=10") == ":"
+    assert style.solver_label("prox_p_bmrm K=10") == "Prox-P-BMRM (K=10)"
     assert style.line("bcfw_avg") != style.line("bcfw")
+
+
+OF_THE_PAPERS = (
+    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast"),
+    *("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack"),
+    *("bmrm", "prox_bmrm", "p_bmrm", "prox_p_bmrm"),
+)
+
+# Machado, Oliveira, Fernandes 2009: linear RGB as seen without one kind of cones
+VISIONS = {
+    "all": np.eye(3),
+    "no long": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.052]],
+    "no medium": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "no short": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+}
+
+
+def as_seen(color, vision):
+    """Return a colour in CIE L*a*b*, where a distance of 2 can just be seen."""
+    rgb = np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(VISIONS[vision]) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.asarray(to_xyz) @ linear / (0.9505, 1.0, 1.089)
+    x, y, z = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_all_curves_of_the_papers_can_be_told_apart(vision):
+    for one, other in itertools.combinations(OF_THE_PAPERS, 2):
+        if style.line(one) == style.line(other):
+            colors = (as_seen(style.color(name), vision) for name in (one, other))
+            assert np.linalg.norm(np.subtract(*colors)) > 15, (one, other)
+    for name in OF_THE_PAPERS:  # on white
+        assert np.linalg.norm(as_seen(style.color(name), vision) - [100, 0, 0]) > 25
 
 
 def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_length():
@@ -264,6 +325,14 @@ def test_the_figure_shows_source_size_and_curves():
     assert "stand-in" in figure.axes[0].get_title(loc="left")
 
 
+def test_titles_show_lambda_over_n_where_it_is_whole():
+    assert style.lam_text(1 / 6877, 6877) == "1/n"
+    assert {style.lam_text(k / n, n) for k in (1000,) for n in range(1, 9000)} == {"1000/n"}
+    assert style.lam_text(0.01, 6877) == "0.01"
+    assert style.lam_text(0.01, 300) == "3/n"
+    assert style.lam_text(0.5 / 300, 300) == "0.00167"
+
+
 def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():
     figure, _ = draw_some()
     figure.canvas.draw()
@@ -281,6 +350,37 @@ def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
     figure = draw.draw_curves(table, "iteration", "nothing")
     assert len(draw.save(figure, table, tmp_path / "empty", ["png"])) == 2
+
+
+def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
+    runs = [make_trace([4.0, 2.0, 1.5], [0.0, 0.5, 0.9])]
+    runs += [make_trace([4.0, 3.0, 2.0], [NAN] * 3, solver="ssg", seed=seed) for seed in range(2)]
+    for axis in curves.AXES:
+        table = table_of(runs, axis)
+        assert curve(table, "primal suboptimality", "ssg")["median"].iloc[-1] == pytest.approx(1)
+        for quantity in ("dual suboptimality", "duality gap"):
+            assert curve(table, quantity, "ssg").index.isna().tolist() == [True]
+            assert curve(table, quantity)["median"].notna().all()
+        notes = curves.notes(table, runs, axis)
+        assert notes[1:] == [
+            "Without a dual value, and so without dual suboptimality and gap: SSG."
+        ]
+        figure = draw.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+        assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
+        assert not [text for panel in figure.axes for text in panel.texts if text.get_text()]
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "SSG"]
+
+
+def test_a_panel_without_a_curve_says_why():
+    run = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg")
+    for dual, first in ((1.0, ""), (NAN, "no dual value is known")):
+        table = table_of([run], dual=dual)
+        panels = draw.draw_curves(table, "iteration", "A title").axes
+        said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
+        assert said == [first, "no dual value is known", "no dual value is known"]
+    panels = draw.draw_curves(table_of([make_trace([1.0], [1.0])]), "iteration", "A title").axes
+    said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
+    assert said == ["no positive values", "no positive values", "no positive values"]
 
 
 def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):

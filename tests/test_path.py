@@ -1,9 +1,11 @@
 """Several λ, each from where the last one ended."""
 
 import os
+import shutil
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import (
     Plain,
@@ -117,6 +119,72 @@ def test_a_run_that_had_finished_is_a_start_but_not_written_again(tmp_path):
     along = run_here(tmp_path, *options, "path=[0.5]", "lam=0.1")
     assert along.status == "finished"
     assert (alone.folder / "trace.parquet").stat().st_mtime_ns == written
+
+
+def test_a_path_in_units_of_one_over_n(tmp_path):
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
+    last = run_here(tmp_path, *options, "path=[100/n,10/n]")
+    config = config_of(tmp_path, *options, "path=[100/n,10/n]").with_source("synthetic")
+    traces = [read_trace(stage.folder) for stage in config.stages()]
+    assert traces[-1].folder == last.folder
+    assert [trace.metadata["lam"] for trace in traces] == [100 / 30, 10 / 30, 1 / 30]
+    assert [trace.metadata["config"]["lam"] for trace in traces] == ["100/n", "10/n", None]
+
+
+def test_a_path_of_which_a_run_is_missing_is_not_finished(tmp_path):
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3", "path=[0.5]", "lam=0.1")
+    folders = [
+        stage.folder for stage in config_of(tmp_path, *options).with_source("synthetic").stages()
+    ]
+    run_here(tmp_path, *options)
+    shutil.rmtree(folders[0])
+    written = (folders[1] / "trace.parquet").stat().st_mtime_ns
+    assert run_here(tmp_path, *options).status == "finished"
+    assert (folders[0] / "trace.parquet").is_file()
+    assert (folders[1] / "trace.parquet").stat().st_mtime_ns == written
+
+
+EXPERIMENT = """
+grid:
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: [fw, bcfw]
+  clock: work
+  budget.max_iterations: 3
+  path: "[100/n,10/n]"
+  lam: [1/n, 0.5/n]
+figures:
+  suboptimality: [calls]
+"""
+
+
+def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path):
+    file, results = tmp_path / "along.yaml", tmp_path / "results"
+    file.write_text(EXPERIMENT)
+    status = call("experiment", file, "--status", f"results_dir={results}")
+    assert "8 missing, of 8 runs" in status.stdout  # two begin as the other two do
+    made = call("experiment", file, f"results_dir={results}", "quiet=true")
+    assert made.exit_code == 0, made.stderr
+    assert len(run_folders(results)) == 8
+    table = results / "figures/along/oracle_calls-synthetic.csv"
+    curves = pd.read_csv(table)
+    assert (curves["lam"] * 30).round(2).unique().tolist() == [100, 10, 1, 0.5]
+    for _, panel in curves.groupby("lam"):  # the path is no part of a curve's name
+        assert panel["solver"].unique().tolist() == ["fw", "bcfw"]
+    assert set(curves["repeats"]) <= {0, 1}
+    status = call("experiment", file, "--status", f"results_dir={results}")
+    assert "8 done, of 8 runs" in status.stdout
+    again = call("experiment", file, f"results_dir={results}", "quiet=true")
+    assert "4 of 4 runs had finished before" in again.stderr
+
+    before = table.read_bytes()
+    shutil.rmtree(results / "runs")
+    table.unlink()
+    drawn = call("plot", file, "--format=svg", f"results_dir={results}")
+    assert drawn.exit_code == 0, drawn.stderr
+    assert "missing" not in drawn.stderr
+    assert table.read_bytes() == before
 
 
 def test_without_a_path_the_hash_is_that_of_the_time_before_paths(tmp_path):

@@ -239,8 +239,13 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     traces[3].metadata["config"]["seed"] = 1
-    group = contents.Group(problem_of(traces[0].metadata), traces)
-    text = Page(tables.to_gap(group)).text
+    traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
+    traces[4].frame["gap"] = NAN
+    problem = problem_of(traces[0].metadata)
+    page = Page(tables.to_gap(contents.Group(problem, traces), {problem: Best(1.0, 0.95)}))
+    text = page.text
+    assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
+    assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
     assert "0.1 BCFW 2 of 2 5 (4 to 6) 1 50 (40 to 60) 1 " in text
     assert "0.1 MP-BCFW 2 of 2 1.25 (1 to 1.5) 0.25 10 (10 to 10) 0.2 " in text
     assert "0.01 MP-BCFW 0 of 2 – – – –" in text

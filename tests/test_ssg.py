@@ -1,6 +1,9 @@
 """The stochastic subgradient method against its formulas, written down densely."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import (
     Plain,
@@ -12,9 +15,10 @@ from helpers import (
     random_multiclass,
     solver,
 )
-from program import run_here
+from program import call, error_of, run_here
 
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.block import orders
@@ -111,3 +115,53 @@ def test_bad_options_are_named(change):
     (name,) = change
     with pytest.raises(ConfigError, match=rf"solver\.{name}"):
         solver(problem(DATA["chains"]), "ssg", **change)
+
+
+EXPERIMENT = """
+grid:
+  - {seed: [0, 1], solver: [ssg, ssg_tail, bcfw], clock: work}
+  - {seed: 0, solver: ssg, clock: work, lam: 10/n}   # nobody has a dual value there
+figures:
+  suboptimality: [iteration, calls, time]
+  selection: [iteration]
+  targets: [time, calls]
+gaps: [0.5, 0.1]
+"""
+
+
+def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path):
+    file, results = tmp_path / "mixed.yaml", tmp_path / "results"
+    file.write_text(EXPERIMENT)
+    options = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
+    options += ("budget.max_iterations=5", f"results_dir={results}")
+    made = call("experiment", file, *options)
+    assert made.exit_code == 0, made.stderr
+    (summary, *_) = (
+        json.loads(path.read_text()) for path in results.glob("runs/usps/ssg/*/*/*.json")
+    )
+    assert summary["dual"] is summary["gap"] is summary["best_dual"] is None
+    folder = results / "figures/mixed"
+    table = pd.read_csv(folder / "iterations-synthetic.csv").groupby(["solver", "quantity"])
+    curves = table["median"].count() > 0
+    assert curves["ssg"].to_dict() == {
+        "dual suboptimality": False,
+        "duality gap": False,
+        "primal suboptimality": True,
+    }
+    assert curves["bcfw"].all()
+    page = (folder / "targets-synthetic.md").read_text()
+    assert "| SSG† (`ssg`) |" in page
+    assert "| BCFW (`bcfw`) |" in page
+    assert "λ = 10/n" in page
+    assert targets.MEANING in page
+    assert call("report", f"results_dir={results}").exit_code == 0
+    text = (results / "report.html").read_text()
+    assert "SSG-tavg†" in text
+    assert "no dual value is known" in text
+    assert ">nan<" not in text
+
+
+def test_a_run_that_only_a_gap_would_end_is_refused(tmp_path):
+    options = ("dataset.source=synthetic", "budget.max_iterations=null", "budget.gap_tol=0.1")
+    result = call("run", "solver=ssg", "dataset=usps", *options, f"results_dir={tmp_path}")
+    assert "solver=ssg has no dual value, so that budget.gap_tol never ends" in error_of(result, 2)

@@ -6,6 +6,7 @@ import numpy as np
 from traces import make_trace
 
 from ssvm_bench.figures import draw, targets
+from ssvm_bench.figures.curves import Best, problem_of
 
 
 def run_of(solver, seed, *, times, gaps, **changes):
@@ -18,6 +19,8 @@ def run_of(solver, seed, *, times, gaps, **changes):
     return trace
 
 
+BEST = {problem_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}
+GAPS = (0.1, 0.05, 0.02, 0.01)
 RUNS = [
     run_of("mpbcfw", 0, times=[0, 1, 2, 4], gaps=[1, 0.1, 0.05, 0.005]),
     run_of("mpbcfw", 1, times=[0, 1, 3, 8], gaps=[1, 0.3, 0.04, 0.015]),
@@ -30,10 +33,44 @@ def test_costs_are_those_of_the_first_row_at_the_target():
     trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], time=[0, 0.5, 1.5, 4])
     trace.frame["oracle_calls"] = [0, 10, 20, 30]
     trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    assert targets.costs([trace], 0.05).iloc[0].tolist() == [1.5, 20]
-    assert targets.costs([trace], 1e-3).iloc[0].tolist() == [np.inf, np.inf]
-    trace.frame["gap"] = math.nan  # no dual
-    assert np.isinf(targets.costs([trace], 1.0)["time"]).all()
+    assert targets.costs([trace], BEST, 0.05).iloc[0].tolist() == [1.5, 20]
+    assert targets.costs([trace], BEST, 1e-3).iloc[0].tolist() == [np.inf, np.inf]
+
+
+def without_dual(primal):
+    """Return a run of ssg with a row each second and five exact calls between two."""
+    trace = make_trace(primal, [math.nan] * len(primal), solver="ssg")
+    trace.frame["gap"] = math.nan
+    trace.frame["oracle_calls"] = 5 * trace.frame["iteration"]
+    return trace
+
+
+def test_without_a_dual_the_gap_is_measured_from_the_best_one_known():
+    trace = without_dual([4.0, 2.5, 2.0])  # 0.525, 0.24, 0.05 above 1.9
+    assert targets.costs([trace], BEST, 0.3).iloc[0].tolist() == [1, 5]
+    assert targets.costs([trace], BEST, 0.06).iloc[0].tolist() == [2, 10]
+    assert np.isinf(targets.costs([trace], BEST, 0.04)["time"]).all()
+    unknown = {problem: Best(2.0, math.nan) for problem in BEST}
+    assert np.isinf(targets.costs([trace], unknown, 0.3)["time"]).all()
+
+
+def test_what_is_measured_from_the_best_dual_is_marked():
+    runs = [*RUNS, without_dual([4.0, 2.0])]
+    table = targets.targets(runs, BEST, (0.06,))
+    assert dict(zip(table["solver"], table["bound"], strict=True)) == {
+        "mpbcfw": "own dual",
+        "bcfw": "own dual",
+        "ssg": "best dual",
+    }
+    notes = targets.notes(table, runs)
+    page = targets.markdown(table, notes)
+    assert targets.MEANING in notes
+    assert "| SSG† (`ssg`) | **1** | **2.5** |" in page
+    assert "| MP-BCFW (`mpbcfw`) | 3 | 5 |" in page
+    (panel,) = draw.draw_targets(table, {"time": "time"}, "A title", notes).axes
+    ticks = [tick.get_text() for tick in panel.get_yticklabels()]
+    assert ticks == ["MP-BCFW", "BCFW", "SSG†"]
+    assert targets.MEANING not in targets.notes(targets.targets(RUNS, BEST, GAPS), RUNS)
 
 
 def row(table, solver, gap):
@@ -42,8 +79,8 @@ def row(table, solver, gap):
 
 
 def test_medians_are_over_all_repeats_and_exist_if_most_got_there():
-    table = targets.targets(RUNS)
-    assert list(dict.fromkeys(table["gap"])) == list(targets.TARGETS)
+    table = targets.targets(RUNS, BEST, GAPS)
+    assert list(dict.fromkeys(table["gap"])) == list(GAPS)
     found = row(table, "mpbcfw", 0.1)
     assert (found["repeats"], found["reached"]) == (3, 3)
     assert (found["time"], found["time_min"], found["time_max"]) == (3, 1, 3)
@@ -56,7 +93,7 @@ def test_medians_are_over_all_repeats_and_exist_if_most_got_there():
 
 
 def test_the_table_marks_the_best_and_what_was_not_reached():
-    table = targets.targets(RUNS, (0.1, 0.01))
+    table = targets.targets(RUNS, BEST, (0.1, 0.01))
     notes = targets.notes(table, RUNS)
     assert notes[0] == "Points: median; bars: minimum to maximum; 1 to 3 repeats."
     lines = targets.markdown(table, notes).splitlines()
@@ -68,7 +105,7 @@ def test_the_table_marks_the_best_and_what_was_not_reached():
 
 
 def test_the_figure_has_a_point_for_every_median():
-    table = targets.targets(RUNS)
+    table = targets.targets(RUNS, BEST, GAPS)
     labels = {cost: targets.x_label(RUNS, cost) for cost in targets.COSTS}
     assert labels == {
         "time": "time [s] (wall clock)",
@@ -91,7 +128,7 @@ def test_the_figure_has_a_point_for_every_median():
 
 def test_a_solver_that_never_got_there_is_named_all_the_same():
     runs = [RUNS[0], run_of("bcfw", 0, times=[0, 1], gaps=[1, 0.5])]
-    table = targets.targets(runs)
+    table = targets.targets(runs, BEST, GAPS)
     figure = draw.draw_targets(table, {"time": "time"}, "A title")
     (panel,) = figure.axes
     assert [text.get_text() for text in panel.texts] == ["reached by less than half of the runs"]

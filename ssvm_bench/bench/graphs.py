@@ -47,7 +47,7 @@ def measure_graphs(call: tuple[str, ...]) -> Iterator[Measurement]:
     if dataset.structure != "graph":
         return
     oracle = runner.build_oracle(config.oracle, config.dataset)
-    problem = Problem(oracle, config.lam or 1 / dataset.n)
+    problem = Problem(oracle, config.lam_of(dataset.n))
     runner.warm_up(config, dataset, Silent())
     subject = (dataset.name, dataset.source)
     for name, chosen in configs.items():

@@ -116,7 +116,7 @@ def measure_passes(
     configs = {name: fix_work(compose_runs((*call, f"solver={name}"))[0]) for name in solvers}
     first = next(iter(configs.values()))
     dataset = runner.load_dataset(first.dataset)
-    problem = Problem(runner.build_oracle(first.oracle, first.dataset), first.lam or 1 / dataset.n)
+    problem = Problem(runner.build_oracle(first.oracle, first.dataset), first.lam_of(dataset.n))
     for config in configs.values():
         runner.warm_up(config, dataset, Silent())
     product = Product(dataset)

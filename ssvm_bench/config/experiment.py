@@ -1,4 +1,4 @@
-"""Experiment files, ``experiments/NAME.yaml``: a grid of runs and the figures made of them.
+"""Experiment files, ``experiments/NAME.yaml``: grids of runs and the figures made of them.
 
 .. code-block:: yaml
 
@@ -13,6 +13,19 @@
     instead: {weizmann: horseseg}  # dataset → the one to take where its raw data are at hand
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
+      targets: [time, calls]
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets
+
+``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
+``instead`` and overrides are for all of them. So options that only some solvers have can vary:
+
+.. code-block:: yaml
+
+    grid:
+      - {dataset: [ocr, usps], solver: ssg}
+      - {dataset: [ocr, usps], solver: mpbcfw, solver.T: [5, 10], path: "[100/n,10/n]"}
+
+The runs along a ``path`` are runs of the experiment, too, made together by one process.
 
 In place of ``grid``, ``each`` and ``instead``, ``like: NAME`` takes those of another experiment:
 one set of runs, several sets of figures.
@@ -20,6 +33,7 @@ one set of runs, several sets of figures.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +62,11 @@ FIGURES = {
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
 
+KEYS = ("title", *RUNS, "like", "figures", "gaps")
+
+GAPS = (0.1, 0.05, 0.02, 0.01)
+"""Relative gaps of targets unless the file says others."""
+
 OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
 """Options that cannot differ between datasets."""
 
@@ -65,30 +84,35 @@ class Experiment:
         thinned traces are kept in ``<results_dir>/traces/<runs>/``.
     title : str
         Title of the figures.
-    overrides : tuple of str
-        The grid, as overrides of a sweep.
+    grids : tuple of tuple of str
+        Each grid, as overrides of a sweep.
     each : dict
         Dataset → overrides of the runs on it.
     figures : dict
         Kind of figure → its x axes.
+    gaps : tuple of float
+        Relative gaps of the figure ``targets``, falling.
     """
 
     name: str
     runs: str
     title: str
-    overrides: tuple[str, ...]
+    grids: tuple[tuple[str, ...], ...]
     each: Mapping[str, tuple[str, ...]]
     figures: Mapping[str, tuple[str, ...]]
+    gaps: tuple[float, ...]
 
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
     ) -> list[RunConfig]:
-        """Return the runs, in the order of the grid.
+        """Return the runs to make, in the order of the grids.
+
+        Each is made once, and none that another one makes along its path.
 
         Parameters
         ----------
         overrides : sequence of str
-            They replace what the file says of the same option.
+            They replace what the file says of the same option, in every grid.
         config_dirs : sequence of Path
             Further folders of config files.
 
@@ -104,7 +128,18 @@ class Experiment:
             dataset: [text for text in own if _option(text) not in given]
             for dataset, own in self.each.items()
         }
-        return compose_runs([*self.overrides, *overrides], True, config_dirs, each)
+        runs = [
+            config
+            for grid in self.grids
+            for config in compose_runs([*grid, *overrides], True, config_dirs, each)
+        ]
+        on_the_way = {stage for config in runs for stage in config.stages()[:-1]}
+        return [config for config in dict.fromkeys(runs) if config not in on_the_way]
+
+
+def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    """Return all runs that leave a folder, those along a path before its end, without repeats."""
+    return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
 
 
 def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
@@ -115,32 +150,33 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     ConfigError
         If there is none, or it is not as the module's docstring says.
     """
-    file, content = _read(name, config_dirs, ("title", *RUNS, "like", "figures"))
+    file, content = _read(name, config_dirs, KEYS)
     origin, runs = file, content
     if "like" in content:
         for key in RUNS:
             if key in content:
                 raise ConfigError(f"{file}: {key} is that of {content['like']}; leave one out.")
         origin, runs = _like(file, content["like"], config_dirs)
-    grid = _mapping(runs.get("grid"), f"{origin}: grid")
+    grids = _grids(runs.get("grid"), f"{origin}: grid")
     each = _of_datasets(runs, "each", origin, config_dirs)
     instead = _of_datasets(runs, "instead", origin, config_dirs)
-    overrides = tuple(_overrides(grid, f"{origin}: grid"))
     if instead:
-        overrides = tuple(
-            _overrides({**grid, "dataset": _at_hand(grid.get("dataset"), instead, origin)}, "")
-        )
+        for where, grid in grids.items():
+            grid["dataset"] = _at_hand(grid.get("dataset"), instead, origin, where)
     figures = _mapping(content.get("figures") or {}, f"{file}: figures")
+    if "gaps" in content and "targets" not in figures:
+        raise ConfigError(f"{file}: gaps are for the figure targets: add it to figures.")
     return Experiment(
         file.stem,
         origin.stem,
         str(content.get("title", file.stem)),
-        overrides,
+        tuple(tuple(_overrides(grid, where)) for where, grid in grids.items()),
         {
             dataset: tuple(_own_options(own, f"{origin}: each.{dataset}"))
             for dataset, own in each.items()
         },
         {str(kind): _axes(str(kind), axes, file) for kind, axes in figures.items()},
+        _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
 
 
@@ -149,7 +185,7 @@ def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dic
     if not isinstance(name, str):
         raise ConfigError(f"{file}: like must be the name of an experiment.")
     try:
-        origin, content = _read(name, config_dirs, ("title", *RUNS, "like", "figures"))
+        origin, content = _read(name, config_dirs, KEYS)
     except ConfigError as error:
         raise ConfigError(f"{file}: like: {error}") from error
     if "like" in content:
@@ -200,7 +236,7 @@ def _of_datasets(
     return found
 
 
-def _at_hand(datasets: Any, instead: Mapping[str, Any], file: Path) -> list[Any]:
+def _at_hand(datasets: Any, instead: Mapping[str, Any], file: Path, where: str) -> list[Any]:
     """Return the grid's datasets, or those in their place whose raw data are there."""
     from ssvm_bench.datasets.status import status
 
@@ -213,8 +249,18 @@ def _at_hand(datasets: Any, instead: Mapping[str, Any], file: Path) -> list[Any]
 
     names = [datasets] if isinstance(datasets, str) and "," not in datasets else datasets
     if not isinstance(names, list):
-        raise ConfigError(f"{file}: with instead, grid.dataset must be a name or a list of names.")
+        raise ConfigError(f"{where}.dataset must be a name or a list of names, with instead.")
     return [taken(name) for name in names]
+
+
+def _grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
+    """Return each grid by where it is in the file: ``grid``, or ``grid[0]`` and so on."""
+    if not isinstance(value, list):
+        return {where: dict(_mapping(value, where))}
+    if not value:
+        raise ConfigError(f"{where} must be a mapping of keys to values, or a list of them.")
+    places = {f"{where}[{k}]": grid for k, grid in enumerate(value)}
+    return {place: dict(_mapping(grid, place)) for place, grid in places.items()}
 
 
 def _own_options(options: Any, where: str) -> Iterable[str]:
@@ -242,6 +288,15 @@ def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
             hint = nearest(str(axis), FIGURES[kind])
             raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
     return tuple(axes)
+
+
+def _gaps(value: Any, where: str) -> tuple[float, ...]:
+    """Return the checked relative gaps, largest first."""
+    gaps = value if isinstance(value, list) else []
+    numbers = [gap for gap in gaps if type(gap) in (int, float) and 0 < gap < math.inf]
+    if not numbers or len(set(numbers)) < len(gaps):
+        raise ConfigError(f"{where} must be a list of different positive numbers, got {value}.")
+    return tuple(sorted(map(float, numbers), reverse=True))
 
 
 def _overrides(options: Any, where: str) -> Iterable[str]:

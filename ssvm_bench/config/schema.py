@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ssvm_bench import registry
+from ssvm_bench.config import lambdas
+from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.validate import check_at_least, check_choice, check_falling, check_positive
+from ssvm_bench.validate import check_at_least, check_choice, check_positive
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
@@ -108,9 +110,9 @@ class RunConfig:
         When to evaluate.
     seed : int
         Seed of the solver's random choices; the same for every solver.
-    lam : float or None
-        λ of the objective; None stands for 1/n.
-    path : tuple of float
+    lam : float, str or None
+        λ of the objective: a number, or ``K/n``; None stands for 1/n, and ``1/n`` becomes None.
+    path : tuple of float or str
         Larger λ, in falling order, that are solved before: the run of each is the start of the
         next one's.
     clock : str
@@ -129,8 +131,8 @@ class RunConfig:
     budget: Budget
     eval: Eval
     seed: int
-    lam: float | None
-    path: tuple[float, ...]
+    lam: float | OverN | None
+    path: tuple[float | OverN, ...]
     clock: str
     results_dir: Path
     force: bool
@@ -139,11 +141,13 @@ class RunConfig:
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": ()}
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the ranges, and write every λ in one form."""
         check_at_least("seed", self.seed, 0)
-        if self.lam is not None:
-            check_positive("lam", self.lam)
-        check_falling("path", self.path)
+        lam = lambdas.checked("lam", self.lam)
+        path = tuple(lambdas.checked(f"path[{k}]", value) for k, value in enumerate(self.path))
+        object.__setattr__(self, "lam", None if lam == "1/n" else lam)
+        object.__setattr__(self, "path", path)
+        lambdas.check_falling("path", self.path)
         check_choice("clock", self.clock, CLOCKS)
         check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
 
@@ -151,18 +155,21 @@ class RunConfig:
         """Return the config that says where the dataset really came from: ``real`` or not."""
         return replace(self, dataset=replace(self.dataset, source=source))
 
-    def stages(self, n: int) -> list[RunConfig]:
-        """Return the runs along the path, this one last; n examples say what λ = 1/n is.
+    def lam_of(self, n: int) -> float:
+        """Return λ for n examples.
 
         Raises
         ------
         ConfigError
-            If the path does not lead down to ``lam``.
+            If the path does not lead down to it.
         """
-        lams = (*self.path, self.lam or 1 / n)
-        check_falling("path with lam at its end", lams)
-        before = [replace(self, lam=lams[k], path=lams[:k]) for k in range(len(self.path))]
-        return [*before, self]
+        lambdas.check_falling("path with lam at its end", (*self.path, self.lam), n)
+        return lambdas.number(self.lam, n)
+
+    def stages(self) -> list[RunConfig]:
+        """Return the runs along the path, each with a folder of its own; this one is the last."""
+        path = self.path
+        return [*(replace(self, lam=path[k], path=path[:k]) for k in range(len(path))), self]
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from ssvm_bench.errors import ConfigError
 
@@ -52,7 +52,7 @@ def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
     ConfigError
         If an option is unknown, missing, or of the wrong type.
     """
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     known = fields(cast(Any, cls))
     for key in values:
         if key not in (field.name for field in known):
@@ -112,6 +112,8 @@ def _convert(annotation: Any, value: Any) -> Any:
             except _WrongTypeError:
                 continue
         raise _WrongTypeError
+    if get_origin(annotation) is Annotated:
+        return _convert(get_args(annotation)[0], value)
     if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
         return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
     if annotation is NoneType and value is None:
@@ -129,8 +131,11 @@ def _words(annotation: Any) -> str:
     """Say the type in words: ``a number or null``."""
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_words(member) for member in get_args(annotation))
+    if get_origin(annotation) is Annotated:  # a text of some form, which is said beside its type
+        return str(get_args(annotation)[1])
     if get_origin(annotation) in (tuple, list):
-        return f"a list of {_PLURALS.get(get_args(annotation)[0], 'values')}"
+        plural = _PLURALS.get(get_args(annotation)[0])
+        return f"a list of {plural}" if plural else "a list in brackets"
     if is_dataclass(annotation):
         return "a section of options"
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))

@@ -17,6 +17,8 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 - A value that is not positive (possible with an inexact oracle) cannot be drawn; it counts as
   lower than all others. Where the median is such a value, the curve is interrupted. The band
   covers the positive values.
+- A solver without a dual value has no dual suboptimality and no gap: the table says so by one row
+  without x. So it is for primal suboptimalities where no run has a dual value.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.figures import style
 from ssvm_bench.trace import Trace
 
 AXES = {"iteration": "iteration", "calls": "oracle_calls", "time": "time"}
@@ -37,6 +40,11 @@ COLUMNS = (
     *("dataset", "source", "n", "lam", "fingerprint"),
     *("solver", "quantity", "x", "median", "min", "max", "repeats"),
 )
+NO_CURVE = pd.DataFrame(
+    {"x": [np.nan], "median": [np.nan], "min": [np.nan], "max": [np.nan], "repeats": [0]}
+)
+"""What stands for a curve of a quantity that its runs do not have."""
+
 TIME_POINTS = 101
 LONG = 4
 """How many times longer than another a curve is for the number of iterations to be log."""
@@ -79,7 +87,7 @@ def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: s
     -------
     DataFrame
         ``COLUMNS``, one row per point of a curve; ``repeats`` counts the positive values behind
-        it. A NaN median interrupts the curve.
+        it. A NaN median interrupts the curve; a NaN x stands for one that does not exist.
     """
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
@@ -127,7 +135,10 @@ def tabulate(
         xs = [trace.frame[AXES[axis]].to_numpy(float) for trace in repeats]
         measured = [values(trace) for trace in repeats]
         for quantity in measured[0]:
-            block = _band(xs, [of_run[quantity] for of_run in measured], axis, log)
+            ys = [of_run[quantity] for of_run in measured]
+            block = (
+                NO_CURVE.copy() if np.isnan(np.concatenate(ys)).all() else _band(xs, ys, axis, log)
+            )
             block["dataset"], block["source"], block["n"] = data["name"], data["source"], data["n"]
             block["lam"], block["fingerprint"] = problem.lam, problem.fingerprint
             block["solver"], block["quantity"] = label, quantity
@@ -190,7 +201,7 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
     not taken for repeats of one another.
     """
-    configs = [_flatten(trace.metadata["config"]) for trace in traces]
+    configs = [{**NEUTRAL, **_flatten(trace.metadata["config"])} for trace in traces]
     names = [str(config.get("solver.name")) for config in configs]
     groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
     seen: dict[tuple[Problem, str], dict[str, set[str]]] = {}
@@ -203,13 +214,21 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     result = []
     for config, name, group in zip(configs, names, groups, strict=True):
         varied = sorted(key for key, values in seen[group].items() if len(values) > 1)
-        options = [f"{key.removeprefix('solver.')}={config.get(key)}" for key in varied]
+        options = [f"{key.removeprefix('solver.')}={_shown(config.get(key))}" for key in varied]
         result.append(" ".join([name, *options]))
     return result
 
 
 NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
+
+NEUTRAL: Mapping[str, Any] = {"path": []}
+"""Options that a config leaves out where they are neutral."""
+
+
+def _shown(value: Any) -> str:
+    """Return a value of an option as the command line has it."""
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
 def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -242,6 +261,15 @@ def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
     return axis != "time" and bool((of_problem.max() > LONG * of_problem.min()).any())
 
 
+def why_empty(panel: pd.DataFrame) -> str:
+    """Return why a panel has no curve, from its rows of a table; nothing if it has one."""
+    if panel["median"].notna().any():
+        return ""
+    if panel["x"].notna().any():
+        return "no positive values"
+    return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
+
+
 def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     """Return what a reader of the figure has to know about its measurements.
 
@@ -257,8 +285,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     Returns
     -------
     list of str
-        What line and band are, where curves end or are interrupted; for runtimes, whether the
-        machine was busy.
+        What line and band are, where curves end or are interrupted, which solvers have no dual
+        value; for runtimes, whether the machine was busy.
     """
     of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
     repeats = of_curve["repeats"].max()
@@ -273,6 +301,11 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     found = [f"{text}."]
     if interrupted.any():
         found.append("A curve is interrupted where its value is not positive (inexact oracle).")
+    without = table[table["x"].isna() & (table["quantity"] == "duality gap")]["solver"]
+    if len(without):
+        names = ", ".join(style.solver_label(name) for name in dict.fromkeys(without))
+        what = "Without a dual value, and so without dual suboptimality and gap"
+        found.append(f"{what}: {names}.")
     return [*found, *timing_notes(traces)] if axis == "time" else found
 
 

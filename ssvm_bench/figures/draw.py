@@ -19,7 +19,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Transform, blended_transform_factory
 
-from ssvm_bench.figures import style
+from ssvm_bench.figures import style, targets
+from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.files import write
 
 FORMATS = ("png", "pdf", "svg")
@@ -123,6 +124,7 @@ def draw_targets(
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     solvers = list(dict.fromkeys(table["solver"]))
+    names = [targets.marked_label(solver, table) for solver in solvers]
     gaps = sorted(set(table["gap"]), reverse=True)
     shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
     points = [
@@ -141,7 +143,7 @@ def draw_targets(
                 for place, solver in enumerate(solvers):
                     _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
                 panel.set_ylim(len(solvers) - 0.5, -0.5)
-                panel.set_yticks(range(len(solvers)), [style.solver_label(s) for s in solvers])
+                panel.set_yticks(range(len(solvers)), names)
                 panel.set_xlabel(x_label)
                 _label_log_x(panel)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):
@@ -208,8 +210,8 @@ def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
     """Draw the curves of one quantity on one problem instance."""
     panel.grid(axis="y")
     panel.set_axisbelow(True)
-    if panel.get_xscale() == "log":
-        curves = curves[curves["x"] > 0]
+    reason = why_empty(curves)
+    curves = curves[curves["x"] > 0] if panel.get_xscale() == "log" else curves.dropna(subset="x")
     for label, curve in curves.groupby("solver", sort=False):
         name = str(label)
         color = style.color(name)
@@ -217,8 +219,7 @@ def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
             curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
         )
         panel.plot(curve["x"], curve["median"], color=color, linestyle=style.line(name))
-    if curves["median"].isna().all():
-        panel.text(0.5, 0.5, "no positive values", transform=panel.transAxes, ha="center")
+    panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
         _label_log_x(panel)

@@ -4,31 +4,49 @@ The relative gap is (P − F)/|P|, as in ``budget.gap_tol``, and what it costs i
 row of a trace at which it is small enough: seconds on the run's clock, and calls of the exact
 oracle. Nothing is interpolated. A repeat that did not get there counts as infinitely expensive, so
 that a median over the repeats exists where more than half of them got there.
+
+A solver without a dual value is measured by the best dual value F⋆ that any run saw on the problem
+instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import axis_label, labels, problem_of, timing_notes
+from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of, timing_notes
 from ssvm_bench.trace import Trace
-
-TARGETS = (0.1, 0.05, 0.02, 0.01)
-"""Relative gaps of the table."""
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 NONE = "–"
+MARK = "†"
+MEANING = f"{MARK}: without a dual value; its gap is measured from the best one known."
+OWN, BEST = "own dual", "best dual"
+"""What a relative gap is measured from."""
 
 
-def costs(traces: Sequence[Trace], target: float) -> pd.DataFrame:
+def bound(trace: Trace) -> str:
+    """Return what the relative gap of a run is measured from: its own dual, if it has one."""
+    return OWN if trace.frame["dual"].notna().any() else BEST
+
+
+def costs(traces: Sequence[Trace], best: Mapping[Problem, Best], target: float) -> pd.DataFrame:
     """Return what each run had spent when its relative gap was first seen at a target.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs.
+    best : dict
+        Best values per problem instance, as `optima.reference` gives them.
+    target : float
+        The relative gap.
 
     Returns
     -------
@@ -37,22 +55,28 @@ def costs(traces: Sequence[Trace], target: float) -> pd.DataFrame:
     """
     rows = []
     for trace in traces:
-        gap = trace.frame["gap"] / trace.frame["primal"].abs().clip(lower=1e-12)
-        reached = trace.frame[gap <= target]
+        primal, gap = trace.frame["primal"], trace.frame["gap"]
+        if bound(trace) == BEST:
+            gap = primal - best[problem_of(trace.metadata)].dual
+        reached = trace.frame[gap / primal.abs().clip(lower=1e-12) <= target]
         rows.append(
             {name: reached[of].iloc[0] if len(reached) else np.inf for name, of in COSTS.items()}
         )
     return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
 
 
-def targets(traces: Sequence[Trace], gaps: Sequence[float] = TARGETS) -> pd.DataFrame:
+def targets(
+    traces: Sequence[Trace], best: Mapping[Problem, Best], gaps: Sequence[float]
+) -> pd.DataFrame:
     """Return the costs of each solver on each problem instance, over its repeats.
+
+    Parameters are those of `costs`, for several relative gaps.
 
     Returns
     -------
     DataFrame
-        ``dataset, source, n, lam, fingerprint, solver, gap, repeats, reached``, and of each cost
-        the median (NaN unless more than half of the repeats got there), and the ``_min`` and
+        ``dataset, source, n, lam, fingerprint, solver, bound, gap, repeats, reached``, and of each
+        cost the median (NaN unless more than half of the repeats got there), and the ``_min`` and
         ``_max`` of those that did. Calls are in passes, i.e. divided by n.
     """
     groups: dict[tuple, list[Trace]] = {}
@@ -69,10 +93,10 @@ def targets(traces: Sequence[Trace], gaps: Sequence[float] = TARGETS) -> pd.Data
             "fingerprint": problem.fingerprint,
         }
         for gap in gaps:
-            found = costs(repeats, gap)
+            found = costs(repeats, best, gap)
             found["calls"] /= data["n"]
             reached = found[np.isfinite(found["time"])]
-            row = {**instance, "solver": label, "gap": gap}
+            row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
             row |= {"repeats": len(found), "reached": len(reached)}
             for name in COSTS:
                 median = float(found[name].median())
@@ -88,7 +112,14 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace]) -> list[str]:
     low, high = int(table["repeats"].min()), int(table["repeats"].max())
     count = f"{low}" if low == high else f"{low} to {high}"
     text = f"Points: median; bars: minimum to maximum; {count} repeat{'s' * (high > 1)}."
-    return [text, *timing_notes(traces)]
+    marked = [MEANING] if (table["bound"] == BEST).any() else []
+    return [text, *marked, *timing_notes(traces)]
+
+
+def marked_label(solver: str, table: pd.DataFrame) -> str:
+    """Return the name of a solver, marked if its gaps are measured from the best known dual."""
+    marked = ((table["solver"] == solver) & (table["bound"] == BEST)).any()
+    return style.solver_label(solver) + MARK * bool(marked)
 
 
 def x_label(traces: Sequence[Trace], cost: str) -> str:
@@ -112,20 +143,20 @@ def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
         gaps = list(dict.fromkeys(instance["gap"]))
         header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
         lines += [_cells(header), _cells(["---", *["---:"] * (len(header) - 1)])]
-        best = instance.groupby("gap")[list(COSTS)].min()
+        lowest = instance.groupby("gap")[list(COSTS)].min()
         for label, rows in instance.groupby("solver", sort=False):
-            cells = [f"{style.solver_label(str(label))} (`{label}`)"]
+            cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
             for row in rows.to_dict("records"):
-                cells += [_cell(row[name], best.loc[row["gap"], name]) for name in COSTS]
+                cells += [_cell(row[name], lowest.loc[row["gap"], name]) for name in COSTS]
             lines.append(_cells(cells))
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: float, best: float) -> str:
+def _cell(value: float, lowest: float) -> str:
     if np.isnan(value):
         return NONE
     text = f"{value:.3g}"
-    return f"**{text}**" if value == best else text
+    return f"**{text}**" if value == lowest else text
 
 
 def _cells(cells: Sequence[str]) -> str:

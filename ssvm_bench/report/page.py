@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from ssvm_bench import __version__, optima
-from ssvm_bench.figures import curves, selection
+from ssvm_bench.figures import curves, selection, targets
 from ssvm_bench.figures.curves import Best, Problem
 from ssvm_bench.files import write
 from ssvm_bench.provenance import provenance
@@ -121,7 +121,7 @@ def page(found: Contents, groups: Groups, best: Values) -> str:
         "convergence": ("Convergence", list(_convergence(groups, best))),
         "selection": ("Working sets and approximate passes", list(_selection(groups))),
         "claims": ("Claims of the paper", list(_claims(groups, best))),
-        "targets": ("Time and oracle calls to a gap", list(_targets(groups))),
+        "targets": ("Time and oracle calls to a gap", list(_targets(groups, best))),
         "runs": ("Every run", _runs(found)),
         "failed": ("What failed", _failed(found)),
         "origin": ("About this page", _about(found)),
@@ -290,17 +290,18 @@ def _claims(groups: Groups, best: Values) -> Iterator[Html]:
         yield tables.claims(shown)
 
 
-def _targets(groups: Groups) -> Iterator[Html]:
+def _targets(groups: Groups, best: Values) -> Iterator[Html]:
     yield element(
         "p",
         "What a solver had spent at its first evaluation with a relative duality gap "
         "(P − F)/|P| at or below the target: the median over all repeats, those that did not get "
-        "there counting as infinite, and the range of those that did. Ratios are between medians. "
+        "there counting as infinite, and the range of those that did; the lowest median in bold. "
+        f"Ratios are between medians. {targets.MEANING} "
         "With an inexact oracle the measured gap can be smaller than the true one.",
     )
     for parts in groups.values():
         for part in parts:
-            yield tables.to_gap(part)
+            yield tables.to_gap(part, best)
 
 
 def _runs(found: Contents) -> Iterator[Html]:

@@ -14,7 +14,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.claims import Row
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
 from ssvm_bench.figures.origin import origin
-from ssvm_bench.figures.targets import COSTS, NONE, costs
+from ssvm_bench.figures.targets import BEST, COSTS, MARK, NONE, bound, costs
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
@@ -58,7 +58,7 @@ def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, B
             (
                 *(dataset_name(traces[0]), source(traces[0]), *sizes),
                 *(element("code", problem.fingerprint), ", ".join(sorted(names)), len(traces)),
-                *(f"{known.primal:.6g}", f"{known.dual:.6g}"),
+                *(f"{known.primal:.6g}", _or_none(known.dual, ".6g")),
             )
         )
     return table("Problem instances, and the best values ever seen on them.", header, rows)
@@ -67,8 +67,8 @@ def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, B
 # ---- time and oracle calls to a gap -----------------------------------------------------------
 
 
-def to_gap(group: Group) -> Html:
-    """Return the table of time and oracle calls to each relative gap."""
+def to_gap(group: Group, best: Mapping[Problem, Best]) -> Html:
+    """Return the table of time and oracle calls to each relative gap, the lowest in bold."""
     named: dict[str, list[Trace]] = {}
     for trace, label in zip(group.traces, labels(group.traces), strict=True):
         named.setdefault(label, []).append(trace)
@@ -76,13 +76,17 @@ def to_gap(group: Group) -> Html:
     baseline = bases[0] if len(bases) == 1 else None
     rows: list[list[Content]] = []
     for target in TARGETS:
-        of_curve = {name: costs(repeats, target) for name, repeats in named.items()}
+        of_curve = {name: costs(repeats, best, target) for name, repeats in named.items()}
+        lowest = {cost: min(found[cost].median() for found in of_curve.values()) for cost in COSTS}
         for name, found in of_curve.items():
-            row: list[Content] = [f"{target:g}", style.solver_label(name)]
+            mark = MARK if bound(named[name][0]) == BEST else ""
+            row: list[Content] = [f"{target:g}", style.solver_label(name) + mark]
             row.append(f"{int(np.isfinite(found['time']).sum())} of {len(found)}")
             for cost in COSTS:
                 digits = ",.0f" if cost == "calls" else ".3g"
-                row.append(_spread(found[cost], digits))
+                spread = _spread(found[cost], digits)
+                is_lowest = found[cost].median() == lowest[cost] < np.inf
+                row.append(element("strong", spread) if is_lowest else spread)
                 row.append(_ratio(found[cost], of_curve[baseline][cost]) if baseline else NONE)
             rows.append(row)
     ratio = f"÷ {style.solver_label(BASELINE)}"

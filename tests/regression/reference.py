@@ -84,7 +84,7 @@ def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
     else:
         dataset = runner.load_dataset(config.dataset)
         oracle = runner.build_oracle(config.oracle, config.dataset)
-    return Problem(oracle, config.lam or 1 / dataset.n), dataset.fingerprint
+    return Problem(oracle, config.lam_of(dataset.n)), dataset.fingerprint
 
 
 def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:

@@ -14,7 +14,8 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.claims import Row
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
 from ssvm_bench.figures.origin import origin
-from ssvm_bench.figures.targets import COSTS, NONE, costs
+from ssvm_bench.figures.sheet import NONE
+from ssvm_bench.figures.targets import COSTS, costs
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,

@@ -1,5 +1,7 @@
 """The numbers of the figures on hand-made traces, and the files that are drawn from them."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -194,11 +196,50 @@ def test_notes_and_axis_label():
 
 
 def test_a_solver_always_has_the_same_distinct_look():
-    known = {style.color(name) for name in style.SOLVERS}
+    known = {(style.color(name), style.line(name)) for name in style.SOLVERS}
     assert len(known) == len(style.SOLVERS)
     assert style.color("my_solver") == style.color("my_solver")
-    assert style.color("my_solver") not in known
+    assert not {color for color, _ in known} & set(style.OTHERS)
+    assert style.line("my_solver_avg") == "--"
+    assert style.line("p_bmrm K=10") == ":"
+    assert style.solver_label("prox_p_bmrm K=10") == "Prox-P-BMRM (K=10)"
     assert style.line("bcfw_avg") != style.line("bcfw")
+
+
+OF_THE_PAPERS = (
+    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast"),
+    *("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack"),
+    *("bmrm", "prox_bmrm", "p_bmrm", "prox_p_bmrm"),
+)
+
+# Machado, Oliveira, Fernandes 2009: linear RGB as seen without one kind of cones
+VISIONS = {
+    "all": np.eye(3),
+    "no long": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.052]],
+    "no medium": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "no short": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+}
+
+
+def as_seen(color, vision):
+    """Return a colour in CIE L*a*b*, where a distance of 2 can just be seen."""
+    rgb = np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(VISIONS[vision]) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.asarray(to_xyz) @ linear / (0.9505, 1.0, 1.089)
+    x, y, z = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_all_curves_of_the_papers_can_be_told_apart(vision):
+    for one, other in itertools.combinations(OF_THE_PAPERS, 2):
+        if style.line(one) == style.line(other):
+            colors = (as_seen(style.color(name), vision) for name in (one, other))
+            assert np.linalg.norm(np.subtract(*colors)) > 15, (one, other)
+    for name in OF_THE_PAPERS:  # on white
+        assert np.linalg.norm(as_seen(style.color(name), vision) - [100, 0, 0]) > 25
 
 
 def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_length():

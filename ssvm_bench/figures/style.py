@@ -1,35 +1,58 @@
 """How a solver looks: one colour and line style per solver, the same in every figure.
 
-The colours are Okabe and Ito's, which readers with any colour vision can tell apart. An averaged
-variant has a lighter relative of its solver's colour and a dashed line, so that the four curves
-of the main paper differ in print without colour, too.
+The colours of the main paper's solvers are Okabe and Ito's, which readers with any colour vision
+can tell apart. An averaged variant has a lighter relative of its solver's colour and a dashed line,
+so that the four curves of the main paper differ in print without colour, too. Another family of
+solvers has one colour, and a line style per variant. All solvers of the papers can be in one
+figure: of two with the same line style, the colours differ for any colour vision.
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Line = Literal["-", "--", ":", "-."]
+
+
+class Look(NamedTuple):
+    """Name in the paper, colour and line style of a solver."""
+
+    label: str
+    color: str
+    line: Line = "-"
+
+
 SOLVERS = {
-    "bcfw": ("BCFW", "#0072B2"),
-    "bcfw_avg": ("BCFW-avg", "#56B4E9"),
-    "mpbcfw": ("MP-BCFW", "#D55E00"),
-    "mpbcfw_avg": ("MP-BCFW-avg", "#E69F00"),
-    "fw": ("FW", "#009E73"),
-    "bcfw_gap": ("BCFW, gap sampling", "#332288"),
-    "mpbcfw_gram": ("MP-BCFW, several steps", "#882255"),
-    "mpbcfw_pairwise": ("MP-BCFW, pairwise steps", "#CC79A7"),
-    "mpbcfw_away": ("MP-BCFW, away steps", "#EE6677"),
-    "mpbcfw_gap": ("MP-BCFW, gap sampling", "#66CCEE"),
-    "mpbcfw_need": ("MP-BCFW, oracle by need", "#BBCC33"),
-    "mpbcfw_idle": ("MP-BCFW, idle terms left out", "#4477AA"),
-    "mpbcfw_accelerated": ("MP-BCFW, accelerated", "#228833"),
-    "mpbcfw_fast": ("MP-BCFW, fast", "#000000"),
+    "bcfw": Look("BCFW", "#0072B2"),
+    "bcfw_avg": Look("BCFW-avg", "#56B4E9", "--"),
+    "mpbcfw": Look("MP-BCFW", "#D55E00"),
+    "mpbcfw_avg": Look("MP-BCFW-avg", "#E69F00", "--"),
+    "fw": Look("FW", "#009E73"),
+    "bcfw_gap": Look("BCFW, gap sampling", "#332288"),
+    "mpbcfw_gram": Look("MP-BCFW, several steps", "#882255"),
+    "mpbcfw_pairwise": Look("MP-BCFW, pairwise steps", "#CC79A7"),
+    "mpbcfw_away": Look("MP-BCFW, away steps", "#EE6677"),
+    "mpbcfw_gap": Look("MP-BCFW, gap sampling", "#66CCEE"),
+    "mpbcfw_need": Look("MP-BCFW, oracle by need", "#BBCC33"),
+    "mpbcfw_idle": Look("MP-BCFW, idle terms left out", "#4477AA"),
+    "mpbcfw_accelerated": Look("MP-BCFW, accelerated", "#228833"),
+    "mpbcfw_fast": Look("MP-BCFW, fast", "#000000"),
+    "ssg": Look("SSG", "#785EF0"),
+    "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),
+    "ssg_tail": Look("SSG-tavg", "#785EF0", ":"),
+    "eg": Look("EG", "#8B4513"),
+    "cutting_plane": Look("Cutting plane (n-slack)", "#CCBB44"),
+    "one_slack": Look("1-slack", "#CCBB44", "-."),
+    "bmrm": Look("BMRM", "#4B0092"),
+    "prox_bmrm": Look("Prox-BMRM", "#4B0092", "--"),
+    "p_bmrm": Look("P-BMRM", "#4B0092", ":"),
+    "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
 }
-"""Name in the paper and colour of the solvers that have a fixed one."""
+"""The solvers that have a fixed look."""
 
 OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
@@ -69,19 +92,22 @@ def color(label: str) -> str:
     """Return the colour of a curve; the label starts with the solver's name."""
     name = label.split(" ")[0]
     if name in SOLVERS:
-        return SOLVERS[name][1]
+        return SOLVERS[name].color
     return OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
 
 
-def line(label: str) -> Literal["-", "--"]:
-    """Return the line style of a curve: dashed for averaged variants."""
-    return "--" if label.split(" ")[0].endswith("_avg") else "-"
+def line(label: str) -> Line:
+    """Return the line style of a curve: of an unknown solver, dashed for an averaged variant."""
+    name = label.split(" ")[0]
+    if name in SOLVERS:
+        return SOLVERS[name].line
+    return "--" if name.endswith("_avg") else "-"
 
 
 def solver_label(label: str) -> str:
     """Return what the legend says: the paper's name, then the options that tell curves apart."""
     name, _, options = label.partition(" ")
-    shown = SOLVERS[name][0] if name in SOLVERS else name
+    shown = SOLVERS[name].label if name in SOLVERS else name
     return f"{shown} ({options})" if options else shown
 
 

@@ -20,7 +20,10 @@ from ssvm_bench.report.markup import Html
 BUTTONS = {"iteration": "iterations", "calls": "oracle calls", "time": "time"}
 """x axis → what its button says."""
 
-DASHES = ("dot", "dashdot", "longdash", "longdashdot")
+DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+"""What plotly calls the line styles."""
+
+FURTHER = ("dot", "dashdot", "longdash", "longdashdot")
 """Of further curves of one solver, which share its colour."""
 
 LOG = {"type": "log", "exponentformat": "power", "nticks": 4}  # more of them: 2 to 9, crowded
@@ -157,14 +160,14 @@ def _change(label: str, panels: int) -> dict[str, Any]:
 
 def _looks(solvers: Sequence[str], quantities: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield how bands and lines look, in the order of `_values`."""
-    used: dict[str, int] = {}
+    used: dict[tuple[str, str], int] = {}
     for solver in solvers:
         # plotly takes its texts for markup, too.
         name, color = html.escape(style.solver_label(solver), quote=False), style.color(solver)
-        before = used.setdefault(color, 0)
-        used[color] += 1
-        solid = "dash" if style.line(solver) == "--" else "solid"
-        dash = DASHES[(before - 1) % len(DASHES)] if before else solid
+        line = style.line(solver)
+        before = used.setdefault((color, line), 0)
+        used[color, line] += 1
+        dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[line]
         for place in range(len(quantities)):
             axes = {"xaxis": f"x{_number(place)}", "yaxis": f"y{_number(place)}"}
             shared = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}

@@ -22,6 +22,7 @@ from ssvm_bench.figures import (
 from ssvm_bench.figures.claims import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.figures.sheet import Bold, Sheet, lines
 from ssvm_bench.figures.speedup import Range
+from ssvm_bench.report import contents, page
 
 N = 60000
 REACHED = {"stop_reason": "converged"}
@@ -352,7 +353,7 @@ def test_the_colour_of_p_bmrm_says_p():
     assert style.color("p_bmrm epsilon=0.1") == style.color("p_bmrm")
 
 
-# ---- files ------------------------------------------------------------------------------------
+# ---- files, report ----------------------------------------------------------------------------
 
 
 def experiment(**figures):
@@ -393,6 +394,21 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 
 def test_nothing_is_written_of_other_solvers(tmp_path, monkeypatch):
     assert written([make_trace([2.0, 1.0], [0.0, 0.5])], tmp_path, monkeypatch) == []
+
+
+def test_the_report_shows_them():
+    runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
+    for run in runs:
+        run.metadata["dataset"]["d"] = 7840
+    text = page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
+    assert 'id="relative-0-0"' in text
+    assert "<strong>0.1000</strong>" in text
+    assert text.count(f"<strong>{HOLDS}</strong>") == 5
+    other = [make_trace([2.0, 1.0], [0.0, 0.5])]
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in other}
+    text = page.page(contents.Contents(other, 0, []), contents.group(other), best)
+    assert "There are no runs of these methods." in text
 
 
 def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():

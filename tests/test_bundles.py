@@ -301,6 +301,7 @@ FIGURE = [
     run_of("p_bmrm", 1, P=16),
     run_of("p_bmrm", 10, P=2),
     run_of("prox_bmrm", 1, iterations=5),
+    run_of("prox_bmrm", 100),  # as the first of a path: nothing to compare it with
     run_of("prox_p_bmrm", 1, P=16),
 ]
 

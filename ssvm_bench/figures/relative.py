@@ -36,8 +36,13 @@ READING = (
 
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the runs of the solvers that are compared."""
-    return [trace for trace in traces if _solver(trace) in COMPARED]
+    """Return the runs that are compared: on problem instances on which there are some of BMRM."""
+    known = {problem_of(trace.metadata) for trace in traces if _solver(trace) == "bmrm"}
+    return [
+        trace
+        for trace in traces
+        if _solver(trace) in COMPARED and problem_of(trace.metadata) in known
+    ]
 
 
 def relative(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -> pd.DataFrame:

@@ -25,6 +25,8 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.trace import Trace, is_finished, read_trace
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.experiments import ExperimentOutcome
     from ssvm_bench.figures.curves import Best, Problem
@@ -239,18 +241,56 @@ def _draw(
         written += draw.save(figure, table, folder / f"targets{suffix}", formats)
         page = targets.markdown(table, notes).encode()
         written.append(write(folder / f"targets{suffix}.md", page))
+    written += _draw_bundles(experiment, traces, best, folder, suffix, formats)
     if "claims" in experiment.figures:
         from ssvm_bench.figures import claims
 
         rows = claims.evaluate(traces, best)
-        files = {
-            "md": claims.markdown(rows),
-            "csv": claims.table(rows).to_csv(index=False, float_format="%.6g"),
-        }
-        written += [
-            write(results_dir / f"claims{suffix}.{kind}", text.encode())
-            for kind, text in files.items()
-        ]
+        stem = results_dir / f"claims{suffix}"
+        written += _write_table(stem, claims.markdown(rows), claims.table(rows))
     text = json.dumps(origin.origin(traces), indent=2)
     write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written
+
+
+def _draw_bundles(
+    experiment: Experiment,
+    traces: Sequence[Trace],
+    best: Mapping[Problem, Best],
+    folder: Path,
+    suffix: str,
+    formats: Sequence[str],
+) -> list[Path]:
+    """Write figures and tables of the bundle methods; none without their runs."""
+    from ssvm_bench.figures import curves, draw, draw_relative, relative, risks, speedup
+    from ssvm_bench.figures import speedup_statements as statements
+
+    written: list[Path] = []
+    for axis in experiment.figures.get("relative", ()):
+        table = relative.relative(traces, best, axis)
+        if len(table):
+            notes = relative.notes(table, traces, best, axis)
+            label = curves.axis_label(traces, axis)
+            log_x = curves.needs_log_x(table, axis)
+            figure = draw_relative.draw_relative(table, label, experiment.title, notes, log_x)
+            written += draw.save(figure, table, folder / f"relative_{AXES[axis]}{suffix}", formats)
+    if "risks" in experiment.figures:
+        table = risks.risks(traces)
+        if len(table):
+            written += _write_table(folder / f"risks{suffix}", risks.markdown(table), table)
+    if "speedup" in experiment.figures:
+        table = speedup.speedup(traces)
+        if len(table):
+            page = statements.markdown(table, speedup.notes(table, traces))
+            written += _write_table(folder / f"speedup{suffix}", page, table)
+    return written
+
+
+def _write_table(stem: Path, page: str, table: pd.DataFrame) -> list[Path]:
+    """Write a table as a page of Markdown, and its numbers as CSV beside it."""
+    from ssvm_bench.files import write
+
+    files = {"md": page, "csv": table.to_csv(index=False, float_format="%.6g")}
+    return [
+        write(stem.with_name(f"{stem.name}.{kind}"), text.encode()) for kind, text in files.items()
+    ]

@@ -19,6 +19,7 @@ paused, and ends for one of the named reasons:
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import signal
 import threading
@@ -381,9 +382,15 @@ class Recorder:
         return {
             **self.rows[-1],
             "best_primal": min(row["primal"] for row in self.rows),
+            "primal_rises": self._rises(),
             "best_dual": max(duals, default=math.nan),
             **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
+
+    def _rises(self) -> float:
+        """Return the share of evaluations whose primal is above the one before: fluctuation."""
+        pairs = list(itertools.pairwise(row["primal"] for row in self.rows))
+        return sum(after > before for before, after in pairs) / len(pairs) if pairs else math.nan
 
 
 @contextmanager

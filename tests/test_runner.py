@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import ExitStack
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -265,6 +266,7 @@ def test_the_files_are_those_of_the_contract(tmp_path, data):
     assert summary["stop_reason"] == "max_iterations"
     assert summary["best_primal"] == frame["primal"].min()
     assert summary["best_dual"] == frame["dual"].max()
+    assert summary["primal_rises"] == np.mean(np.diff(frame["primal"]) > 0)
     assert summary["wall_time"] > frame[["time", "eval_time"]].iloc[-1].sum()
 
     with np.load(folder / "weights.npz") as weights:
@@ -294,6 +296,14 @@ def primal(data, w, lam):
             best = (best[:, None] + pairs).max(axis=0) + row
         total += best.max() - true_score
     return lam / 2 * (w @ w) + total / data.n
+
+
+def test_the_summary_says_how_often_the_primal_rose():
+    recorder = runner.Recorder(SimpleNamespace(d=1), Silent())
+    recorder.rows = [{"primal": primal, "dual": 0.0} for primal in (1.0, 3.0, 3.0, 2.0, 2.5)]
+    assert recorder.summary()["primal_rises"] == 0.5
+    recorder.rows = recorder.rows[:1]
+    assert np.isnan(recorder.summary()["primal_rises"])
 
 
 def test_counters_and_working_time(tmp_path):

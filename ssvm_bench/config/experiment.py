@@ -56,6 +56,9 @@ FIGURES = {
     "selection": ("iteration",),
     "targets": ("time", "calls"),
     "claims": ("table",),
+    "risks": ("table",),
+    "speedup": ("table",),
+    "relative": ("iteration", "time"),
 }
 """Kinds of figures and the x axes they can have."""
 

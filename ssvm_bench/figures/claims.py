@@ -27,6 +27,7 @@ import yaml
 from ssvm_bench.figures.claim_cases import Case, UnmeasurableError, cases
 from ssvm_bench.figures.claim_list import ALL, CLAIMS, HORSES, STANDS_FOR, Claim
 from ssvm_bench.figures.curves import Best, Problem
+from ssvm_bench.figures.sheet import line
 from ssvm_bench.figures.style import DATASETS
 from ssvm_bench.trace import Trace
 
@@ -253,7 +254,7 @@ def _section(source: str, rows: Sequence[Row]) -> list[str]:
         lines.append(f"- {title}: {_basis([row for row in rows if row.title == title])}")
     lines += ["", *overview(rows), ""]
     header = ("#", "claim (section)", "dataset", "paper", "ours", "verdict", "note")
-    lines += [_cells(header), _cells(["---"] * len(header))]
+    lines += [line(header), line(["---"] * len(header))]
     keys = list(dict.fromkeys(row.key for row in rows))
     seen: set[str] = set()
     for row in rows:
@@ -261,7 +262,7 @@ def _section(source: str, rows: Sequence[Row]) -> list[str]:
         seen.add(row.key)
         agree = f", {row.agree} of {row.repeats}" if row.repeats > 1 else ""
         lines.append(
-            _cells(
+            line(
                 [
                     f"{keys.index(row.key) + 1}" if first else "",
                     f"{row.claim} ({row.section})" if first else "",
@@ -283,11 +284,11 @@ def overview(rows: Sequence[Row]) -> list[str]:
     """Return the lines of a table of claims by datasets: verdict and median."""
     titles = list(dict.fromkeys(row.title for row in rows))
     header = ("#", "claim", *titles)
-    lines = [_cells(header), _cells(["---"] * len(header))]
+    lines = [line(header), line(["---"] * len(header))]
     for k, key in enumerate(dict.fromkeys(row.key for row in rows), 1):
         of_claim = {row.title: row for row in rows if row.key == key}
         verdicts = [_mark(of_claim[title]) if title in of_claim else "" for title in titles]
-        lines.append(_cells((f"{k}", next(iter(of_claim.values())).claim, *verdicts)))
+        lines.append(line((f"{k}", next(iter(of_claim.values())).claim, *verdicts)))
     return lines
 
 
@@ -304,7 +305,3 @@ def _basis(rows: Sequence[Row]) -> str:
     count = f"{low}" if low == high else f"{low} to {high}"
     clocks = dict.fromkeys(row.clock for row in rows if row.clock)
     return "; ".join([f"{count} repeat{'s' * (high > 1)}", *clocks])
-
-
-def _cells(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |"

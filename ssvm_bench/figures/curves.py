@@ -105,6 +105,7 @@ def tabulate(
     values: Callable[[Trace], Mapping[str, np.ndarray]],
     axis: str,
     log: bool,
+    names: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Return the median and band of some quantities over the repeats of each curve.
 
@@ -118,6 +119,8 @@ def tabulate(
         One of ``AXES``.
     log : bool
         Whether y is drawn on a log axis: interpolated so, and positive.
+    names : sequence of str, optional
+        Which curve each run belongs to; by default as `labels` says.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def tabulate(
     if axis not in AXES:
         raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")
     groups: dict[tuple[Problem, str], list[Trace]] = {}
-    for trace, label in zip(traces, labels(traces), strict=True):
+    for trace, label in zip(traces, names or labels(traces), strict=True):
         groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
     blocks = []
     for (problem, label), repeats in groups.items():

@@ -25,6 +25,7 @@ from ssvm_bench.files import write
 
 FORMATS = ("png", "pdf", "svg")
 LEGEND_COLUMNS = 5
+"""Of a figure of the least width."""
 PLAIN = FuncFormatter(lambda value, _: plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 MIN_WIDTH = 6.6
@@ -64,14 +65,14 @@ def draw_curves(
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
-    page = _page(title, notes, (len(problems), len(quantities)), _of_solvers(table))
-    with page as (figure, panels):
+    layout = page(title, notes, (len(problems), len(quantities)), _of_solvers(table))
+    with layout as (figure, panels):
         for row, (_, problem) in zip(panels, problems, strict=True):
             for panel, quantity in zip(row, quantities, strict=True):
                 panel.set_yscale("log")
                 panel.set_xscale("log" if log_x else "linear")
-                _draw_panel(panel, problem[problem["quantity"] == quantity])
-                _label_log_y(panel)
+                draw_panel(panel, problem[problem["quantity"] == quantity])
+                label_log_y(panel)
                 panel.set_ylabel(quantity)
             row[0].set_title(style.problem_title(problem), loc="left", fontweight="bold")
         for panel in panels[-1]:
@@ -89,11 +90,11 @@ def draw_selection(
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
     shape = len(quantities), len(problems)
-    page = _page(title, notes, shape, _of_solvers(table), sharex="col")
-    with page as (figure, panels):
+    layout = page(title, notes, shape, _of_solvers(table), sharex="col")
+    with layout as (figure, panels):
         for row, quantity in zip(panels, quantities, strict=True):
             for panel, (_, problem) in zip(row, problems, strict=True):
-                _draw_panel(panel, problem[problem["quantity"] == quantity])
+                draw_panel(panel, problem[problem["quantity"] == quantity])
                 panel.set_ylim(bottom=0)
             row[0].set_ylabel(quantity)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):
@@ -133,8 +134,8 @@ def draw_targets(
     ]
     legend = (points, [f"relative gap {gap:g}" for gap in gaps])
     height = 0.6 + 0.19 * len(solvers)
-    page = _page(title, notes, (len(x_labels), len(problems)), legend, height, sharey="row")
-    with page as (figure, panels):
+    layout = page(title, notes, (len(x_labels), len(problems)), legend, height, sharey="row")
+    with layout as (figure, panels):
         for row, (cost, x_label) in zip(panels, x_labels.items(), strict=True):
             for panel, (_, problem) in zip(row, problems, strict=True):
                 panel.set_xscale("log")
@@ -175,7 +176,7 @@ def _across(panel: Axes) -> Transform:
 
 
 @contextmanager
-def _page(
+def page(
     title: str,
     notes: Sequence[str],
     shape: tuple[int, int],
@@ -188,17 +189,19 @@ def _page(
     rows, columns = shape
     with mpl.rc_context(style.RC):
         # In inches.
+        width = max(3.3 * columns, MIN_WIDTH)
+        legend_columns = int(LEGEND_COLUMNS * width / MIN_WIDTH)
         notes_height = 0.06 + 0.16 * len(notes)
-        below = notes_height + 0.22 * -(-len(legend[0]) // LEGEND_COLUMNS) + 0.08
+        below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
         height = 0.45 + panel_height * max(rows, 1) + below
         layout = ConstrainedLayoutEngine(
             rect=(0, below / height, 1, 1 - below / height), w_pad=0.08, h_pad=0.06
         )
-        figure = Figure(figsize=(max(3.3 * columns, MIN_WIDTH), height), layout=layout)
+        figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
         figure.suptitle(title)
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
-        _draw_legend(figure, legend, notes_height / height)
+        _draw_legend(figure, legend, legend_columns, notes_height / height)
         figure.text(0.5, 0.06 / height, "\n".join(notes), ha="center", va="bottom", fontsize=7.5)
         layout.execute(figure)  # once, not for every format
         figure.set_layout_engine("none")
@@ -206,7 +209,7 @@ def _page(
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 
 
-def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
+def draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
     """Draw the curves of one quantity on one problem instance."""
     panel.grid(axis="y")
     panel.set_axisbelow(True)
@@ -228,7 +231,7 @@ def _draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
 
 
-def _label_log_y(panel: Axes) -> None:
+def label_log_y(panel: Axes) -> None:
     """Label the log y axis: decades if there are two of them, else also between."""
     low, high = panel.get_ylim()
     if np.floor(np.log10(high)) > np.ceil(np.log10(low)):
@@ -268,13 +271,13 @@ def _of_solvers(table: pd.DataFrame) -> Legend:
     return handles, [style.solver_label(name) for name in solvers]
 
 
-def _draw_legend(figure: Figure, legend: Legend, bottom: float) -> None:
+def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) -> None:
     """Put one legend for all panels below them, where it covers nothing."""
     figure.legend(
         *legend,
         loc="lower center",
         bbox_to_anchor=(0.5, bottom),
-        ncols=min(len(legend[0]), LEGEND_COLUMNS),
+        ncols=min(len(legend[0]), columns),
         handlelength=2.8,
         columnspacing=1.2,
         borderaxespad=0,

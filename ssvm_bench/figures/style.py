@@ -9,6 +9,7 @@ figure: of two with the same line style, the colours differ for any colour visio
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -54,11 +55,15 @@ SOLVERS = {
 }
 """The solvers that have a fixed look."""
 
+PLANES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
+"""Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
+
 OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
 
 DATASETS = {
     "horseseg": "HorseSeg",
+    "mnist": "MNIST",
     "ocr": "OCR",
     "stanford": "Stanford",
     "usps": "USPS",
@@ -90,15 +95,25 @@ RC: Any = {
 
 def color(label: str) -> str:
     """Return the colour of a curve; the label starts with the solver's name."""
-    name = label.split(" ")[0]
+    name, P = label.split(" ")[0], planes(label)
+    if P > 1:
+        return PLANES[min(P.bit_length() - 1, len(PLANES)) - 1]
     if name in SOLVERS:
         return SOLVERS[name].color
     return OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
 
 
+def planes(label: str) -> int:
+    """Return P of a curve of P-BMRM whose label tells it, which its colour then shows; 0 else."""
+    found = re.match(r"p_bmrm P=(\d+)", label)
+    return int(found[1]) if found else 0
+
+
 def line(label: str) -> Line:
     """Return the line style of a curve: of an unknown solver, dashed for an averaged variant."""
     name = label.split(" ")[0]
+    if planes(label) > 1:
+        return "-"
     if name in SOLVERS:
         return SOLVERS[name].line
     return "--" if name.endswith("_avg") else "-"

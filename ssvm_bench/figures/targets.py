@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.figures import style
+from ssvm_bench.figures import sheet, style
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of, timing_notes
+from ssvm_bench.figures.sheet import NONE, Bold, Sheet
 from ssvm_bench.trace import Trace
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
-NONE = "–"
 MARK = "†"
 MEANING = f"{MARK}: without a dual value; its gap is measured from the best one known."
 OWN, BEST = "own dual", "best dual"
@@ -139,25 +139,27 @@ def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     for note in notes:
         lines += ["", note]
     for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
-        lines += ["", f"## {style.problem_title(instance)}", ""]
-        gaps = list(dict.fromkeys(instance["gap"]))
-        header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
-        lines += [_cells(header), _cells(["---", *["---:"] * (len(header) - 1)])]
-        lowest = instance.groupby("gap")[list(COSTS)].min()
-        for label, rows in instance.groupby("solver", sort=False):
-            cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
-            for row in rows.to_dict("records"):
-                cells += [_cell(row[name], lowest.loc[row["gap"], name]) for name in COSTS]
-            lines.append(_cells(cells))
+        costs_of = _sheet(instance)
+        lines += ["", f"## {costs_of.title}", "", *sheet.lines(costs_of)]
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: float, lowest: float) -> str:
+def _sheet(instance: pd.DataFrame) -> Sheet:
+    """Return the table of one problem instance."""
+    gaps = list(dict.fromkeys(instance["gap"]))
+    header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
+    best = instance.groupby("gap")[list(COSTS)].min()
+    lines = []
+    for label, rows in instance.groupby("solver", sort=False):
+        cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
+        for row in rows.to_dict("records"):
+            cells += [_cell(row[name], best.loc[row["gap"], name]) for name in COSTS]
+        lines.append(cells)
+    return Sheet(style.problem_title(instance), header, lines)
+
+
+def _cell(value: float, best: float) -> str:
     if np.isnan(value):
         return NONE
     text = f"{value:.3g}"
-    return f"**{text}**" if value == lowest else text
-
-
-def _cells(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return Bold(text) if value == best else text

@@ -208,10 +208,11 @@ def _values(
                 _numbers(curve["min"]), _numbers(curve["max"]), curve["repeats"], strict=True
             )
             yield {
-                "x": _numbers(curve["x"]),
-                "y": _numbers(curve["median"]),
+                # Without any point, plotly would leave it out of the legend.
+                "x": _numbers(curve["x"]) or [None],
+                "y": _numbers(curve["median"]) or [None],
                 "customdata": [[low, high, int(count)] for low, high, count in extremes],
-                "mode": "lines" if curve["median"].notna().sum() > 2 else "lines+markers",
+                "mode": "lines+markers" if curve["median"].notna().sum() in (1, 2) else "lines",
             }
 
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 from ssvm_bench import __version__, optima
-from ssvm_bench.figures import curves, selection, targets
+from ssvm_bench.figures import (
+    curves,
+    relative,
+    risks,
+    selection,
+    speedup,
+    speedup_statements,
+    targets,
+)
 from ssvm_bench.figures.curves import Best, Problem
 from ssvm_bench.files import write
 from ssvm_bench.provenance import provenance
@@ -122,6 +130,7 @@ def page(found: Contents, groups: Groups, best: Values) -> str:
         "selection": ("Working sets and approximate passes", list(_selection(groups))),
         "claims": ("Claims of the paper", list(_claims(groups, best))),
         "targets": ("Time and oracle calls to a gap", list(_targets(groups, best))),
+        "bundles": ("The bundle methods", list(_bundles(groups, best))),
         "runs": ("Every run", _runs(found)),
         "failed": ("What failed", _failed(found)),
         "origin": ("About this page", _about(found)),
@@ -278,9 +287,7 @@ def _claims(groups: Groups, best: Values) -> Iterator[Html]:
     """Yield the claims table, of the real data and of the stand-ins apart."""
     from ssvm_bench.figures import claims
 
-    # Of the settings in which an instance was run, the largest: claims compare equal budgets.
-    traces = [trace for parts in groups.values() for trace in parts[0].traces]
-    rows = claims.evaluate(traces, best)
+    rows = claims.evaluate(_largest(groups), best)
     if not rows:
         yield element("p", "There are no runs on the paper's datasets to measure them on.")
     for source in dict.fromkeys(row.source for row in rows):
@@ -302,6 +309,50 @@ def _targets(groups: Groups, best: Values) -> Iterator[Html]:
     for parts in groups.values():
         for part in parts:
             yield tables.to_gap(part, best)
+
+
+def _bundles(groups: Groups, best: Values) -> Iterator[Html]:
+    """Yield the figures of the bundle-method report, then its tables over all instances."""
+    traces = _largest(groups)
+    losses, costs = risks.risks(traces), speedup.speedup(traces)
+    figures = list(_relative(groups, best))
+    if figures:
+        yield element("p", relative.READING)
+        yield from figures
+    if len(losses):
+        shown = [tables.sheet(sheet) for sheet in risks.sheets(losses)]
+        notes = [element("p", note) for note in (risks.READING, *risks.notes(losses))]
+        yield section(3, "risks", "Validation and test loss", *notes, *shown)
+    if len(costs):
+        pairs = zip(speedup.sheets(costs), speedup_statements.sheets(costs), strict=True)
+        shown = [tables.sheet(sheet) for pair in pairs for sheet in pair]
+        notes = [element("p", note) for note in (speedup.READING, *speedup.notes(costs, traces))]
+        yield section(3, "speedup", "Iterations, time and speed-up", *notes, *shown)
+    if not (figures or len(losses) or len(costs)):
+        yield element("p", "There are no runs of these methods.")
+
+
+def _relative(groups: Groups, best: Values) -> Iterator[Html]:
+    for number, parts in enumerate(groups.values()):
+        figures: list[Html] = []
+        for part in parts:
+            traces = relative.compared(part.traces)
+            if not traces:
+                continue
+            made = {axis: relative.relative(traces, best, axis) for axis in interactive.BUTTONS}
+            id_ = f"relative-{number}-{len(figures)}"
+            what = "Relative distance of the current solution to the optimum"
+            figures.append(_figure(part, traces, made, id_, what, True, False))
+        if figures:
+            yield _problem(f"bundles-{number}", parts[0], figures)
+
+
+def _largest(groups: Groups) -> list[Trace]:
+    """Return, of the settings in which each instance was run, the runs of the largest.
+
+    Statements compare equal budgets.
+    """
+    return [trace for parts in groups.values() for trace in parts[0].traces]
 
 
 def _runs(found: Contents) -> Iterator[Html]:

@@ -14,7 +14,8 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.claims import Row
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
 from ssvm_bench.figures.origin import origin
-from ssvm_bench.figures.targets import BEST, COSTS, MARK, NONE, bound, costs
+from ssvm_bench.figures.sheet import NONE, Bold, Sheet
+from ssvm_bench.figures.targets import BEST, COSTS, MARK, bound, costs
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
@@ -151,6 +152,18 @@ def _verdict(row: Row) -> Html:
 
 def _note(row: Row) -> str:
     return "; ".join(text for text in (row.note, row.clock) if text)
+
+
+# ---- bundle methods ---------------------------------------------------------------------------
+
+
+def sheet(shown: Sheet) -> Html:
+    """Return a table whose cells are text already."""
+
+    def cells(row: Sequence[str]) -> list[Content]:
+        return [element("strong", cell) if isinstance(cell, Bold) else cell for cell in row]
+
+    return table(shown.title, cells(shown.header), map(cells, shown.rows))
 
 
 # ---- runs -------------------------------------------------------------------------------------

@@ -1,0 +1,417 @@
+"""The tables and the figure of the bundle-method report, from hand-made traces."""
+
+import math
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from traces import make_trace
+
+from ssvm_bench import outputs
+from ssvm_bench.config.experiment import Experiment
+from ssvm_bench.figures import (
+    bundles,
+    curves,
+    draw_relative,
+    relative,
+    risks,
+    speedup,
+    speedup_statements,
+    style,
+)
+from ssvm_bench.figures.claims import FAILS, HOLDS, UNKNOWN
+from ssvm_bench.figures.sheet import Bold, Sheet, lines
+from ssvm_bench.figures.speedup import Range
+from ssvm_bench.report import contents, page
+
+N = 60000
+REACHED = {"stop_reason": "converged"}
+
+
+def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real", **more):
+    """Return a run on MNIST with F = 1 at its end; the report's λ is lam_n."""
+    pixels, epsilon = more.get("pixels", "unit"), more.get("epsilon", 0.01)
+    seconds, iterations = more.get("seconds", 10.0), more.get("iterations", 100)
+    rows = len(primal)
+    trace = make_trace(
+        primal,
+        [k / (rows - 1) for k in range(rows)],
+        iteration=[round(k * iterations / (rows - 1)) for k in range(rows)],
+        time=[k * 2 * seconds / (rows - 1) for k in range(rows)],
+        solver=solver,
+        seed=seed,
+        source=source,
+        lam=lam_n / N,
+        options={"P": P, "epsilon": epsilon, **more.get("options", {})},
+    )
+    trace.frame["cpu_time"] = trace.frame["time"] / 2
+    trace.frame["qp_time"] = more.get("qp", 0.25) * trace.frame["time"]
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    fingerprint = f"{source}-{pixels}"
+    trace.metadata["dataset"] |= {"name": "mnist", "n": N, "fingerprint": fingerprint}
+    trace.metadata["config"]["dataset"] = {"name": "mnist", "pixels": pixels}
+    trace.summary.update(REACHED if more.get("reached", True) else {})
+    trace.summary["primal_rises"] = more.get("rises")
+    trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
+    return trace
+
+
+# ---- what the runs are ------------------------------------------------------------------------
+
+
+def test_methods_have_their_names_in_the_report():
+    traces = [
+        run_of("prox_p_bmrm", 10, P=16),
+        run_of("p_bmrm", 10, P=4),
+        run_of("p_bmrm", 10, P=2),
+        run_of("bmrm", 1),
+        run_of("bmrm", 10),
+        run_of("mpbcfw", 10),
+    ]
+    found = bundles.runs(traces)
+    assert [(run.lam_n, run.method.title) for run in found] == [
+        *((10, "BMRM"), (10, "P=2-BMRM"), (10, "P=4-BMRM"), (10, "Prox-P=16-BMRM")),
+        (1, "BMRM"),
+    ]
+    assert found[1].method.label == "p_bmrm P=2"
+
+
+def test_other_options_make_other_methods():
+    found = bundles.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
+    assert [run.method.title for run in found] == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
+
+
+def test_the_report_s_numbers_are_those_of_real_mnist():
+    of = {"dataset": "mnist", "source": "real", "lam_n": 1.0}
+    prox, several = bundles.Method("prox_bmrm"), bundles.Method("prox_p_bmrm", 16)
+    assert bundles.printed(of, "validation") == 0.0720
+    assert bundles.printed(of, "iterations", prox) == 698
+    assert bundles.printed(of, "speedup", several) == 9.7
+    for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}):
+        assert math.isnan(bundles.printed({**of, **other}, "validation"))
+    assert math.isnan(bundles.printed(of, "iterations", bundles.Method("prox_p_bmrm", 8)))
+
+
+# ---- losses -----------------------------------------------------------------------------------
+
+LOSSES = [
+    run_of("bmrm", 100, validation=0.5, test=0.4),
+    run_of("bmrm", 10, validation=0.25, test=0.24),
+    run_of("prox_bmrm", 100, validation=0.51, test=0.41),
+    run_of("prox_bmrm", 10, validation=0.2, test=0.21, seed=0),
+    run_of("prox_bmrm", 10, validation=0.23, test=0.22, seed=1, reached=False),
+    run_of("prox_bmrm", 10, validation=0.26, test=0.23, seed=2),
+    run_of("p_bmrm", 10, P=2),  # knows no losses
+]
+
+
+def test_losses_are_medians_and_the_best_lambda_stands_out():
+    table = risks.risks(LOSSES)
+    assert table["title"].tolist() == ["BMRM", "Prox-BMRM"] * 2
+    assert table["validation"].tolist() == [0.5, 0.51, 0.25, 0.23]
+    assert table["test"].tolist() == [0.4, 0.41, 0.24, 0.22]
+    assert (table["repeats"].tolist(), table["converged"].tolist()) == ([1, 1, 1, 3], [1, 1, 1, 2])
+    (found,) = risks.sheets(table)
+    assert found.title == "MNIST, unit pixels: real data, n = 60000"
+    assert found.header == ["validation loss", "λ = 100", "λ = 10", "test, λ = 10"]
+    assert [isinstance(cell, Bold) for cell in found.header] == [False, False, True, False]
+    assert found.rows == [
+        ["BMRM", "0.5000", "0.2500", "0.2400"],
+        ["Prox-BMRM", "0.5100", "0.2300", "0.2200"],
+        ["median", "0.5050", "0.2400", "0.2300"],
+        ["spread", "0.0100", "0.0200", "0.0200"],
+        ["the report", "0.0740", "0.0708", "0.0704"],
+    ]
+    text = risks.markdown(table)
+    assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
+    assert "1 of 6 runs ended before they had reached their ε." in text
+
+
+def test_other_pixels_have_a_block_of_their_own():
+    raw = [run_of("bmrm", 1, validation=0.1, pixels="raw"), *LOSSES]
+    first, second = risks.sheets(risks.risks(raw))
+    assert "raw pixels" in first.title
+    assert first.rows[0] == ["BMRM", "0.1000", "–"]
+    assert len(second.rows) == 5
+
+
+def test_stand_ins_are_not_compared_with_the_report():
+    (found,) = risks.sheets(risks.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")]))
+    assert "stand-in" in found.title
+    assert [row[0] for row in found.rows] == ["BMRM"]
+
+
+# ---- costs ------------------------------------------------------------------------------------
+
+
+def test_what_is_known_of_numbers_in_ranges():
+    two, three, above = Range(2, 2), Range(3, 3), Range(3, math.inf)
+    assert (two.below(three), three.below(two), two.below(two)) == (True, False, False)
+    assert (three.below(above), above.below(three), above.below(Range(9, 9))) == (True, False, None)
+    assert Range(0, 3).below(three) is None  # may be 3
+    assert three.over(two) == (1.5, 1.5)
+    assert above.over(two) == (1.5, math.inf)
+    assert two.over(above) == (0, 2 / 3)
+    shown = [one.text("{:g}".format) for one in (two, above, Range(0, 3), Range(2, 3))]
+    assert shown == ["2", "> 3", "< 3", "2–3"]
+    assert above.over(above).text(str) == speedup.UNKNOWN.text(str) == "–"
+
+
+def cost(table, title, lam_n):
+    (found,) = table.query("title == @title and lam_n == @lam_n").to_dict("records")
+    return found
+
+
+def test_costs_are_medians_and_relative_to_bmrm():
+    traces = [
+        *(run_of("bmrm", 10, seed=s, seconds=t, iterations=9) for s, t in enumerate((4, 6, 9))),
+        run_of("prox_bmrm", 10, seconds=2.0, iterations=5, qp=0.5),
+        run_of("prox_bmrm", 1000),  # bmrm was not run there
+    ]
+    table = speedup.speedup(traces)
+    assert set(table["lam_n"]) == {10}
+    plain, prox = cost(table, "BMRM", 10), cost(table, "Prox-BMRM", 10)
+    assert (plain["repeats"], plain["converged"]) == (3, 3)
+    assert speedup.of(plain, "iterations") == (9, 9)
+    assert speedup.of(plain, "seconds") == (6, 6)  # of CPU time
+    assert speedup.of(plain, "speedup") == (1, 1)
+    assert speedup.of(prox, "speedup") == (3, 3)
+    assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
+    assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
+    (found,) = speedup.sheets(table)
+    assert found.title.endswith("ε = 0.01")
+    assert found.rows[1][:8] == ["10", "Prox-BMRM", "5", "317", "2", "50 %", "3", "4.6"]
+
+
+def test_a_run_that_did_not_reach_its_gap_is_a_bound():
+    traces = [
+        run_of("bmrm", 1, iterations=8000, seconds=80, reached=False),
+        run_of("prox_bmrm", 1, iterations=700, seconds=8),
+        run_of("bmrm", 10, iterations=100, seconds=10),
+        run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
+    ]
+    (found,) = speedup.sheets(speedup.speedup(traces))
+    ours = [[row[k] for k in (0, 1, 2, 4, 6)] for row in found.rows]
+    assert ours == [
+        ["10", "BMRM", "100", "10", "1"],
+        ["10", "Prox-BMRM", "> 8000", "> 80", "< 0.12"],
+        ["1", "BMRM", "> 8000", "> 80", "1"],
+        ["1", "Prox-BMRM", "700", "8", "> 10"],
+    ]
+
+
+def test_time_is_compared_at_the_same_gap_only():
+    traces = [
+        run_of("bmrm", 1, epsilon=0.1, seconds=1),
+        run_of("bmrm", 1, epsilon=0.01, seconds=8),
+        run_of("prox_bmrm", 1, seconds=2),
+    ]
+    table = speedup.speedup(traces)
+    assert speedup.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
+    table = speedup.speedup([*traces, run_of("bmrm", 1, options={"K": 5})])
+    assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
+
+
+# ---- statements -------------------------------------------------------------------------------
+
+
+def statement_runs(**changes):
+    """Return runs by which every statement holds, with changes: name → options."""
+    runs = {
+        "plain_10": ("bmrm", 10, {"iterations": 100, "seconds": 10, "rises": 0.4}),
+        "plain_1": ("bmrm", 1, {"iterations": 500, "seconds": 60, "rises": 0.5}),
+        "prox_10": ("prox_bmrm", 10, {"iterations": 110, "seconds": 11, "rises": 0.1}),
+        "prox_1": ("prox_bmrm", 1, {"iterations": 150, "seconds": 15, "rises": 0.2}),
+        "both_10": ("prox_p_bmrm", 10, {"P": 16, "iterations": 90, "seconds": 12}),
+        "both_1": ("prox_p_bmrm", 1, {"P": 16, "iterations": 90, "seconds": 12}),
+        "two_10": ("p_bmrm", 10, {"P": 2, "iterations": 90}),
+        "two_1": ("p_bmrm", 1, {"P": 2, "iterations": 400}),
+        "four_1": ("p_bmrm", 1, {"P": 4, "iterations": 300}),
+    }
+    return [
+        run_of(solver, lam_n, **{**options, **(changes.get(name) or {})})
+        for name, (solver, lam_n, options) in runs.items()
+        if changes.get(name, {}) is not None
+    ]
+
+
+def verdicts(runs):
+    return [found.verdict for found in speedup_statements.evaluate(speedup.speedup(runs))]
+
+
+def test_all_statements_hold_where_they_should():
+    found = speedup_statements.evaluate(speedup.speedup(statement_runs()))
+    assert [one.verdict for one in found] == [HOLDS] * 5
+    assert [one.ours for one in found] == [
+        "150 against 500, at λ = 1",
+        "λ = 10: 0.91, λ = 1: 4",
+        "λ = 10: 0.92×, λ = 1: 1.2×",
+        "P = 1, 2, 4; λ = 10: 100 → 90 → –, λ = 1: 500 → 400 → 300",
+        "λ = 10: 10 % against 40 %, λ = 1: 20 % against 50 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "verdict"),
+    [
+        (0, {"prox_1": {"iterations": 500}}, FAILS),
+        (0, {"plain_1": {"reached": False}}, HOLDS),
+        (0, {"prox_1": {"reached": False}}, UNKNOWN),
+        (0, {"prox_1": {"iterations": 500, "reached": False}}, FAILS),
+        (0, {"prox_1": None, "prox_10": None}, UNKNOWN),
+        (1, {"prox_1": {"seconds": 70}}, FAILS),
+        (1, {"plain_1": {"reached": False}}, HOLDS),
+        (1, {"plain_1": {"reached": False, "seconds": 10}}, UNKNOWN),
+        (1, {"prox_1": None}, UNKNOWN),
+        (2, {"both_1": {"seconds": 15}}, FAILS),
+        (2, {"plain_1": {"reached": False}}, HOLDS),
+        (2, {"both_1": {"P": 8}, "both_10": {"P": 8}}, UNKNOWN),
+        (3, {"two_10": {"iterations": 100}}, FAILS),
+        (3, {"four_1": {"reached": False}}, UNKNOWN),
+        (3, {"two_10": None, "two_1": None, "four_1": None}, UNKNOWN),
+        (4, {"plain_10": {"rises": 0.15}}, FAILS),
+        (4, {"plain_10": {"rises": 0.05}, "prox_10": {"rises": 0.0}}, FAILS),
+        (4, {"prox_1": {"rises": None}}, UNKNOWN),
+    ],
+)
+def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
+    assert verdicts(statement_runs(**changes))[number] == verdict
+
+
+def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
+    other = run_of("prox_bmrm", 1, options={"K": 5})
+    found = speedup_statements.evaluate(speedup.speedup([*statement_runs(), other]))
+    assert found[0].verdict == UNKNOWN
+    assert found[0].ours == "runs of Prox-BMRM differ in more than the seed"
+
+
+# ---- the figure -------------------------------------------------------------------------------
+
+
+def curves_of(runs, axis="iteration", dual=1.25):
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, dual) for run in runs}
+    table = relative.relative(runs, best, axis)
+    return table, relative.notes(table, runs, best, axis)
+
+
+FIGURE = [
+    run_of("bmrm", 10, primal=(5.0, 7.5, 2.5)),
+    run_of("bmrm", 1),
+    run_of("p_bmrm", 1, P=2),
+    run_of("p_bmrm", 1, P=16),
+    run_of("p_bmrm", 10, P=2),
+    run_of("prox_bmrm", 1, iterations=5),
+    run_of("prox_bmrm", 100),  # as the first of a path: nothing to compare it with
+    run_of("prox_p_bmrm", 1, P=16),
+]
+
+
+def test_the_distance_is_relative_to_the_best_dual():
+    table, notes = curves_of(FIGURE)
+    assert table["lam_n"].drop_duplicates().tolist() == [10, 1]
+    one = table[(table["lam_n"] == 10) & (table["solver"] == "bmrm")]
+    for comparison in relative.COMPARISONS:
+        drawn = one[one["quantity"] == comparison].set_index("x")["median"]
+        assert drawn.to_dict() == pytest.approx({0: 3.0, 50: 5.0, 100: 1.0})
+    of = table.groupby("quantity")["solver"].unique()
+    assert [list(of[name]) for name in relative.COMPARISONS] == [
+        ["bmrm", "p_bmrm P=2", "p_bmrm P=16"],
+        ["bmrm", "prox_bmrm"],
+    ]
+    assert notes[-1] == ("F*: the highest dual value ever seen; the optimum is at most 4 % higher.")
+    table, _ = curves_of(FIGURE, dual=0.0)  # no bound: nothing to be relative to
+    assert table["median"].isna().all()
+
+
+def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
+    raw = [run_of("bmrm", 1, pixels="raw"), run_of("prox_bmrm", 1, pixels="raw")]
+    table, notes = curves_of([*FIGURE, *raw])
+    figure = draw_relative.draw_relative(table, "iteration", "A title", notes, log_x=True)
+    shown = [panel for panel in figure.axes if panel.axison]
+    titles = [panel.get_title(loc="left") for panel in shown]
+    assert titles[0].startswith("MNIST, raw pixels: real data")
+    assert titles[2:4] == [
+        "MNIST, unit pixels: real data, n = 60000\nλ = 10/n (the report's λ = 10)",
+        "λ = 1/n (the report's λ = 1)",
+    ]
+    assert len(shown) == 2 + 4
+    assert all(panel.get_yscale() == panel.get_xscale() == "log" for panel in shown)
+    assert [len(panel.lines) for panel in shown] == [1, 2, 2, 3, 1, 2]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        *("P = 1 (BMRM)", "P = 2", "P = 16", "Prox-BMRM"),
+    ]
+    handles = legend.get_lines()
+    assert handles[-1].get_linestyle() == "--"
+    assert to_hex(handles[1].get_color()).upper() == style.color("p_bmrm P=2")
+
+
+def test_the_colour_of_p_bmrm_says_p():
+    scale = [style.color(f"p_bmrm P={P}") for P in (2, 4, 8, 16, 32)]
+    assert len({style.color("bmrm"), *scale}) == 6
+    assert style.color("p_bmrm P=64") == scale[-1]
+    assert {style.line(f"p_bmrm P={P}") for P in (2, 64)} == {"-"}
+    assert style.color("p_bmrm epsilon=0.1") == style.color("p_bmrm")
+
+
+# ---- files, report ----------------------------------------------------------------------------
+
+
+def experiment(**figures):
+    return Experiment("some", "some", "Bundle methods", (), {}, figures)
+
+
+ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}
+
+
+def written(runs, tmp_path, monkeypatch):
+    """Return the files that are drawn from runs, without storing them first."""
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
+    monkeypatch.setattr("ssvm_bench.optima.reference", lambda *args: best)
+    monkeypatch.setattr("ssvm_bench.thinned.write", lambda *args: [])
+    for number, run in enumerate(runs):
+        object.__setattr__(run, "folder", tmp_path / f"runs/{number}")
+    return outputs.draw(experiment(**ALL), runs, tmp_path, ["svg"], print)
+
+
+def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
+    runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
+    files = written(runs, tmp_path, monkeypatch)
+    assert {path.relative_to(tmp_path).as_posix() for path in files} == {
+        f"figures/some/{name}"
+        for name in (
+            *("risks.md", "risks.csv", "speedup.md", "speedup.csv"),
+            *("relative_iterations.svg", "relative_iterations.csv"),
+            *("relative_time.svg", "relative_time.csv"),
+        )
+    }
+    text = (tmp_path / "figures/some/speedup.md").read_text()
+    assert "| 1 | Prox-BMRM | 150 | 698 | 15 | 25 % | 4 | 7.6 | 20 % |" in text
+    assert text.count(f"**{HOLDS}**") == 5
+    table = speedup.speedup(runs).drop(columns="options")  # empty texts
+    csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
+    pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
+
+
+def test_nothing_is_written_of_other_solvers(tmp_path, monkeypatch):
+    assert written([make_trace([2.0, 1.0], [0.0, 0.5])], tmp_path, monkeypatch) == []
+
+
+def test_the_report_shows_them():
+    runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
+    for run in runs:
+        run.metadata["dataset"]["d"] = 7840
+    text = page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
+    assert 'id="relative-0-0"' in text
+    assert "<strong>0.1000</strong>" in text
+    assert text.count(f"<strong>{HOLDS}</strong>") == 5
+    other = [make_trace([2.0, 1.0], [0.0, 0.5])]
+    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in other}
+    text = page.page(contents.Contents(other, 0, []), contents.group(other), best)
+    assert "There are no runs of these methods." in text
+
+
+def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():
+    shown = Sheet("", ("name", "value"), [("a|b", Bold("1\n2"))])
+    assert lines(shown) == ["| name | value |", "| --- | ---: |", "| a\\|b | **1 2** |"]

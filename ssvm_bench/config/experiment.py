@@ -34,7 +34,12 @@ from ssvm_bench.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
 
-AXES = {"iteration": "iterations", "calls": "oracle_calls", "time": "time"}
+AXES = {
+    "iteration": "iterations",
+    "calls": "oracle_calls",
+    "passes": "oracle_passes",
+    "time": "time",
+}
 """x axis of a figure → name of its files."""
 
 FIGURES = {

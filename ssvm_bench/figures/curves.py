@@ -29,8 +29,13 @@ import pandas as pd
 
 from ssvm_bench.trace import Trace
 
-AXES = {"iteration": "iteration", "calls": "oracle_calls", "time": "time"}
-"""x axis → column of the trace."""
+AXES = {
+    "iteration": "iteration",
+    "calls": "oracle_calls",
+    "passes": "oracle_calls",
+    "time": "time",
+}
+"""x axis → column of the trace; passes are calls / n."""
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 COLUMNS = (
@@ -124,7 +129,7 @@ def tabulate(
     blocks = []
     for (problem, label), repeats in groups.items():
         data = repeats[0].metadata["dataset"]
-        xs = [trace.frame[AXES[axis]].to_numpy(float) for trace in repeats]
+        xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
         for quantity in measured[0]:
             block = _band(xs, [of_run[quantity] for of_run in measured], axis, log)
@@ -135,6 +140,12 @@ def tabulate(
     if not blocks:
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.concat(blocks, ignore_index=True)[list(COLUMNS)]
+
+
+def along(trace: Trace, axis: str) -> np.ndarray:
+    """Return the x of each row of a run on one of ``AXES``."""
+    x = trace.frame[AXES[axis]].to_numpy(float)
+    return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
 
 
 def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bool) -> pd.DataFrame:
@@ -225,7 +236,11 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     if axis != "time":
-        return {"iteration": "iteration", "calls": "calls of the exact oracle"}[axis]
+        return {
+            "iteration": "iteration",
+            "calls": "calls of the exact oracle",
+            "passes": "passes of the exact oracle (calls / n)",
+        }[axis]
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
     return f"time [s] ({', '.join(names.get(clock, clock) for clock in clocks)})"
@@ -296,7 +311,7 @@ def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:
     """Tell whether some repeats of a curve end before others."""
     ends: dict[tuple[Problem, str], set[float]] = {}
     for trace, label in zip(traces, labels(traces), strict=True):
-        end = float(trace.frame[AXES[axis]].iloc[-1])
+        end = float(along(trace, axis)[-1])
         ends.setdefault((problem_of(trace.metadata), label), set()).add(end)
     return any(len(values) > 1 for values in ends.values())
 

@@ -211,7 +211,7 @@ def _draw(
     formats: Sequence[str],
 ) -> list[Path]:
     """Write the files of an experiment that show one source of data."""
-    from ssvm_bench.figures import curves, draw, origin, selection, targets
+    from ssvm_bench.figures import claims, curves, draw, origin, selection, targets
     from ssvm_bench.files import write
 
     folder = results_dir / "figures" / experiment.name
@@ -239,16 +239,15 @@ def _draw(
         written += draw.save(figure, table, folder / f"targets{suffix}", formats)
         page = targets.markdown(table, notes).encode()
         written.append(write(folder / f"targets{suffix}.md", page))
-    if "claims" in experiment.figures:
-        from ssvm_bench.figures import claims
-
-        rows = claims.evaluate(traces, best)
+    for name in experiment.figures.get("claims", ()):
+        paper = claims.PAPERS[name]
+        rows = claims.evaluate(paper, traces, best)
         files = {
-            "md": claims.markdown(rows),
+            "md": claims.markdown(paper, rows),
             "csv": claims.table(rows).to_csv(index=False, float_format="%.6g"),
         }
         written += [
-            write(results_dir / f"claims{suffix}.{kind}", text.encode())
+            write(results_dir / f"{paper.file}{suffix}.{kind}", text.encode())
             for kind, text in files.items()
         ]
     text = json.dumps(origin.origin(traces), indent=2)

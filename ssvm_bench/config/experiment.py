@@ -13,6 +13,7 @@
     instead: {weizmann: horseseg}  # dataset → the one to take where its raw data are at hand
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
+      claims: [mpbcfw]             # the papers whose claims are judged
 
 In place of ``grid``, ``each`` and ``instead``, ``like: NAME`` takes those of another experiment:
 one set of runs, several sets of figures.
@@ -46,9 +47,9 @@ FIGURES = {
     "suboptimality": tuple(AXES),
     "selection": ("iteration",),
     "targets": ("time", "calls"),
-    "claims": ("table",),
+    "claims": ("mpbcfw",),
 }
-"""Kinds of figures and the x axes they can have."""
+"""Kinds of figures and the x axes they can have; for claims, the papers."""
 
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
@@ -241,11 +242,13 @@ def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
     if kind not in FIGURES:
         raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
     if not isinstance(axes, list) or not axes:
-        raise ConfigError(f"{file}: figures.{kind} must be a list of x axes.")
+        what = "papers" if kind == "claims" else "x axes"
+        raise ConfigError(f"{file}: figures.{kind} must be a list of {what}.")
     for axis in axes:
         if axis not in FIGURES[kind]:
             hint = nearest(str(axis), FIGURES[kind])
-            raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
+            what = "paper" if kind == "claims" else "x axis"
+            raise ConfigError(f"{file}: figures.{kind} has no {what} {axis}. {hint}")
     return tuple(axes)
 
 

@@ -91,6 +91,10 @@ def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     name = DATASETS.get(first["dataset"], first["dataset"])
     source = SOURCES.get(first["source"], first["source"])
     n, lam = int(first["n"]), float(first["lam"])
-    lam_text = "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"
     after = between if between == "\n" else ", "
-    return f"{name}{between}{source}{after}n = {n}, λ = {lam_text}"
+    return f"{name}{between}{source}{after}n = {n}, λ = {lam_text(lam, n)}"
+
+
+def lam_text(lam: float, n: int) -> str:
+    """Return λ as text, as 1/n where it is."""
+    return "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"

@@ -215,8 +215,7 @@ def dataset_name(trace: Trace) -> str:
 
 def lam_text(trace: Trace) -> str:
     """Return λ, as 1/n where it is."""
-    lam, n = float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"])
-    return "1/n" if abs(lam * n - 1) < 1e-9 else f"{lam:.3g}"
+    return style.lam_text(float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"]))
 
 
 def title(trace: Trace) -> str:

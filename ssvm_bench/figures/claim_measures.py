@@ -28,6 +28,7 @@ from ssvm_bench.figures.claim_cases import (
     span,
     times,
 )
+from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.trace import Trace
 
@@ -137,14 +138,9 @@ def reach(run: Trace, target: float, axis: str) -> float:
     evaluated one.
     """
     gap, x = run.frame["gap"].to_numpy(float), run.frame[axis].to_numpy(float)
-    below = np.flatnonzero(gap <= target)
-    if not below.size:
-        return math.inf
-    k = int(below[0])
-    if axis != "time" or k == 0 or not (gap[k] > 0 and gap[k - 1] > 0):
-        return float(x[k])
-    part = math.log(gap[k - 1] / target) / math.log(gap[k - 1] / gap[k])
-    return float(x[k - 1] + part * (x[k] - x[k - 1]))
+    if axis == "time":
+        return crossing(x, gap, target)
+    return float(x[gap <= target][0]) if (gap <= target).any() else math.inf
 
 
 def to_gap(pair: str, axis: str, bound: str) -> Measure:

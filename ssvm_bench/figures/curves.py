@@ -21,6 +21,7 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -158,7 +159,7 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
     there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
     drawn = there.sum(axis=0) > half
     grid, there = grid[drawn], there[:, drawn]
-    on_grid = np.array([_between(grid, x, _scaled(y, log)) for x, y in zip(xs, ys, strict=True)])
+    on_grid = np.array([read_off(grid, x, y, log) for x, y in zip(xs, ys, strict=True)])
     known = ~np.isnan(on_grid)
     count = known.sum(axis=0)
     some = count > 0
@@ -175,6 +176,33 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
         frame.loc[some, "min"] = np.nanmin(values[:, some], axis=0)
         frame.loc[some, "max"] = np.nanmax(values[:, some], axis=0)
     return frame
+
+
+def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
+    """Return a curve's height at some places as its axis shows it; NaN where it is not drawn.
+
+    Parameters
+    ----------
+    grid : ndarray
+        Where to read it off.
+    x, y : ndarray
+        The points of the curve, x ascending.
+    log : bool
+        Whether y is drawn on a log axis; then the height is log y.
+    """
+    return _between(grid, x, _scaled(y, log))
+
+
+def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
+    """Return where a curve on a log axis is first at most a target; infinite if it never is."""
+    below = np.flatnonzero(y <= target)
+    if not below.size:
+        return math.inf
+    k = int(below[0])
+    if k == 0 or not (y[k] > 0 and y[k - 1] > 0):
+        return float(x[k])
+    part = math.log(y[k - 1] / target) / math.log(y[k - 1] / y[k])
+    return float(x[k - 1] + part * (x[k] - x[k - 1]))
 
 
 def _scaled(y: np.ndarray, log: bool) -> np.ndarray:

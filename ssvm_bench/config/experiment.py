@@ -47,7 +47,7 @@ FIGURES = {
     "suboptimality": tuple(AXES),
     "selection": ("iteration",),
     "targets": ("time", "calls"),
-    "claims": ("mpbcfw",),
+    "claims": ("mpbcfw", "poster"),
 }
 """Kinds of figures and the x axes they can have; for claims, the papers."""
 

@@ -30,10 +30,11 @@ from ssvm_bench.figures.claim import Claim, Paper
 from ssvm_bench.figures.claim_cases import Case, UnmeasurableError, cases
 from ssvm_bench.figures.claim_list import MPBCFW
 from ssvm_bench.figures.curves import Best, Problem
+from ssvm_bench.figures.poster_claims import POSTER
 from ssvm_bench.figures.style import DATASETS, lam_text
 from ssvm_bench.trace import Trace
 
-PAPERS = {"mpbcfw": MPBCFW}
+PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER}
 """Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import yaml
 from traces import make_trace
 
+from ssvm_bench.config import catalog
 from ssvm_bench.figures import claims, poster_measures
 from ssvm_bench.figures.curves import Best, problem_of
 from ssvm_bench.figures.poster_claims import FACTOR, POSTER
@@ -317,3 +319,20 @@ def test_the_page_names_the_poster():
     text = claims.markdown(POSTER, judge(everything()))
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
+
+
+def test_the_experiment_makes_the_runs_that_the_claims_need():
+    content = yaml.safe_load(catalog.entries("experiments")["bcfw_poster"].read_text())
+    made = [
+        (solver, lam, "dataset.n_samples" in grid)
+        for grid in content["grid"]
+        for solver in np.atleast_1d(grid["solver"])
+        for lam in np.atleast_1d(grid["lam"])
+    ]
+    asked = POSTER.solvers | {"bcfw", "bcfw_avg"}
+    assert {run for run in made if not run[2]} == {
+        (solver, lam, False) for solver in asked for lam in (0.01, 0.001, None)
+    }
+    sizes = {claim.key.removeprefix("size_") for claim in POSTER.claims if claim.lam == 0.01}
+    assert {run for run in made if run[2]} == {(solver, 0.01, True) for solver in sizes}
+    assert content["figures"]["claims"] == ["poster"]

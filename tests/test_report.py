@@ -162,6 +162,19 @@ def test_standins_are_marked_and_apart(results):
     assert all(len(found) == 1 for found in sources)
 
 
+def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
+    def headings():
+        return [h["id"] for h in built(tmp_path).all("h3") if h["id"].startswith("claims-")]
+
+    store(tmp_path, run_of("bcfw"), "ocr")
+    assert headings() == []
+    assert "no runs of the papers' solvers" in built(tmp_path).text
+    store(tmp_path, run_of("ssg"), "ocr")
+    assert headings() == ["claims-poster"]
+    store(tmp_path, run_of("mpbcfw"), "ocr")
+    assert headings() == ["claims-mpbcfw", "claims-poster"]
+
+
 def test_metadata_that_a_page_needs_are_checked(tmp_path):
     folder = store(tmp_path, run_of("bcfw"))
     trace = read_trace(folder)

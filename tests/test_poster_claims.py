@@ -204,12 +204,14 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     ]
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.099], passes=passes)], "passes_bcfw_eg")
     assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
-    assert row.note == "to 1: 0.996 passes, eg 0.996; to 0.1: 2.99 passes, eg 7.98"
+    assert row.note == "to 0.1: 2.99 passes, eg 7.98"  # 1 within the first pass
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.2], passes=passes)], "passes_bcfw_eg")
     assert (row.median, row.verdict) == (math.inf, claims.HOLDS)
     assert row.note.endswith("to 0.1: 2.99 passes, no rival")
     early = run("eg", [10, 0.99, 0.98], passes=passes[:3])
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
+    row = one([run("bcfw", [10, 0.5, 0.4], passes=passes[:3]), early], "passes_bcfw_eg")
+    assert (row.verdict, "after the first pass" in row.note) == (claims.UNKNOWN, True)
 
 
 def test_runs_are_found_by_their_options():

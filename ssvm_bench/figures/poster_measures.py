@@ -148,7 +148,8 @@ def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.nd
 def fewer_passes(ours: Runs, family: Sequence[Runs]) -> Measure:
     """Measure a family's passes to a relative suboptimality over ours.
 
-    It is the smallest of ``LEVELS`` that each of our repeats reaches.
+    It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
+    pass, where there is nothing to read off but the line from w = 0.
     """
 
     def measure(case: Case, _: Sequence[Case]) -> Measured:
@@ -156,13 +157,15 @@ def fewer_passes(ours: Runs, family: Sequence[Runs]) -> Measure:
         found, notes = [], []
         for level in LEVELS:
             passes = np.array([_passes_to(case, run, level) for run in mine])
-            if (passes > 0).all() and np.isfinite(passes).all():
+            if (passes >= 1).all() and np.isfinite(passes).all():
                 median, name = _first(case, rivals, level)
                 text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
                 notes.append(f"to {level:g}: {np.median(passes):.3g} passes, {text}")
                 found.append((passes, median))
         if not found:
-            raise UnmeasurableError("not all repeats reach a relative suboptimality of 1")
+            raise UnmeasurableError(
+                "there is no level that all repeats reach, and after the first pass"
+            )
         passes, median = found[-1]
         ends = [float(along(run, "passes")[-1]) for repeats in rivals.values() for run in repeats]
         if math.isinf(median) and min(ends) < passes.max():
@@ -264,7 +267,6 @@ def growth_with_n(runs: Runs, factor: float, proportional: bool) -> Measure:
                 for pair, both in zip(pairs, errors, strict=True)
             ]
         )
-        # Within the first pass there is nothing to read off but the line from w = 0.
         if (calls < [n, int(part.data["n"])]).any():
             raise UnmeasurableError(TOO_LOOSE)
         ratio = n / int(part.data["n"])

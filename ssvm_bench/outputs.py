@@ -213,7 +213,7 @@ def _draw(
     formats: Sequence[str],
 ) -> list[Path]:
     """Write the files of an experiment that show one source of data."""
-    from ssvm_bench.figures import curves, draw, origin, selection, targets
+    from ssvm_bench.figures import claims, curves, draw, origin, selection, targets
     from ssvm_bench.files import write
 
     folder = results_dir / "figures" / experiment.name
@@ -242,12 +242,11 @@ def _draw(
         page = targets.markdown(table, notes).encode()
         written.append(write(folder / f"targets{suffix}.md", page))
     written += _draw_bundles(experiment, traces, best, folder, suffix, formats)
-    if "claims" in experiment.figures:
-        from ssvm_bench.figures import claims
-
-        rows = claims.evaluate(traces, best)
-        stem = results_dir / f"claims{suffix}"
-        written += _write_table(stem, claims.markdown(rows), claims.table(rows))
+    for name in experiment.figures.get("claims", ()):
+        paper = claims.PAPERS[name]
+        rows = claims.evaluate(paper, traces, best)
+        stem = results_dir / f"{paper.file}{suffix}"
+        written += _write_table(stem, claims.markdown(paper, rows), claims.table(rows))
     text = json.dumps(origin.origin(traces), indent=2)
     write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written

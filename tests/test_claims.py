@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from traces import make_trace
 
+from ssvm_bench.config.experiment import FIGURES
 from ssvm_bench.figures import claim_measures, claims
-from ssvm_bench.figures.claim_cases import PAPER
-from ssvm_bench.figures.claim_list import CLAIMS, HORSES, STANDS_FOR
+from ssvm_bench.figures.claim_list import HORSES, MPBCFW, STANDS_FOR
 from ssvm_bench.figures.curves import Best, problem_of
+from ssvm_bench.figures.style import solver_label
 
 NAN = float("nan")
 N = 10
@@ -96,7 +97,7 @@ def paper(*datasets, source="real", seeds=3):
 def judge(traces, remarks=None):
     """Return the rows without the remarks that come along, which are about the real runs."""
     best = {problem_of(t.metadata): BEST for t in traces}
-    return claims.evaluate(traces, best, remarks or {})
+    return claims.evaluate(MPBCFW, traces, best, remarks or {})
 
 
 def one(traces, key, dataset, **options):
@@ -121,7 +122,7 @@ def replaced(dataset, solver, change, seeds=3):
 
 EVERY = [
     (claim.key, "weizmann" if dataset == HORSES else dataset)
-    for claim in CLAIMS
+    for claim in MPBCFW.claims
     for dataset in claim.paper
 ]
 
@@ -204,7 +205,7 @@ def test_the_solver_that_is_missing_is_named(solver):
     assert unknown == of_pair | alone.get(solver, set())
     for row in judge(some):
         if row.verdict == claims.UNKNOWN:
-            assert row.note == f"no finished runs of {PAPER[solver]}"
+            assert row.note == f"no finished runs of {solver_label(solver)}"
 
 
 def test_counted_work_is_no_time_and_clocks_are_not_mixed():
@@ -383,16 +384,23 @@ def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
     other = [run("ocr", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
     rows = [row for row in judge(paper("ocr") + other) if row.key == "below_plain"]
     titles = [row.title for row in rows if row.dataset == "ocr"]
-    assert titles == ["OCR, n = 10, λ = 0.1", "OCR, n = 10, λ = 0.7"]
+    assert titles == ["OCR, n = 10, λ = 1/n", "OCR, n = 10, λ = 0.7"]
 
 
 def test_other_datasets_are_passed_over():
     toy = make_trace([1.0], [0.0])
-    assert claims.evaluate([toy], {}) == [] == claims.evaluate([], {})
+    assert claims.evaluate(MPBCFW, [toy], {}) == [] == claims.evaluate(MPBCFW, [], {})
+    assert judge([run("ocr", "bcfw")]) == []  # what is claimed is about MP-BCFW
+
+
+def test_an_experiment_can_ask_for_every_paper():
+    assert FIGURES["claims"] == tuple(claims.PAPERS)
+    files = [paper.file for paper in claims.PAPERS.values()]
+    assert len(set(files)) == len(files)
 
 
 def test_a_missing_reference_optimum_is_a_reason():
-    rows = claims.evaluate(paper(), {})
+    rows = claims.evaluate(MPBCFW, paper(), {})
     gain = next(r for r in rows if (r.key, r.dataset) == ("gain_plain", "ocr"))
     assert (gain.verdict, gain.note) == (claims.UNKNOWN, "no reference optimum")
 
@@ -407,7 +415,9 @@ def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
 
 
 def test_the_remarks_that_come_along_are_about_claims_that_exist():
-    known = {claim.key: claim for claim in CLAIMS}
+    lists = [paper.claims for paper in claims.PAPERS.values()]
+    known = {claim.key: claim for of_paper in lists for claim in of_paper}
+    assert len(known) == sum(map(len, lists))  # one key, one claim
     for key, remarks in claims._remarks().items():
         for dataset, text in remarks.items():
             assert STANDS_FOR.get(dataset, dataset) in known[key].paper
@@ -421,15 +431,17 @@ def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
     rows = judge(traces)
     assert str(judge(traces[::-1])) == str(rows)
-    assert claims.markdown(judge(traces[::-1])) == claims.markdown(rows)
+    assert claims.markdown(MPBCFW, judge(traces[::-1])) == claims.markdown(MPBCFW, rows)
 
 
 def test_the_markdown_is_a_table_and_says_what_it_rests_on():
-    traces = [run("ocr", "bcfw", seed, concurrent_runs=1) for seed in range(3)] + paper(
-        "usps", source="synthetic", seeds=2
-    )
+    traces = [
+        run("ocr", solver, seed, concurrent_runs=1)
+        for solver in ("bcfw", "mpbcfw")
+        for seed in range(3)
+    ] + paper("usps", source="synthetic", seeds=2)
     rows = judge(traces)
-    text = claims.markdown(rows)
+    text = claims.markdown(MPBCFW, rows)
     lines = text.splitlines()
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
@@ -437,13 +449,13 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     overview, real, other_overview, synthetic = cells
     assert len(real) + len(synthetic) == len(rows) + 4
     assert {len(row) for row in real + synthetic} == {7}
-    assert len(overview) == len(other_overview) == len(CLAIMS) + 2
+    assert len(overview) == len(other_overview) == len(MPBCFW.claims) + 2
     assert {len(row) for row in overview + other_overview} == {6}
     rules = [k for k, line in enumerate(lines) if line.startswith("| ---")]
     assert all(lines[k - 2] == "" and lines[k - 1].startswith("| #") for k in rules)
     assert "## On the real data" in lines
     assert "## ⚠ On built-in stand-ins, NOT on the real data" in lines
-    assert "- OCR: 3 repeats; wall clock, 3 of 3 runs beside others" in lines
+    assert "- OCR: 3 repeats; wall clock, 6 of 6 runs beside others" in lines
     assert "- USPS: 2 repeats; wall clock" in lines
     assert "- Stanford: nothing measured" in lines
     real = [row for row in rows if row.source == "real"]
@@ -453,7 +465,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
         f"does not hold: {counts[1]}; not measurable: {counts[2]}."
     ) in lines
     numbered = [line for line in lines if re.match(r"\d+\. ", line)]
-    assert len(numbered) == len(CLAIMS)
+    assert len(numbered) == len(MPBCFW.claims)
 
 
 def test_the_overview_shows_verdict_and_median():

@@ -399,7 +399,7 @@ def test_runs_along_a_path_are_made_by_the_run_at_its_end(tmp_path):
 def test_an_experiment_can_show_the_runs_of_another(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "one.yaml").write_text(
-        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {eval.every: 3}}\nfigures: {claims: [table]}"
+        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {eval.every: 3}}\nfigures: {claims: [mpbcfw]}"
     )
     (tmp_path / "experiments" / "two.yaml").write_text(
         "title: Two\nlike: one\nfigures: {suboptimality: [calls]}"
@@ -493,6 +493,8 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0]", "gaps must be a list"),
         ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0.1]", "gaps must be a list"),
         ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, true]", "gaps must be a list"),
+        ("grid: {}\nfigures: {claims: [mpbcf]}", "has no paper mpbcf. Did you mean mpbcfw"),
+        ("grid: {}\nfigures: {claims: mpbcfw}", "list of papers"),
     ],
 )
 def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):

@@ -56,13 +56,14 @@ def test_a_curve_goes_on_while_more_than_half_of_its_repeats_do():
     long = make_trace([8.0, 6.0, 4.0, 2.0], [0.0] * 4)
     short = make_trace([4.0, 2.0], [0.0] * 2, seed=1)
     for axis in curves.AXES:
+        unit = 0.5 if axis == "passes" else 1  # n = 2
         gap = curve(table_of([long, short], axis))
-        assert gap.index.max() == 1
+        assert gap.index.max() == unit
         assert set(gap["repeats"]) == {2}
         gap = curve(table_of([long, short, make_trace([5.0] * 3, [0.0] * 3, seed=2)], axis))
-        assert gap.index.max() == 2
+        assert gap.index.max() == 2 * unit
         assert gap.loc[0].tolist() == pytest.approx([5, 4, 8, 3])
-        assert gap.loc[2].tolist() == pytest.approx([4.5, 4, 5, 2])
+        assert gap.loc[2 * unit].tolist() == pytest.approx([4.5, 4, 5, 2])
 
 
 def test_the_last_row_of_a_repeat_makes_no_median_of_its_own():
@@ -98,6 +99,13 @@ def test_oracle_calls_are_an_axis():
     run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
     assert curve(table_of([run], "calls")).index.tolist() == [0, 70]
     assert "oracle" in curves.axis_label([run], "calls")
+
+
+def test_passes_are_calls_over_the_number_of_examples():
+    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
+    assert run.metadata["dataset"]["n"] == 2
+    assert curve(table_of([run], "passes")).index.tolist() == [0, 35]
+    assert curves.axis_label([run], "passes") == "passes of the exact oracle (calls / n)"
 
 
 def test_against_time_a_run_is_interpolated_as_a_log_plot_draws_it():

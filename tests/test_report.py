@@ -10,7 +10,7 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench import report, thinned
-from ssvm_bench.figures.curves import AXES, Best, problem_of, suboptimality
+from ssvm_bench.figures.curves import Best, problem_of, suboptimality
 from ssvm_bench.report import contents, curves, markup, tables
 from ssvm_bench.trace import read_trace, write_partial, write_run
 
@@ -162,6 +162,19 @@ def test_standins_are_marked_and_apart(results):
     assert all(len(found) == 1 for found in sources)
 
 
+def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
+    def headings():
+        return [h["id"] for h in built(tmp_path).all("h3") if h["id"].startswith("claims-")]
+
+    store(tmp_path, run_of("bcfw"), "ocr")
+    assert headings() == []
+    assert "no runs of the papers' solvers" in built(tmp_path).text
+    store(tmp_path, run_of("ssg"), "ocr")
+    assert headings() == ["claims-poster"]
+    store(tmp_path, run_of("mpbcfw"), "ocr")
+    assert headings() == ["claims-mpbcfw", "claims-poster"]
+
+
 def test_metadata_that_a_page_needs_are_checked(tmp_path):
     folder = store(tmp_path, run_of("bcfw"))
     trace = read_trace(folder)
@@ -261,8 +274,8 @@ def test_figure_exchanges_the_curves_of_every_axis():
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     best = {problem_of(traces[0].metadata): Best(1.5, 0.5)}
-    made = {axis: suboptimality(traces, best, axis) for axis in AXES}
-    drawn = curves.figure(made, {axis: axis for axis in AXES}, log=True)
+    made = {axis: suboptimality(traces, best, axis) for axis in curves.BUTTONS}
+    drawn = curves.figure(made, {axis: axis for axis in made}, log=True)
     data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
     assert [button["label"] for button in menu["buttons"]] == ["iterations", "oracle calls", "time"]
     assert len(data) == 2 * 3 * 2  # solvers, panels, band and line

@@ -14,6 +14,7 @@
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
       targets: [time, calls]
+      claims: [mpbcfw]             # the papers whose claims are judged
     gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
@@ -48,19 +49,24 @@ from ssvm_bench.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
 
-AXES = {"iteration": "iterations", "calls": "oracle_calls", "time": "time"}
+AXES = {
+    "iteration": "iterations",
+    "calls": "oracle_calls",
+    "passes": "oracle_passes",
+    "time": "time",
+}
 """x axis of a figure → name of its files."""
 
 FIGURES = {
     "suboptimality": tuple(AXES),
     "selection": ("iteration",),
     "targets": ("time", "calls"),
-    "claims": ("table",),
+    "claims": ("mpbcfw", "poster"),
     "risks": ("table",),
     "speedup": ("table",),
     "relative": ("iteration", "time"),
 }
-"""Kinds of figures and the x axes they can have."""
+"""Kinds of figures and the x axes they can have; for claims, the papers."""
 
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
@@ -285,11 +291,13 @@ def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
     if kind not in FIGURES:
         raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
     if not isinstance(axes, list) or not axes:
-        raise ConfigError(f"{file}: figures.{kind} must be a list of x axes.")
+        what = "papers" if kind == "claims" else "x axes"
+        raise ConfigError(f"{file}: figures.{kind} must be a list of {what}.")
     for axis in axes:
         if axis not in FIGURES[kind]:
             hint = nearest(str(axis), FIGURES[kind])
-            raise ConfigError(f"{file}: figures.{kind} has no x axis {axis}. {hint}")
+            what = "paper" if kind == "claims" else "x axis"
+            raise ConfigError(f"{file}: figures.{kind} has no {what} {axis}. {hint}")
     return tuple(axes)
 
 

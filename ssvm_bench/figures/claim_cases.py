@@ -1,21 +1,21 @@
 """The runs that claims are judged by, and how their numbers are written.
 
-A `Case` is one problem instance with all its runs; the runs of a solver differ in the seed only.
+A `Case` is one problem instance with all its runs. A measure asks for those of one solver, which
+have to differ in the seed only; options of the solver tell more of its configurations apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ssvm_bench.figures.curves import Best, Problem, labels, problem_of
+from ssvm_bench.figures.style import solver_label
 from ssvm_bench.trace import Trace
 
 PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
-"""The pairs that the paper compares: single-plane and multi-plane solver."""
-
-PAPER = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
-"""Names of the solvers in the paper."""
+"""The pairs that the MP-BCFW paper compares: single-plane and multi-plane solver."""
 
 
 class UnmeasurableError(Exception):
@@ -33,9 +33,7 @@ class Case:
     problem : Problem
         Fingerprint and λ.
     runs : dict
-        Solver → seed → trace.
-    mixed : frozenset of str
-        Solvers whose runs differ in more than the seed; they are not in ``runs``.
+        Label of a curve, which starts with the solver → seed → trace.
     best : Best, optional
         Reference optima of the instance.
     """
@@ -44,17 +42,59 @@ class Case:
     source: str
     problem: Problem
     runs: Mapping[str, Mapping[int, Trace]]
-    mixed: frozenset[str] = field(default_factory=frozenset)
     best: Best | None = None
 
-    def repeats(self, solver: str) -> list[Trace]:
-        """Return the runs of a solver by seed; raise `UnmeasurableError` where there are none."""
-        if solver in self.mixed:
-            raise UnmeasurableError(f"runs of {PAPER[solver]} differ in more than the seed")
-        runs = self.runs.get(solver)
-        if not runs:
-            raise UnmeasurableError(f"no finished runs of {PAPER[solver]}")
-        return [runs[seed] for seed in sorted(runs)]
+    @property
+    def solvers(self) -> frozenset[str]:
+        """The solvers that there are runs of."""
+        return frozenset(label.split(" ")[0] for label in self.runs)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What the traces say of the data: ``n`` and so on."""
+        return next(self.traces()).metadata["dataset"]
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield all runs."""
+        return (run for repeats in self.runs.values() for run in repeats.values())
+
+    def is_part_of(self, other: Case) -> bool:
+        """Tell whether it is made of the first examples of another case, at the same λ."""
+        configs = [
+            {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
+            for case in (self, other)
+        ]
+        return (
+            (self.dataset, self.source, self.problem.lam)
+            == (other.dataset, other.source, other.problem.lam)
+            and configs[0] == configs[1]
+            and self.data["n"] < other.data["n"]
+        )
+
+    def by_seed(self, solver: str, **options: Any) -> Mapping[int, Trace]:
+        """Return the runs of a solver with these options, in the order of their seeds.
+
+        Raises
+        ------
+        UnmeasurableError
+            If there are none, or they differ in more than the seed.
+        """
+        found = [
+            runs
+            for label, runs in self.runs.items()
+            if label.split(" ")[0] == solver
+            and options.items() <= next(iter(runs.values())).metadata["config"]["solver"].items()
+        ]
+        name = solver_label(" ".join([solver, *(f"{k}={value}" for k, value in options.items())]))
+        if not found:
+            raise UnmeasurableError(f"no finished runs of {name}")
+        if len(found) > 1:
+            raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+        return dict(sorted(found[0].items()))
+
+    def repeats(self, solver: str, **options: Any) -> list[Trace]:
+        """Return the runs of `by_seed`."""
+        return list(self.by_seed(solver, **options).values())
 
     def timed(self, *solvers: str) -> list[list[Trace]]:
         """Return the runs of solvers whose times may be compared."""
@@ -89,9 +129,7 @@ def cases(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> list[Case]:
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
             runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
-        # A label is more than the solver's name where its runs differ in further options.
-        mixed = frozenset(label.split(" ")[0] for label in runs if " " in label)
-        found.append(Case(dataset, source, problem, runs, mixed, best.get(problem)))
+        found.append(Case(dataset, source, problem, runs, best.get(problem)))
     return found
 
 

@@ -7,14 +7,13 @@ part of the claim's text about how it is measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.figures import claim_measures as by
-from ssvm_bench.figures.claim_cases import PAIRS, PAPER, number, percent, seconds, times
-from ssvm_bench.figures.claim_measures import Measure
+from ssvm_bench.figures.claim import Claim, Paper
+from ssvm_bench.figures.claim_cases import PAIRS, number, percent, seconds, times
+from ssvm_bench.figures.style import solver_label
 
 HORSES = "horseseg"
 STANDS_FOR = {"weizmann": HORSES}
@@ -22,21 +21,8 @@ ALL = ("usps", "ocr", HORSES, "stanford")
 IMAGES = (HORSES, "stanford")
 
 
-class Claim(NamedTuple):
-    """A statement of the paper: what it says of which dataset, and how it is measured."""
-
-    key: str
-    section: str
-    text: str
-    measured: str
-    paper: Mapping[str, str]
-    measure: Measure
-    show: Callable[[float], str]
-    timed: bool = False
-
-
 def _pair_claims(pair: str) -> list[Claim]:
-    single, multi = (PAPER[solver] for solver in PAIRS[pair])
+    single, multi = map(solver_label, PAIRS[pair])
     to_gap = (
         f"time to the smallest duality gap that every {single} repeat reaches, {multi} over the "
         f"median of {single}"
@@ -246,5 +232,10 @@ _SELECTION = [
 ]
 
 _PAIRS = [claim for claims in zip(*map(_pair_claims, PAIRS), strict=True) for claim in claims]
-CLAIMS: tuple[Claim, ...] = (*_PAIRS, *_ORACLE, *_SELECTION)
-"""All claims, in the order of the table."""
+MPBCFW = Paper(
+    title="the MP-BCFW paper",
+    file="claims",
+    claims=(*_PAIRS, *_ORACLE, *_SELECTION),
+    solvers=frozenset({"mpbcfw", "mpbcfw_avg"}),
+    stands_for=STANDS_FOR,
+)

@@ -1,6 +1,4 @@
-"""What a claim is judged by: one number per repeat, computed from traces.
-
-A measure takes a `Case` and returns a `Measured`, or raises `UnmeasurableError` with the reason.
+"""What the MP-BCFW paper's claims are judged by: one number per repeat, computed from traces.
 
 - Two solvers are compared at equal iterations only where both were evaluated (repeats with the
   same seed), and in time by the time to a gap: the *target* is the smallest duality gap that every
@@ -15,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ssvm_bench.figures.claim import Measure, Measured
 from ssvm_bench.figures.claim_cases import (
     PAIRS,
-    PAPER,
     Case,
     UnmeasurableError,
     counts,
@@ -30,34 +28,9 @@ from ssvm_bench.figures.claim_cases import (
     span,
     times,
 )
+from ssvm_bench.figures.curves import crossing
+from ssvm_bench.figures.style import solver_label
 from ssvm_bench.trace import Trace
-
-
-class Measured(NamedTuple):
-    """One number per repeat, and the range in which the median must be for the claim to hold.
-
-    Attributes
-    ----------
-    values : ndarray
-        One per repeat; infinite where a run did not get there in the time it had.
-    low, high : float
-        Both ends belong to the range.
-    note : str
-        What else the traces say.
-    """
-
-    values: np.ndarray
-    low: float = -math.inf
-    high: float = math.inf
-    note: str = ""
-
-    def holds(self, value: float) -> bool:
-        """Return whether a value is in the range."""
-        return self.low <= value <= self.high
-
-
-Measure = Callable[[Case, Mapping[str, Case]], Measured]
-"""A case and the cases of the same source by dataset → what was measured."""
 
 # ---- at equal iterations ----------------------------------------------------------------------
 
@@ -68,11 +41,11 @@ def _common(case: Case, pair: str) -> list[tuple[np.ndarray, np.ndarray, np.ndar
     Iteration 0 is left out: there w = 0 for everyone.
     """
     single, multi = PAIRS[pair]
-    case.repeats(single), case.repeats(multi)
+    of_single, of_multi = case.by_seed(single), case.by_seed(multi)
     found = []
-    for seed in sorted(case.runs[single].keys() & case.runs[multi].keys()):
-        one = case.runs[single][seed].frame.set_index("iteration")["primal"]
-        two = case.runs[multi][seed].frame.set_index("iteration")["primal"]
+    for seed in sorted(of_single.keys() & of_multi.keys()):
+        one = of_single[seed].frame.set_index("iteration")["primal"]
+        two = of_multi[seed].frame.set_index("iteration")["primal"]
         at = one.dropna().index.intersection(two.dropna().index).sort_values()
         at = at[at > 0]
         if len(at):
@@ -85,7 +58,7 @@ def _common(case: Case, pair: str) -> list[tuple[np.ndarray, np.ndarray, np.ndar
 def share_below(pair: str) -> Measure:
     """Measure the share of common iterations at which the multi-plane primal is lower."""
 
-    def measure(case: Case, _: Mapping[str, Case]) -> Measured:
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
         found = _common(case, pair)
         shares = np.array([np.mean(two < one) for _, one, two in found])
         at, every = [len(k) for k, _, _ in found], np.concatenate([k for k, _, _ in found])
@@ -108,10 +81,11 @@ def gain_over_usps(pair: str) -> Measure:
     the iterations common to all four solver curves of the two datasets.
     """
 
-    def measure(case: Case, others: Mapping[str, Case]) -> Measured:
-        if "usps" not in others:
+    def measure(case: Case, others: Sequence[Case]) -> Measured:
+        usps_cases = [other for other in others if other.dataset == "usps"]
+        if len(usps_cases) != 1:
             raise UnmeasurableError("no finished runs on USPS to compare with")
-        here, there = _log_gains(case, pair), _log_gains(others["usps"], pair)
+        here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
         at = set.intersection(*(set(gains) for gains in (*here, *there)))
         if not at:
             raise UnmeasurableError(
@@ -164,14 +138,9 @@ def reach(run: Trace, target: float, axis: str) -> float:
     evaluated one.
     """
     gap, x = run.frame["gap"].to_numpy(float), run.frame[axis].to_numpy(float)
-    below = np.flatnonzero(gap <= target)
-    if not below.size:
-        return math.inf
-    k = int(below[0])
-    if axis != "time" or k == 0 or not (gap[k] > 0 and gap[k - 1] > 0):
-        return float(x[k])
-    part = math.log(gap[k - 1] / target) / math.log(gap[k - 1] / gap[k])
-    return float(x[k - 1] + part * (x[k] - x[k - 1]))
+    if axis == "time":
+        return crossing(x, gap, target)
+    return float(x[gap <= target][0]) if (gap <= target).any() else math.inf
 
 
 def to_gap(pair: str, axis: str, bound: str) -> Measure:
@@ -189,7 +158,7 @@ def to_gap(pair: str, axis: str, bound: str) -> Measure:
         the fastest).
     """
 
-    def measure(case: Case, _: Mapping[str, Case]) -> Measured:
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
         solvers = PAIRS[pair]
         if axis == "time":
             single, multi = case.timed(*solvers)
@@ -215,12 +184,14 @@ def to_gap(pair: str, axis: str, bound: str) -> Measure:
         for run in multi:
             value = reach(run, target, axis) / base
             if math.isinf(value) and float(run.frame[axis].iloc[-1]) / base < limit:
-                raise UnmeasurableError(f"{PAPER[solvers[1]]} ended before it reached that gap")
+                raise UnmeasurableError(
+                    f"{solver_label(solvers[1])} ended before it reached that gap"
+                )
             values.append(value)
         relative = target / max(abs(_primal_of(single)), 1e-12)
         unit = " s" if axis == "time" else " iterations"
         note = f"gap {target:.3g} ({relative:.2g} of the primal); "
-        note += f"{PAPER[solvers[0]]}: {base:.3g}{unit}"
+        note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
         note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
         return Measured(np.array(values), low, high, note)
 
@@ -237,7 +208,7 @@ def _primal_of(runs: Sequence[Trace]) -> float:
 def oracle_share(solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measure:
     """Measure oracle time / time of whole runs; per dataset, the range in which it must be."""
 
-    def measure(case: Case, _: Mapping[str, Case]) -> Measured:
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
         last = _last_rows(case, solver)
         inside = [row["oracle_time"] / row["oracle_calls"] for row in last]
         outside = [(row["time"] - row["oracle_time"]) / row["oracle_calls"] for row in last]
@@ -264,7 +235,7 @@ PAPER_CALL = {
 """Seconds of an oracle call in the paper: "a few µs", "approximately 50 µs", "1 to 5 ms"."""
 
 
-def call_time(case: Case, _: Mapping[str, Case]) -> Measured:
+def call_time(case: Case, _: Sequence[Case]) -> Measured:
     """Measure the seconds of an exact oracle call in BCFW; half to twice a single number hold."""
     calls = np.array([r["oracle_time"] / r["oracle_calls"] for r in _last_rows(case, "bcfw")])
     low, high = PAPER_CALL[case.dataset]
@@ -303,7 +274,7 @@ def of_passes(
 ) -> Measure:
     """Measure a number of the passes per iteration of MP-BCFW."""
 
-    def measure(case: Case, _: Mapping[str, Case]) -> Measured:
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
         series = [passes(run) for run in case.repeats("mpbcfw")]
         ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
         count = [one.size for one in series]
@@ -329,7 +300,7 @@ def of_planes(
 ) -> Measure:
     """Measure a number of (iteration, mean planes per term) of MP-BCFW."""
 
-    def measure(case: Case, _: Mapping[str, Case]) -> Measured:
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
         values, peaks, notes = [], [], []
         for run in case.repeats("mpbcfw"):
             at = run.frame["iteration"].to_numpy(int)

@@ -1,14 +1,16 @@
-"""The statements of the MP-BCFW paper's sections 4.1 and 4.2, judged by our traces.
+"""The statements of a paper, judged by our traces; ``PAPERS`` are those with a list of claims.
 
-`evaluate` makes one `Row` per claim and dataset. Each claim has a measure (`claim_measures`) that
-gives one number per repeat, and a range; the verdict is
+`evaluate` makes one `Row` per claim and problem instance. Each claim has a measure that gives one
+number per repeat, and a range; the verdict is
 
     holds             the median over the repeats is in the range
     does not hold     it is not
     not measurable    the traces do not say; the note has the reason
 
 Repeats are runs that differ in the seed only. Problem instances, and so real data and stand-ins,
-are judged apart. Weizmann's horses stand for the paper's HorseSeg where there are no runs on it.
+are judged apart; an instance made of the first examples of another one is compared with that one,
+and not judged itself. A dataset that stands for one of the paper's, as Weizmann's horses do for
+HorseSeg, is judged where there are no runs on that one.
 What no trace can tell about a claim that fails is in `claim_remarks.yaml`: claim → dataset → text.
 """
 
@@ -24,12 +26,17 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from ssvm_bench.figures.claim import Claim, Paper
 from ssvm_bench.figures.claim_cases import Case, UnmeasurableError, cases
-from ssvm_bench.figures.claim_list import ALL, CLAIMS, HORSES, STANDS_FOR, Claim
+from ssvm_bench.figures.claim_list import MPBCFW
 from ssvm_bench.figures.curves import Best, Problem
+from ssvm_bench.figures.poster_claims import POSTER
 from ssvm_bench.figures.sheet import line
-from ssvm_bench.figures.style import DATASETS
+from ssvm_bench.figures.style import DATASETS, lam_text
 from ssvm_bench.trace import Trace
+
+PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER}
+"""Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN)
@@ -89,16 +96,20 @@ class Row:
 
 
 def evaluate(
+    paper: Paper,
     traces: Sequence[Trace],
     best: Mapping[Problem, Best],
     remarks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Row]:
-    """Judge every claim on every dataset that it is about.
+    """Judge every claim of a paper on every problem instance that it is about.
 
     Parameters
     ----------
+    paper : Paper
+        One of ``PAPERS``.
     traces : sequence of Trace
-        Finished runs; those on other datasets than the paper's are passed over.
+        Finished runs; those on other datasets than the paper's, and on instances without runs of
+        the paper's own solvers, are passed over.
     best : dict
         Best values per problem instance.
     remarks : dict, optional
@@ -111,27 +122,41 @@ def evaluate(
         Source by source (real data first), claim by claim, in the order of the paper.
     """
     remarks = _remarks() if remarks is None else remarks
-    known = [c for c in cases(traces, best) if STANDS_FOR.get(c.dataset, c.dataset) in ALL]
+    known = [
+        case
+        for case in cases(traces, best)
+        if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
+        and case.solvers & paper.solvers
+    ]
     rows = []
     for source in dict.fromkeys(case.source for case in known):
         here = [case for case in known if case.source == source]
-        stands_for = {} if any(case.dataset == HORSES for case in here) else STANDS_FOR
-        of = {
-            name: [c for c in here if stands_for.get(c.dataset, c.dataset) == name] for name in ALL
-        }
-        alone = {name: found[0] for name, found in of.items() if len(found) == 1}
-        for claim in CLAIMS:
+        of = _by_dataset(paper, here)
+        for claim in paper.claims:
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, Problem("", math.nan), {})]:
-                    rows.append(_judge(claim, name, case, alone, len(of[name]) > 1, remarks))
+                    if claim.lam is None or claim.lam == case.problem.lam:
+                        rows.append(_judge(claim, name, case, here, len(of[name]) > 1, remarks))
     return rows
+
+
+def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
+    """Return the instances that are judged for each of the paper's datasets."""
+    there = {case.dataset for case in here}
+    found: dict[str, list[Case]] = {name: [] for name in paper.datasets}
+    for case in here:
+        name = paper.stands_for.get(case.dataset, case.dataset)
+        replaced = name != case.dataset and name in there
+        if not replaced and not any(case.is_part_of(other) for other in here):
+            found[name].append(case)
+    return found
 
 
 def _judge(
     claim: Claim,
     dataset: str,
     case: Case,
-    others: Mapping[str, Case],
+    others: Sequence[Case],
     several: bool,
     remarks: Mapping[str, Mapping[str, str]],
 ) -> Row:
@@ -185,14 +210,13 @@ def _title(case: Case, dataset: str, several: bool) -> str:
     if case.dataset != dataset:
         title += f" (for {DATASETS[dataset]})"
     if several:
-        runs = next(iter(case.runs.values()))
-        n = next(iter(runs.values())).metadata["dataset"]["n"]
-        title += f", n = {n}, λ = {case.problem.lam:.3g}"
+        n = int(case.data["n"])
+        title += f", n = {n}, λ = {lam_text(case.problem.lam, n)}"
     return title
 
 
 def _clock(case: Case) -> str:
-    runs = [run for repeats in case.runs.values() for run in repeats.values()]
+    runs = list(case.traces())
     names = {"wall": "wall clock", "cpu": "CPU time"}
     clocks = sorted({str(run.metadata.get("clock")) for run in runs})
     beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
@@ -230,9 +254,9 @@ READING = (
 )
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(paper: Paper, rows: Sequence[Row]) -> str:
     """Return the claims as a page of Markdown: per source a table, then how each is measured."""
-    lines = ["# What the MP-BCFW paper claims, and what we measure", "", READING]
+    lines = [f"# What {paper.title} claims, and what we measure", "", READING]
     for source in dict.fromkeys(row.source for row in rows):
         lines += ["", *_section(source, [row for row in rows if row.source == source])]
     claims = list(dict.fromkeys((row.key, row.measured) for row in rows))

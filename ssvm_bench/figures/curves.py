@@ -23,6 +23,7 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,8 +33,13 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.trace import Trace
 
-AXES = {"iteration": "iteration", "calls": "oracle_calls", "time": "time"}
-"""x axis → column of the trace."""
+AXES = {
+    "iteration": "iteration",
+    "calls": "oracle_calls",
+    "passes": "oracle_calls",
+    "time": "time",
+}
+"""x axis → column of the trace; passes are calls / n."""
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 COLUMNS = (
@@ -135,7 +141,7 @@ def tabulate(
     blocks = []
     for (problem, label), repeats in groups.items():
         data = repeats[0].metadata["dataset"]
-        xs = [trace.frame[AXES[axis]].to_numpy(float) for trace in repeats]
+        xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
         for quantity in measured[0]:
             ys = [of_run[quantity] for of_run in measured]
@@ -151,6 +157,12 @@ def tabulate(
     return pd.concat(blocks, ignore_index=True)[list(COLUMNS)]
 
 
+def along(trace: Trace, axis: str) -> np.ndarray:
+    """Return the x of each row of a run on one of ``AXES``."""
+    x = trace.frame[AXES[axis]].to_numpy(float)
+    return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
+
+
 def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bool) -> pd.DataFrame:
     """Return x, median, min, max and number of repeats of one curve."""
     half = len(xs) // 2
@@ -161,7 +173,7 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
     there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
     drawn = there.sum(axis=0) > half
     grid, there = grid[drawn], there[:, drawn]
-    on_grid = np.array([_between(grid, x, _scaled(y, log)) for x, y in zip(xs, ys, strict=True)])
+    on_grid = np.array([read_off(grid, x, y, log) for x, y in zip(xs, ys, strict=True)])
     known = ~np.isnan(on_grid)
     count = known.sum(axis=0)
     some = count > 0
@@ -178,6 +190,33 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
         frame.loc[some, "min"] = np.nanmin(values[:, some], axis=0)
         frame.loc[some, "max"] = np.nanmax(values[:, some], axis=0)
     return frame
+
+
+def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
+    """Return a curve's height at some places as its axis shows it; NaN where it is not drawn.
+
+    Parameters
+    ----------
+    grid : ndarray
+        Where to read it off.
+    x, y : ndarray
+        The points of the curve, x ascending.
+    log : bool
+        Whether y is drawn on a log axis; then the height is log y.
+    """
+    return _between(grid, x, _scaled(y, log))
+
+
+def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
+    """Return where a curve on a log axis is first at most a target; infinite if it never is."""
+    below = np.flatnonzero(y <= target)
+    if not below.size:
+        return math.inf
+    k = int(below[0])
+    if k == 0 or not (y[k] > 0 and y[k - 1] > 0):
+        return float(x[k])
+    part = math.log(y[k - 1] / target) / math.log(y[k - 1] / y[k])
+    return float(x[k - 1] + part * (x[k] - x[k - 1]))
 
 
 def _scaled(y: np.ndarray, log: bool) -> np.ndarray:
@@ -247,7 +286,11 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     if axis != "time":
-        return {"iteration": "iteration", "calls": "calls of the exact oracle"}[axis]
+        return {
+            "iteration": "iteration",
+            "calls": "calls of the exact oracle",
+            "passes": "passes of the exact oracle (calls / n)",
+        }[axis]
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
     return f"time [s] ({', '.join(names.get(clock, clock) for clock in clocks)})"
@@ -332,7 +375,7 @@ def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:
     """Tell whether some repeats of a curve end before others."""
     ends: dict[tuple[Problem, str], set[float]] = {}
     for trace, label in zip(traces, labels(traces), strict=True):
-        end = float(trace.frame[AXES[axis]].iloc[-1])
+        end = float(along(trace, axis)[-1])
         ends.setdefault((problem_of(trace.metadata), label), set()).add(end)
     return any(len(values) > 1 for values in ends.values())
 

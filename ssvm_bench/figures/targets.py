@@ -124,7 +124,7 @@ def marked_label(solver: str, table: pd.DataFrame) -> str:
 
 def x_label(traces: Sequence[Trace], cost: str) -> str:
     """Return the label of the axis of a cost, with its unit."""
-    return axis_label(traces, cost) if cost == "time" else "passes of the exact oracle (calls / n)"
+    return axis_label(traces, {"calls": "passes"}.get(cost, cost))
 
 
 def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:

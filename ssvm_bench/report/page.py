@@ -10,6 +10,7 @@ import pandas as pd
 
 from ssvm_bench import __version__, optima
 from ssvm_bench.figures import (
+    claims,
     curves,
     relative,
     risks,
@@ -128,7 +129,7 @@ def page(found: Contents, groups: Groups, best: Values) -> str:
         "overview": ("What was run", _overview(found, groups, best)),
         "convergence": ("Convergence", list(_convergence(groups, best))),
         "selection": ("Working sets and approximate passes", list(_selection(groups))),
-        "claims": ("Claims of the paper", list(_claims(groups, best))),
+        "claims": ("Claims of the papers", list(_claims(groups, best))),
         "targets": ("Time and oracle calls to a gap", list(_targets(groups, best))),
         "bundles": ("The bundle methods", list(_bundles(groups, best))),
         "runs": ("Every run", _runs(found)),
@@ -284,12 +285,18 @@ def _continues(note: str, other: str) -> bool:
 
 
 def _claims(groups: Groups, best: Values) -> Iterator[Html]:
-    """Yield the claims table, of the real data and of the stand-ins apart."""
-    from ssvm_bench.figures import claims
+    """Yield the claims tables of each paper, of the real data and of the stand-ins apart."""
+    traces = _largest(groups)
+    judged = {name: claims.evaluate(paper, traces, best) for name, paper in claims.PAPERS.items()}
+    if not any(judged.values()):
+        yield element("p", "There are no runs of the papers' solvers on the papers' datasets.")
+    for name, rows in judged.items():
+        if rows:
+            title = claims.PAPERS[name].title
+            yield section(3, f"claims-{name}", title[0].upper() + title[1:], *_of_paper(rows))
 
-    rows = claims.evaluate(_largest(groups), best)
-    if not rows:
-        yield element("p", "There are no runs on the paper's datasets to measure them on.")
+
+def _of_paper(rows: Sequence[claims.Row]) -> Iterator[Html]:
     for source in dict.fromkeys(row.source for row in rows):
         shown = [row for row in rows if row.source == source]
         if source != "real":

@@ -35,7 +35,6 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers import cached
-from ssvm_bench.solvers import block_kernels as kernels
 from ssvm_bench.solvers.block import BlockSolver
 from ssvm_bench.solvers.cached import CachedLabelingSolver, CachedRowSolver, Caching
 from ssvm_bench.solvers.slack_kernels import Adding

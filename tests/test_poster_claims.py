@@ -1,0 +1,340 @@
+"""The claims of the BCFW poster on hand-made traces: where each holds, fails, and is unknown."""
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+from traces import make_trace
+
+from ssvm_bench.config import catalog
+from ssvm_bench.figures import claims, poster_measures
+from ssvm_bench.figures.curves import Best, problem_of
+from ssvm_bench.figures.poster_claims import FACTOR, POSTER
+
+N, HALF = 200, 100
+PASSES = np.unique(np.round(1.1 ** np.arange(45)))
+PASSES = np.concatenate([[0.0], PASSES[PASSES <= 64]])
+LAMS = (0.01, 0.001, 1 / N)
+BEST = Best(primal=1 + 1e-6, dual=1.0)
+START = 10.0
+FIXED = "2n/(k+2n)"
+
+# calls to half of the error at the start; those of batch methods grow with n
+ONLINE = {"bcfw": 50.0, "bcfw_avg": 40.0, FIXED: 60.0}
+ONLINE |= {"ssg": 200.0, "ssg_weighted": 220.0, "ssg_tail": 210.0}
+BATCH = {"eg": 4.0, "fw": 2.0, "one_slack": 3.0, "cutting_plane": 3.5}
+
+
+def run(solver, errors, seed=0, *, n=N, lam=0.01, passes=PASSES, dual=None, fold=1, **options):
+    """Return a run with P = 1 + error and F = 1 − error/2 at some numbers of passes."""
+    errors = np.asarray(errors, float)
+    if solver in ("bcfw", "bcfw_avg"):
+        options = {"step": "line_search", **options}
+    trace = make_trace(
+        1 + errors,
+        1 - errors / 2 if dual is None else dual,
+        iteration=np.arange(len(passes)),
+        oracle_calls=np.round(n * np.asarray(passes)).astype(int),
+        solver=solver,
+        seed=seed,
+        lam=lam,
+        options=options,
+        dataset={"name": "ocr", "source": "real", "n": n, "d": 3, "fingerprint": f"{n}-{fold}"},
+    )
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    trace.metadata["config"]["dataset"] = {
+        "name": "ocr",
+        "folds": [fold],
+        "n_samples": None if n == N else n,
+    }
+    return trace
+
+
+def falling(half, n=N, power=1.0, passes=PASSES):
+    """Return START/(1 + calls/half)^power."""
+    return START / (1 + n * np.asarray(passes) / half) ** power
+
+
+def of_poster(n=N, lam=0.01, seeds=3):
+    """Return runs on one problem instance that behave as the poster says."""
+    traces = [
+        run(
+            "bcfw" if key == FIXED else key,
+            falling(half, n) * (1 + 0.01 * seed),
+            seed,
+            n=n,
+            lam=lam,
+        )
+        for key, half in ONLINE.items()
+        if key != FIXED
+        for seed in range(seeds)
+    ]
+    traces += [
+        run("bcfw", falling(ONLINE[FIXED], n), s, n=n, lam=lam, step=FIXED) for s in range(3)
+    ]
+    return traces + [run(key, falling(half * n, n), n=n, lam=lam) for key, half in BATCH.items()]
+
+
+def everything():
+    return [t for lam in LAMS for t in of_poster(lam=lam)] + of_poster(n=HALF)
+
+
+def judge(traces, best=BEST):
+    return claims.evaluate(POSTER, traces, {problem_of(t.metadata): best for t in traces}, {})
+
+
+def one(traces, key, lam=0.01, best=BEST):
+    """Return the only row of a claim at a λ."""
+    chosen = [t for t in traces if t.metadata["lam"] == lam]
+    (row,) = (row for row in judge(chosen, best) if row.key == key)
+    return row
+
+
+def without(traces, *solvers):
+    return [t for t in traces if t.metadata["config"]["solver"]["name"] not in solvers]
+
+
+# ---- every claim holds, fails, or is unknown ---------------------------------------------------
+
+
+def test_on_runs_as_the_poster_describes_them_every_claim_holds():
+    rows = judge(everything())
+    assert {(row.key, row.title, row.note) for row in rows if row.verdict != claims.HOLDS} == set()
+    titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "0.01")]
+    for claim in POSTER.claims:
+        shown = [row.title for row in rows if row.key == claim.key]
+        assert shown == (titles if claim.lam is None else titles[-1:])
+
+
+def contrary(n):
+    """Return runs on which nothing of what the poster says is true."""
+    bad, slow = falling(8 * n, n, 0.5) / 5, falling(30, n, 0.5) / 5
+    bad[1] = 2 * bad[0]  # above the start
+    false, wrong = 1 - 20 * bad, 1 - 20 * slow  # a gap that tells little …
+    false[1] = wrong[1] = 1.1  # … and a dual value above the optimum
+    traces = [run(s, bad, seed, n=n, dual=false) for s in ("bcfw", "bcfw_avg") for seed in (0, 1)]
+    traces += [run("bcfw", slow, n=n, step=FIXED), run("eg", slow, n=n)]
+    traces += [run(s, slow, n=n, dual=wrong) for s in ("fw", "one_slack", "cutting_plane")]
+    return traces + [
+        run(s, falling(3 * n, n, 0.5) / 5, n=n) for s in ("ssg", "ssg_weighted", "ssg_tail")
+    ]
+
+
+def test_contrary_runs_flip_every_verdict():
+    rows = judge(contrary(N) + contrary(HALF))
+    assert [row.key for row in rows] == [claim.key for claim in POSTER.claims]
+    assert {(row.key, row.ours, row.note) for row in rows if row.verdict != claims.FAILS} == set()
+
+
+@pytest.mark.parametrize(
+    ("solver", "unknown"),
+    [
+        (
+            "eg",
+            {f"{kind}_{ours}_eg" for kind in ("ahead", "passes") for ours in ("bcfw", "bcfw_avg")},
+        ),
+        (
+            "fw",
+            {f"{kind}_{ours}_fw" for kind in ("ahead", "passes") for ours in ("bcfw", "bcfw_avg")}
+            | {"rate_fw", "size_fw", "certificate_fw", "tight_fw"},
+        ),
+        ("ssg", {"rate_ssg", "size_ssg"}),
+        ("one_slack", {"rate_one_slack", "size_one_slack"}),
+    ],
+)
+def test_without_the_runs_of_a_solver_its_claims_are_unknown(solver, unknown):
+    rows = judge(without(everything(), solver))
+    assert {row.key for row in rows if row.verdict == claims.UNKNOWN} == unknown
+    assert all("no finished runs of" in row.note for row in rows if row.key in unknown)
+
+
+def test_a_missing_reference_optimum_is_a_reason():
+    rows = claims.evaluate(POSTER, of_poster(), {}, {})
+    verdicts = {row.key: (row.verdict, row.note) for row in rows}
+    assert verdicts["ahead_bcfw_eg"] == (claims.UNKNOWN, "no reference optimum")
+    assert verdicts["rate_bcfw"][0] == claims.HOLDS  # the gap needs none
+
+
+# ---- at equal numbers of passes ----------------------------------------------------------------
+
+
+def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
+    ours = run("bcfw", [10, 6, 2, 0.9, 0.5], passes=[0, 1, 2, 3, 4])
+    # between passes 0 and 4, the rival's line is at 10^(1 − passes/4)
+    rival = run("eg", [10, 1], passes=[0, 4])
+    row = one([ours, rival], "ahead_bcfw_eg")
+    assert 10**0.75 < 6  # so behind after one pass; ahead after two, three and four
+    assert (row.median, row.verdict) == (3 / 4, claims.FAILS)
+    assert row.note == (
+        "4 numbers of passes, not lower at 1 of 4 points, the last at pass 1; "
+        "after 4 passes, eg has 2× our suboptimality"
+    )
+
+
+def test_nothing_is_compared_beyond_the_end_of_a_rival():
+    ours = run("bcfw", [10, 6, 2, 0.9], passes=[0, 1, 2, 3])
+    rivals = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
+    assert one([ours, *rivals], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
+    assert one([ours, *rivals], "ahead_bcfw_fw").verdict == claims.UNKNOWN
+
+
+def test_one_of_our_repeats_is_compared_with_the_median_of_the_rival():
+    ours = [run("bcfw", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([1, 3, 5])]
+    rivals = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
+    row = one(ours + rivals, "ahead_bcfw_eg")
+    assert (row.min, row.median, row.max) == (0, 1, 1)
+    assert (row.agree, row.repeats, row.verdict) == (2, 3, claims.HOLDS)
+
+
+def test_the_lowest_of_a_family_counts():
+    traces = of_poster()
+    assert one(traces, "ahead_bcfw_ssg").verdict == claims.HOLDS
+    better = [*without(traces, "ssg_tail"), run("ssg_tail", falling(20))]
+    row = one(better, "ahead_bcfw_ssg")
+    assert (row.verdict, row.median) == (claims.FAILS, 0)
+    assert "ssg_tail has 0.4" in row.note
+
+
+def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
+    passes = [0, 1, 2, 4, 8]
+    ours = [
+        run("bcfw", [10, 0.99, 0.099, 0.09, 0.08], 0, passes=passes),
+        run("bcfw", [10, 0.99, 0.98, 0.099, 0.009], 1, passes=passes),
+    ]
+    row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.099], passes=passes)], "passes_bcfw_eg")
+    assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
+    assert row.note == "to 0.1: 2.99 passes, eg 7.98"  # 1 within the first pass
+    row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.2], passes=passes)], "passes_bcfw_eg")
+    assert (row.median, row.verdict) == (math.inf, claims.HOLDS)
+    assert row.note.endswith("to 0.1: 2.99 passes, no rival")
+    early = run("eg", [10, 0.99, 0.98], passes=passes[:3])
+    assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
+    row = one([run("bcfw", [10, 0.5, 0.4], passes=passes[:3]), early], "passes_bcfw_eg")
+    assert (row.verdict, "after the first pass" in row.note) == (claims.UNKNOWN, True)
+
+
+def test_runs_are_found_by_their_options():
+    traces = of_poster()
+    assert one(traces, "step").verdict == claims.HOLDS
+    swapped = [t for t in traces if t.metadata["config"]["solver"]["name"] != "bcfw"]
+    swapped.append(run("bcfw", falling(60)))
+    swapped.append(run("bcfw", falling(50), step=FIXED))
+    assert one(swapped, "step").median == 0
+    alone = [t for t in swapped if t.metadata["config"]["solver"].get("step") != FIXED]
+    row = one(alone, "step")
+    assert (row.verdict, FIXED in row.note) == (claims.UNKNOWN, True)
+    mixed = [*traces, run("bcfw", falling(50), 7, sampling="permutation")]
+    assert "differ in more than the seed" in one(mixed, "rate_bcfw").note
+
+
+# ---- rates -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [0.5, 0.79, 0.81, 1.0, 2.0])
+def test_the_slope_of_a_power_is_its_exponent(power):
+    passes = PASSES[1:]
+    errors = 5 * passes**-power
+    errors[passes < 8] = 7.0  # the first half in log(passes) does not count
+    row = one([run("ssg", errors, passes=passes)], "rate_ssg")
+    assert row.median == pytest.approx(-power)
+    assert row.verdict == (claims.HOLDS if power > 0.8 else claims.FAILS)
+    assert one([run("fw", errors, passes=passes)], "rate_fw").median == pytest.approx(-power)
+
+
+def test_a_short_run_has_no_slope():
+    row = one([run("fw", [10, 5, 2], passes=[0, 1, 2])], "rate_fw")
+    assert (row.verdict, row.note) == (claims.UNKNOWN, poster_measures.TOO_SHORT)
+
+
+def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
+    loose = Best(primal=1.5, dual=1.0)  # an error of 5 may be one of 4.5
+    for key in ("rate_ssg", "size_bcfw"):
+        row = one(everything(), key, best=loose)
+        assert (row.verdict, row.note) == (claims.UNKNOWN, poster_measures.TOO_LOOSE)
+    assert one(everything(), "rate_bcfw", best=loose).verdict == claims.HOLDS
+    assert one(everything(), "ahead_bcfw_ssg", best=loose).verdict == claims.HOLDS
+    ratio = one(
+        [run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])], "tight_fw", best=loose
+    )
+    assert ratio.median == pytest.approx((1 + 5 + 9) / 5)
+
+
+# ---- the number of examples --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "ratio"), [("size_bcfw", 1.0), ("size_fw", 2.0)])
+def test_calls_are_compared_with_those_on_half_of_the_examples(key, ratio):
+    row = one(everything(), key)
+    assert row.median == pytest.approx(ratio, rel=0.02)  # read off between two evaluations
+    assert row.repeats == (3 if key == "size_bcfw" else 1)
+
+
+def test_what_independent_of_n_and_in_proportion_to_n_mean():
+    def row(key, factor):
+        solver = key.removeprefix("size_")
+        extra = {"step": "line_search"} if solver == "bcfw" else {}
+        here = run(solver, falling(500 * factor), **extra)
+        return one(
+            [here, run("ssg", falling(9)), *half, run(solver, falling(500, HALF), n=HALF)], key
+        )
+
+    half = [run("ssg", falling(9, HALF), n=HALF)]
+    inside, outside = FACTOR * 0.98, FACTOR * 1.03
+    for key, to in (("size_bcfw", 1), ("size_fw", 2)):
+        assert {row(key, to * f).verdict for f in (inside, 1 / inside)} == {claims.HOLDS}
+        assert {row(key, to * f).verdict for f in (outside, 1 / outside)} == {claims.FAILS}
+
+
+def test_only_runs_that_differ_in_the_examples_alone_are_paired():
+    whole = of_poster()
+    assert "part of the examples" in one(whole, "size_bcfw").note
+    other_lam = [*whole, *of_poster(n=HALF, lam=0.001)]
+    assert "part of the examples" in one(other_lam, "size_bcfw").note
+    other_fold = [run("ssg", falling(200, HALF), n=HALF, fold=2)]
+    rows = [row for row in judge(whole + other_fold) if row.key == "size_ssg"]
+    assert ["part of the examples" in row.note for row in rows] == [True, True]
+    other_seed = [run("ssg", falling(200, HALF), 9, n=HALF)]
+    assert one(whole + other_seed, "size_ssg").note == "no two runs with the same seed"
+    other_option = [run("ssg", falling(200, HALF), n=HALF, sampling="permutation")]
+    assert "differ in more than the examples" in one(whole + other_option, "size_ssg").note
+
+
+def test_a_part_of_the_examples_is_not_judged_itself():
+    rows = judge(of_poster() + of_poster(n=HALF))
+    assert {row.title for row in rows} == {"OCR"}
+    alone = judge(of_poster(n=HALF))
+    assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {claims.HOLDS}
+
+
+# ---- the two papers ----------------------------------------------------------------------------
+
+
+def test_each_paper_is_judged_where_its_solvers_ran():
+    multi = run("mpbcfw", falling(10), fold=2)
+    assert claims.evaluate(claims.PAPERS["mpbcfw"], everything(), {}) == []
+    assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
+    assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
+
+
+def test_the_page_names_the_poster():
+    text = claims.markdown(POSTER, judge(everything()))
+    assert text.startswith("# What the BCFW poster claims")
+    assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
+
+
+def test_the_experiment_makes_the_runs_that_the_claims_need():
+    content = yaml.safe_load(catalog.entries("experiments")["bcfw_poster"].read_text())
+    made = [
+        (solver, lam, "dataset.n_samples" in grid)
+        for grid in content["grid"]
+        for solver in np.atleast_1d(grid["solver"])
+        for lam in np.atleast_1d(grid["lam"])
+    ]
+    asked = POSTER.solvers | {"bcfw", "bcfw_avg"}
+    assert {run for run in made if not run[2]} == {
+        (solver, lam, False) for solver in asked for lam in (0.01, 0.001, None)
+    }
+    sizes = {claim.key.removeprefix("size_") for claim in POSTER.claims if claim.lam == 0.01}
+    assert {run for run in made if run[2]} == {(solver, 0.01, True) for solver in sizes}
+    assert content["figures"]["claims"] == ["poster"]

@@ -384,7 +384,7 @@ def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
     other = [run("ocr", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
     rows = [row for row in judge(paper("ocr") + other) if row.key == "below_plain"]
     titles = [row.title for row in rows if row.dataset == "ocr"]
-    assert titles == ["OCR, n = 10, λ = 1/n", "OCR, n = 10, λ = 0.7"]
+    assert titles == ["OCR, n = 10, λ = 1/n", "OCR, n = 10, λ = 7/n"]
 
 
 def test_other_datasets_are_passed_over():

@@ -16,9 +16,9 @@ rows, the QP of :mod:`ssvm_bench.bundle.qp` with
 
     q = b + 2α/μ A c            w = (2α c − Aᵀβ)/μ            value = D(β) + αλ/μ ‖c‖²
 
-(equation numbers: Uřičář and Franc 2012). Every value is a lower bound of the reduced problem's, and
-for α = 0 of the problem's, however well the QP is solved. The QP's gradient is A w + b, the heights
-of the planes at w; so A c is known when c is such a w, and a plane costs no more than its row of G.
+(equation numbers: Uřičář and Franc 2012). Every value is a lower bound of the reduced problem's,
+and for α = 0 of the problem's, however well the QP is solved. The QP's gradient is A w + b, the
+heights of the planes at w; so A c is known when c is such a w, and a plane costs only its row of G.
 
 Sums are in a fixed order: the same bits on every machine.
 """

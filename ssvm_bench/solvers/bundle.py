@@ -138,7 +138,7 @@ class BundleMethod(Solver):
         self.config = config
         self.follows_paths = self.needs_path = config.init == "reuse"
         self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
-        self.qp_time = 0.0
+        self.qp_time = self.gram_time = 0.0
         self._sgd: ssg.SubgradientMethod | None = None
         self._best: tuple[float, np.ndarray, tuple[np.ndarray, np.ndarray] | None]
         if config.init == "sgd":
@@ -171,7 +171,8 @@ class BundleMethod(Solver):
         """Begin anew with another λ, at the solution so far."""
         w = self.reported().w
         self.problem, self.clock = replace(self.problem, lam=lam), clock
-        self.converged, self.ended, self.qp_time = False, None, 0.0
+        self.converged, self.ended = False, None
+        self.qp_time = self.gram_time = 0.0
         self._begin(w)
 
     def reported(self) -> Iterate:
@@ -185,8 +186,8 @@ class BundleMethod(Solver):
         return self.model.size / self.config.P
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the seconds spent on the model and its QPs."""
-        return {"qp_time": self.qp_time}
+        """Return the seconds spent on inner QPs, and on the Gram matrix."""
+        return {"qp_time": self.qp_time, "gram_time": self.gram_time}
 
     def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
         """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.
@@ -222,6 +223,8 @@ class BundleMethod(Solver):
         if self.config.drop is not None and self.model.drop(self.config.drop):
             self.solved = None
         self.model.add(*planes)
+        added = self.clock.now()
+        self.gram_time += added - begin
         if primal < self._best[0]:
             self._best = primal, self.point, None
         if self.due or self.primal - primal >= self.gamma:
@@ -230,7 +233,7 @@ class BundleMethod(Solver):
             if self.config.accept == "always":
                 self._move(primal)
             self._tune()
-        self.qp_time += self.clock.now() - begin
+        self.qp_time += self.clock.now() - added
 
     def _accept(self, primal: float) -> None:
         """Let the point be w_{t+1}, and find the next one."""

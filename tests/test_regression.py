@@ -51,13 +51,20 @@ def test_the_same_seed_gives_the_same_bits(name, now):
 def test_the_reference_is_what_the_papers_say(name):
     """Weak duality, a rising dual, and approximate passes that pay."""
     table, _ = reference.stored(name)
-    assert (table["primal"] >= table["dual"]).all()
+    table["gap"] = table["primal"] - table["dual"]
+    assert (table["gap"] >= 0)[table["gap"].notna()].all()
     last = {}
     for solver, curve in table.groupby("solver"):
-        assert list(curve["iteration"]) == list(range(reference.ITERATIONS + 1))
-        # those beyond the papers come so near to the optimum that rounding shows
+        iterations = list(curve["iteration"])
+        assert iterations == list(range(len(iterations)))
+        stops_by_itself = solver in (*reference.RIVALS, *reference.BUNDLES)
+        assert len(iterations) == reference.ITERATIONS + 1 or stops_by_itself
+        assert curve["dual"].isna().all() == solver.startswith("ssg")
+        # those beyond the papers come so near to the optimum that rounding shows; the lower bounds
+        # of bundle methods may stand still
         least = 0.0 if solver in reference.OF_THE_PAPERS else -1e-12
-        assert (np.diff(curve["dual"]) > least).all() or solver.endswith("_avg")
+        rises = np.diff(curve["dual"])
+        assert (rises[~np.isnan(rises)] > least).all() or solver.endswith("_avg")
         last[solver] = curve.iloc[-1]
     gap = {solver: row["primal"] - row["dual"] for solver, row in last.items()}
     assert gap["mpbcfw"] < gap["bcfw"] < gap["fw"]
@@ -75,7 +82,7 @@ def solvers_that_differ(now, name):
 def test_another_lambda_is_noticed(name, now):
     n = now[0]["oracle_calls"].iloc[-1] // reference.ITERATIONS
     changed, _ = reference.curves(name, f"lam={(1 + 1e-6) / n}")
-    assert solvers_that_differ(changed, name) == set(reference.SOLVERS)
+    assert solvers_that_differ(changed, name) == set(reference.solvers_of(name))
 
 
 def test_another_step_is_noticed(name):

@@ -1,0 +1,372 @@
+"""Cutting-plane models, and the bundle and cutting-plane methods built on them."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    oracle,
+    problem,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+    working_sets,
+)
+from program import USPS, call, error_of, run_here
+
+from ssvm_bench.bundle.model import Model
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.problem import Problem
+from ssvm_bench.trace import read_summary
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3, 2, 1, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(12, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4, 3], 2, 4, seed=8),
+}
+LAM = 0.02
+METHODS = {
+    "bmrm": ("bmrm", {}),
+    "p_bmrm": ("p_bmrm", {"P": 4}),
+    "n_bmrm": ("p_bmrm", {"P": 6}),
+    "prox_bmrm": ("prox_bmrm", {}),
+    "prox_bmrm_always": ("prox_bmrm", {"accept": "always"}),
+    "prox_p_bmrm": ("prox_p_bmrm", {"P": 3}),
+    "bmrm_drop": ("bmrm", {"drop": 10}),
+    "one_slack": ("one_slack", {}),
+    "one_slack_no_cache": ("one_slack", {"cache": 0}),
+    "one_slack_drop": ("one_slack", {"drop": 10}),
+    "cutting_plane": ("cutting_plane", {}),
+    "cutting_plane_often": ("cutting_plane", {"accumulate": 1}),
+}
+
+
+@pytest.fixture(params=DATA.values(), ids=DATA)
+def data(request):
+    return request.param
+
+
+def finish(made, most=5000):
+    """Iterate until the method stops; return the number of iterations."""
+    for k in range(most):
+        if made.converged or made.ended:
+            return k
+        made.iterate()
+    raise AssertionError("it did not converge")
+
+
+def optimum(posed):
+    """Return the highest dual value of a long run of another method."""
+    made = solver(posed, "mpbcfw_fast")
+    for _ in range(300):
+        made.iterate()
+        if made.converged:
+            break
+    return made.reported().dual
+
+
+# ---- the model ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("P", [1, 2, 5])
+def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
+    posed, rng = problem(data, LAM), np.random.default_rng(0)
+    bounds = np.linspace(0, data.n, P + 1).astype(int)
+    model, points = Model(posed.d, P, truth=False), rng.normal(size=(6, posed.d))
+    for w in points:
+        parts = [posed.oracle.risk(w, begin=a, end=b) for a, b in pairwise(bounds)]
+        whole = posed.oracle.risk(w)
+        assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-12)
+        np.testing.assert_allclose(sum(part.star for part in parts), whole.star, atol=1e-14)
+        model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
+    for w in points:
+        assert model.value(w) == pytest.approx(posed.oracle.risk(w).value, rel=1e-12)
+    for w in 2 * rng.normal(size=(50, posed.d)):
+        assert model.value(w) <= posed.oracle.risk(w).value + 1e-12
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_the_reduced_problem_is_minimised(data, alpha):
+    posed, rng = problem(data, LAM), np.random.default_rng(1)
+    model, c = Model(posed.d, 1, truth=True), rng.normal(size=posed.d)
+    for w in rng.normal(size=(8, posed.d)):
+        risk = posed.oracle.risk(w)
+        model.add(risk.star[None], np.array([risk.offset]))
+    model.move_center(c)
+
+    def objective(w):
+        return LAM / 2 * w @ w + model.value(w) + alpha * (w - c) @ (w - c)
+
+    found = model.minimise(LAM, alpha, 1e-10, 10**6)
+    assert found.gap <= 1e-10
+    assert objective(found.w) == pytest.approx(found.value, abs=2e-10)
+    for step in rng.normal(size=(40, posed.d)):
+        assert objective(found.w + step) >= found.value
+        assert objective(found.w + 1e-3 * step) >= found.value
+    assert found.heights.max() == pytest.approx(model.value(found.w), rel=1e-9)
+    # what is known of the planes at a minimiser is what is computed
+    model.move_center(found.w, found.heights)
+    near = model.minimise(LAM, 5.0, 1e-10, 10**6)
+    model.move_center(found.w)
+    np.testing.assert_allclose(near.w, model.minimise(LAM, 5.0, 1e-10, 10**6).w, atol=1e-7)
+
+
+def test_planes_without_weight_can_go(data):
+    posed, rng = problem(data, LAM), np.random.default_rng(2)
+    model = Model(posed.d, 2, truth=False)
+    half = data.n // 2
+    for w in 0.5 * rng.normal(size=(40, posed.d)):
+        parts = [posed.oracle.risk(w, end=half), posed.oracle.risk(w, begin=half)]
+        model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
+    before = model.minimise(LAM, 0.0, 1e-11, 10**6)
+    assert model.drop(1)
+    assert model.size < 40
+    assert not model.drop(1)
+    after = model.minimise(LAM, 0.0, 1e-11, 10**6)
+    assert after.value == pytest.approx(before.value, abs=1e-10)
+    np.testing.assert_allclose(after.w, before.w, atol=1e-4)
+
+
+# ---- the methods --------------------------------------------------------------------------------
+
+EXACT = {"epsilon": 1e-9}
+"""QPs are solved to a hundredth of that."""
+
+
+def same(one, other):
+    """Tell whether two solvers are at the same point, as far as their QPs are exact."""
+    (w, dual), (w_other, dual_other) = one.reported(), other.reported()
+    return np.abs(w - w_other).max() < 1e-4 and abs(dual - dual_other) < 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weak_duality_and_a_true_certificate(data, method):
+    name, options = METHODS[method]
+    posed = problem(data, LAM)
+    best = optimum(posed)
+    made = solver(posed, name, epsilon=0.01, **options)
+    lower = 0.0
+    for _ in range(3000):
+        w, dual = made.reported()
+        assert lower - 1e-12 <= dual <= best + 1e-9  # never falls, never above the optimum
+        assert posed.primal(w) >= best - 1e-9
+        lower = dual
+        if made.converged:
+            break
+        made.iterate()
+    assert made.converged
+    w, dual = made.reported()
+    primal = posed.primal(w)
+    assert primal - dual <= 0.01 * primal * (1 + 1e-9)
+    assert primal * (1 - 0.01) <= best + 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_of_them_reach_the_same_optimum(data, method):
+    name, options = METHODS[method]
+    posed = problem(data, LAM)
+    made = solver(posed, name, epsilon=1e-5, **options)
+    finish(made)
+    w, dual = made.reported()
+    best = optimum(posed)
+    assert dual == pytest.approx(best, rel=1e-5)
+    assert posed.primal(w) == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["bmrm", "one_slack", "cutting_plane", "prox_p_bmrm"])
+def test_an_oracle_that_is_called_from_python_will_do(method):
+    name, options = METHODS[method]
+    data = DATA["chains"]
+    for posed in (problem(data, LAM), Problem(Plain(oracle(data)), LAM)):
+        made = solver(posed, name, epsilon=1e-4, **options)
+        finish(made)
+        w, dual = made.reported()
+        assert posed.primal(w) - dual <= 1e-4 * posed.primal(w) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("method", ["bmrm", "one_slack_no_cache"])
+def test_the_order_of_the_examples_does_not_matter(data, method):
+    name, options = METHODS[method]
+    shuffled = data.take(np.random.default_rng(5).permutation(data.n))
+    one, other = (solver(problem(of, LAM), name, **EXACT, **options) for of in (data, shuffled))
+    for _ in range(6):
+        one.iterate()
+        other.iterate()
+        assert same(one, other)
+
+
+def test_one_slack_without_cache_is_bmrm_with_one_plane_more(data):
+    posed = problem(data, LAM)
+    one, other = solver(posed, "one_slack", cache=0, **EXACT), solver(posed, "bmrm", **EXACT)
+    other.model = Model(posed.d, 1, truth=True)
+    for _ in range(6):
+        one.iterate()
+        other.iterate()
+        assert same(one, other)
+
+
+def test_the_caches_save_calls_of_the_oracle(data):
+    posed = problem(data, LAM)
+    calls = {}
+    for cache in (0, 5):
+        made = solver(posed, "one_slack", cache=cache, epsilon=1e-3)
+        finish(made)
+        calls[cache] = made.clock.oracle_calls
+        assert (made.clock.approx_calls > 0) == (cache > 0)
+    assert calls[5] < calls[0]
+    # a term keeps the planes used last, no more
+    assert all(len(kept) <= 5 for kept in working_sets(made, Table(data)))
+
+
+def test_n_slack_adds_what_exceeds_the_slack(data):
+    posed, table = problem(data, LAM), Table(data)
+    made = solver(posed, "cutting_plane", epsilon=1e-3, accumulate=1000)
+    for _ in range(6):
+        w, tol = made.reported().w, 0.5 * made._tol() / data.n
+        before = working_sets(made, table)
+        made.iterate()
+        for i, (old, new) in enumerate(zip(before, working_sets(made, table), strict=True)):
+            values = table.values(w, i)
+            violated = values.max() > values[old].max() + tol
+            assert len(new) - len(old) == violated
+            if violated:
+                assert values[new[-1]] == pytest.approx(values.max())
+
+
+def test_bmrm_is_the_algorithm(data):
+    """Against the definition: planes by enumeration, the reduced problem by its objective."""
+    posed, table = problem(data, LAM), Table(data)
+    made, planes = solver(posed, "bmrm", **EXACT), []
+    for _ in range(6):
+        w = made.reported().w
+        rows = [int(np.argmax(table.values(w, i))) for i in range(table.n)]
+        planes.append(sum(table.planes[i][row] for i, row in enumerate(rows)))
+        made.iterate()
+        w = made.reported().w
+        reduced = LAM / 2 * w @ w + max(plane @ np.append(w, 1.0) for plane in planes)
+        assert reduced == pytest.approx(made.solved.value, abs=1e-8)
+
+
+# ---- Algorithm 2 --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accept", ["sufficient", "always"])
+def test_steps_that_were_searched_for_are_as_long_as_they_may_be(data, accept):
+    posed = problem(data, LAM)
+    made = solver(posed, "prox_bmrm", epsilon=1e-4, accept=accept)
+    for _ in range(10):
+        made.iterate()
+    reach = made.config.K * np.linalg.norm(made.w)
+    assert made.reach == pytest.approx(reach)
+    searched = 0
+    while not made.converged:
+        primal = made.primal
+        if made.due:
+            searched += 1
+            assert np.linalg.norm(made.point - made.w) <= reach * (1 + 1e-9)
+            if made.alpha > 0:
+                unit = 1 / data.n
+                assert math.log2(made.alpha / unit) == round(math.log2(made.alpha / unit))
+                shorter = made.model.minimise(
+                    LAM, made.alpha / 2 if made.alpha > unit else 0.0, 1e-12, 10**6
+                )
+                assert np.linalg.norm(shorter.w - made.w) > reach * (1 - 1e-3)
+        due, gamma, lower = made.due, made.gamma, made.lower
+        made.iterate()
+        if accept == "sufficient" and not due:  # else w_t has not moved
+            assert made.primal <= primal - gamma or made.primal == primal
+        if due:
+            assert made.gamma == pytest.approx((made.primal - lower / (1 - 1e-4)) / 100)
+    assert searched > 0
+
+
+def test_pretraining_keeps_the_best_of_ten_passes(data):
+    posed = problem(data, LAM)
+    made, sgd = (
+        solver(posed, "prox_bmrm", seed=3),
+        solver(posed, "ssg", seed=3, sampling="permutation"),
+    )
+    best, w = math.inf, None
+    for k in range(1, 11):
+        made.iterate()
+        sgd.iterate()
+        here = sgd.reported().w
+        if posed.primal(here) < best:
+            best, w = posed.primal(here), here
+        np.testing.assert_allclose(made._best[1] if k < 10 else made.w, w, atol=1e-12)
+        assert made.clock.oracle_calls == 2 * k * data.n
+    assert made.primal == pytest.approx(best)
+
+
+def test_reuse_begins_at_the_last_solution(data):
+    posed = problem(data, 0.2)
+    made = solver(posed, "prox_p_bmrm", init="reuse", P=3)
+    assert made.follows_paths
+    assert made.needs_path
+    assert not made.proximal  # w₁ = 0
+    finish(made)
+    w = made.reported().w
+    made.go_on(0.05, Clock("work"))
+    np.testing.assert_array_equal(made.reported().w, w)
+    assert made.proximal
+    assert not made.converged
+    assert made.clock.oracle_calls == 0
+    finish(made)
+    best = optimum(Problem(posed.oracle, 0.05))
+    assert best <= Problem(posed.oracle, 0.05).primal(made.reported().w) <= best / 0.99 + 1e-12
+
+
+# ---- what can go wrong --------------------------------------------------------------------------
+
+
+def refusal(tmp_path, *overrides):
+    """Return the message of a call that is a mistake."""
+    return error_of(call("run", *USPS, *overrides, f"results_dir={tmp_path}"), 2)
+
+
+@pytest.mark.parametrize("name", ["bmrm", "one_slack", "cutting_plane"])
+def test_a_qp_that_does_not_converge_ends_the_run_at_its_best_point(data, name):
+    posed = problem(data, LAM)
+    few = {"qp_passes": 1} if name == "cutting_plane" else {"qp_steps": 1}
+    made = solver(posed, name, epsilon=1e-6, **few)
+    best = posed.primal(np.zeros(posed.d))
+    while not made.ended:
+        made.iterate()
+        assert not made.converged
+    assert made.ended == "qp_steps"
+    assert posed.primal(made.reported().w) <= best or name == "cutting_plane"
+
+
+def test_the_run_says_that_the_qp_did_not_converge(tmp_path):
+    outcome = run_here(tmp_path, "solver=bmrm", "solver.qp_steps=1")
+    assert outcome.status == "finished"
+    assert read_summary(outcome.folder)["stop_reason"] == "qp_steps"
+
+
+@pytest.mark.parametrize("name", ["bmrm", "one_slack", "cutting_plane"])
+@pytest.mark.parametrize("epsilon", ["0", "-0.1", "1"])
+def test_epsilon_is_a_share(tmp_path, name, epsilon):
+    message = refusal(tmp_path, f"solver={name}", f"solver.epsilon={epsilon}")
+    assert "solver.epsilon must be above 0 and below 1" in message
+
+
+def test_no_more_risks_than_examples(tmp_path):
+    message = refusal(tmp_path, "solver=p_bmrm", "dataset.n_samples=10")
+    assert "solver.P must be at most the number of examples, 10, got 16" in message
+
+
+def test_prox_needs_a_start():
+    with pytest.raises(ConfigError, match=r"solver.prox needs w₁ ≠ 0"):
+        solver(problem(DATA["multiclass"]), "prox_bmrm", init="zero")
+
+
+def test_reuse_needs_a_path(tmp_path):
+    message = refusal(tmp_path, "solver=prox_bmrm", "solver.init=reuse")
+    assert "path=[larger,smaller" in message
+    message = refusal(tmp_path, "solver=prox_bmrm", "path=[0.5]")
+    assert "cannot go on with another λ" in message

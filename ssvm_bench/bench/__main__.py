@@ -89,12 +89,14 @@ def main(
     measured = measure_processes(calls, cold)
     from ssvm_bench.bench.graphs import measure_graphs
     from ssvm_bench.bench.passes import measure_passes
+    from ssvm_bench.bench.quadratic import measure_qps
     from ssvm_bench.bench.rivals import measure_rivals
 
     for call in calls.values():
         measured += measure_passes(call, solvers or SOLVERS, passes, repeats)
         measured += measure_graphs(call)
         measured += measure_rivals(call)
+        measured += measure_qps(call)
     where = provenance()
     report.show(measured, where, report.stored(path))
     if path is not None:

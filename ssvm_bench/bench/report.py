@@ -29,6 +29,7 @@ CALL = "oracle call"
 PARTIAL = "oracle call with partial optimality / without"
 IN_ORACLE = "time in the oracle"
 OUTSIDE_ORACLE = "time outside the oracle"
+QP = "inner QP of {} planes / PIQP"
 RIVAL = "mpbcfw_fast / LinearSVC: time to a primal within 0.1 %"
 
 WORSE = 1.3
@@ -46,6 +47,8 @@ TARGETS: Mapping[tuple[str, str], float] = {
         for name, kind in (("bcfw", "exact"), ("mpbcfw", "exact"), ("mpbcfw", "approximate"))
     },
     ("usps", RIVAL): 1.0,
+    ("mnist", f"fw: {EXACT}"): 3.0,
+    **{("usps", QP.format(size)): 1 / 3 for size in (200, 500, 1000, 2000)},
     ("ocr", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("usps", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("ocr", f"mpbcfw: {MEMORY}"): 1000.0,

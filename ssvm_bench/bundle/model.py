@@ -131,15 +131,22 @@ class Model:
 
     def minimise(self, lam: float, alpha: float, tol: float, most_steps: int) -> Reduced:
         """Solve the reduced problem, from the last solution's β, to a gap of ``tol``."""
-        m, mu = self.size, lam + 2.0 * alpha
-        q = self._offsets[:m] + (2.0 * alpha / mu) * self._along[:m]
-        beta = self._start(alpha > 0.0)
-        found = qp.maximise(self._gram, self._block[:m], q, mu, beta, tol, most_steps)
+        gram, block, q, mu = self.quadratic(lam, alpha)
+        beta = self.weights(alpha > 0.0)
+        found = qp.maximise(gram, block, q, mu, beta, tol, most_steps)
         w = (2.0 * alpha / mu) * self._center
         _subtract(self._planes, beta, 1.0 / mu, w)
-        self._used[:m][beta > 0.0] = self._iteration
+        self._used[: self.size][beta > 0.0] = self._iteration
         still = alpha * lam / mu * _dot(self._center, self._center)
         return Reduced(w, found.value + still, found.gap, alpha, found.gradient)
+
+    def quadratic(
+        self, lam: float, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Return G, the blocks, q and μ: the first arguments of :func:`qp.maximise`."""
+        m, mu = self.size, lam + 2.0 * alpha
+        q = self._offsets[:m] + (2.0 * alpha / mu) * self._along[:m]
+        return self._gram, self._block[:m], q, mu
 
     def drop(self, age: int) -> bool:
         """Drop the planes that have had no weight in the last ``age`` iterations, if any."""
@@ -162,8 +169,8 @@ class Model:
         np.maximum.at(highest, self._block[: self.size], heights)
         return float(highest.sum())
 
-    def _start(self, proximal: bool) -> np.ndarray:
-        """Return the feasible start β, shape (m,), a view of what is kept."""
+    def weights(self, proximal: bool) -> np.ndarray:
+        """Return β of the last solution with α > 0, or with α = 0; shape (m,), a view."""
         if proximal not in self._weights:
             self._weights[proximal] = np.zeros(self._offsets.size)
             other = self._weights.get(not proximal)

@@ -164,8 +164,7 @@ class BundleMethod(Solver):
         if self._sgd is not None:
             self._pretrain(self._sgd)
             return
-        primal, planes = self._sample(self.point)
-        self._go_on_from(primal, planes)
+        self.learn(*self.sample(self.point))
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Begin anew with another λ, at the solution so far."""
@@ -196,7 +195,7 @@ class BundleMethod(Solver):
         """
         sgd.iterate()
         w = sgd.reported().w
-        primal, planes = self._sample(w)
+        primal, planes = self.sample(w)
         if primal < self._best[0]:
             self._best = primal, w, planes
         if sgd.passes == _SGD_PASSES:
@@ -204,9 +203,9 @@ class BundleMethod(Solver):
             assert best is not None
             self._sgd = None
             self._begin(w)
-            self._go_on_from(primal, best)
+            self.learn(primal, best)
 
-    def _sample(self, w: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+    def sample(self, w: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
         """Return F(w), and a plane of each of the P risks at w."""
         with self.clock.exact(self.problem.n):
             risks = [
@@ -217,7 +216,7 @@ class BundleMethod(Solver):
         planes = np.array([risk.star for risk in risks]), np.array([risk.offset for risk in risks])
         return 0.5 * self.problem.lam * squared_norm(w) + value, planes
 
-    def _go_on_from(self, primal: float, planes: tuple[np.ndarray, np.ndarray]) -> None:
+    def learn(self, primal: float, planes: tuple[np.ndarray, np.ndarray]) -> None:
         """Take in what the oracle said of the point, and find the next one."""
         begin = self.clock.now()
         if self.config.drop is not None and self.model.drop(self.config.drop):

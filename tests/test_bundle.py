@@ -37,6 +37,7 @@ METHODS = {
     "prox_bmrm": ("prox_bmrm", {}),
     "prox_bmrm_always": ("prox_bmrm", {"accept": "always"}),
     "prox_p_bmrm": ("prox_p_bmrm", {"P": 3}),
+    "prox_bmrm_drop": ("prox_bmrm", {"drop": 2}),
     "bmrm_drop": ("bmrm", {"drop": 10}),
     "one_slack": ("one_slack", {}),
     "one_slack_no_cache": ("one_slack", {"cache": 0}),
@@ -136,6 +137,28 @@ def test_planes_without_weight_can_go(data):
     after = model.minimise(LAM, 0.0, 1e-11, 10**6)
     assert after.value == pytest.approx(before.value, abs=1e-10)
     np.testing.assert_allclose(after.w, before.w, atol=1e-4)
+
+
+@pytest.mark.parametrize("other", [0.0, 0.3])
+def test_a_start_that_planes_were_dropped_from_is_not_used(data, other):
+    """Both kinds of problems start at their own last solution, if all of it is still there."""
+    posed, rng = problem(data, LAM), np.random.default_rng(6)
+    model, half = Model(posed.d, 2, truth=False), data.n // 2
+    often = 0.3 - other
+
+    def sample(w):
+        parts = [posed.oracle.risk(w, end=half), posed.oracle.risk(w, begin=half)]
+        model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
+
+    sample(rng.normal(size=posed.d))
+    model.minimise(LAM, other, 1e-9, 10**6)
+    for _ in range(12):
+        sample(model.minimise(LAM, often, 1e-9, 10**6).w)
+    model.minimise(LAM, often, 1e-9, 10**6)
+    assert model.drop(1)
+    found = model.minimise(LAM, other, 1e-9, 10**6)
+    lowest = LAM / 2 * found.w @ found.w + model.value(found.w) + other * found.w @ found.w
+    assert found.value <= lowest <= found.value + 2e-9
 
 
 # ---- the methods --------------------------------------------------------------------------------

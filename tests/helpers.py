@@ -4,6 +4,7 @@
 plane down densely, in the outer layout of w, so that a test can compare with it.
 """
 
+import functools
 import itertools
 from dataclasses import replace
 
@@ -90,10 +91,16 @@ def problem(data, lam=None):
     return Problem(oracle(data), 1 / data.n if lam is None else lam)
 
 
+@functools.cache
+def defaults(name):
+    """Return the options that ``solver=name`` has; to compose them takes longer than tiny runs."""
+    (run,) = compose_runs([f"solver={name}"])
+    return run.solver
+
+
 def solver(problem, name="bcfw", seed=0, clock=None, **options):
     """Build the solver that ``solver=name`` names, with some of its options changed."""
-    (run,) = compose_runs([f"solver={name}"])
-    config = replace(run.solver, **options)
+    config = replace(defaults(name), **options)
     module = registry.module("solver", config.kind)
     clock = clock or Clock("work", COST_CALL, COST_PLANE)
     return module.build(config, problem, clock, seed)

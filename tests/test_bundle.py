@@ -37,6 +37,7 @@ METHODS = {
     "prox_bmrm": ("prox_bmrm", {}),
     "prox_bmrm_always": ("prox_bmrm", {"accept": "always"}),
     "prox_p_bmrm": ("prox_p_bmrm", {"P": 3}),
+    "prox_bmrm_drop": ("prox_bmrm", {"drop": 2}),
     "bmrm_drop": ("bmrm", {"drop": 10}),
     "one_slack": ("one_slack", {}),
     "one_slack_no_cache": ("one_slack", {"cache": 0}),
@@ -46,9 +47,15 @@ METHODS = {
 }
 
 
-@pytest.fixture(params=DATA.values(), ids=DATA)
+@pytest.fixture(scope="module", params=DATA.values(), ids=DATA)
 def data(request):
     return request.param
+
+
+@pytest.fixture(scope="module")
+def best(data):
+    """The optimum at LAM, found once for all methods."""
+    return optimum(problem(data, LAM))
 
 
 def finish(made, most=5000):
@@ -132,6 +139,28 @@ def test_planes_without_weight_can_go(data):
     np.testing.assert_allclose(after.w, before.w, atol=1e-4)
 
 
+@pytest.mark.parametrize("other", [0.0, 0.3])
+def test_a_start_that_planes_were_dropped_from_is_not_used(data, other):
+    """Both kinds of problems start at their own last solution, if all of it is still there."""
+    posed, rng = problem(data, LAM), np.random.default_rng(6)
+    model, half = Model(posed.d, 2, truth=False), data.n // 2
+    often = 0.3 - other
+
+    def sample(w):
+        parts = [posed.oracle.risk(w, end=half), posed.oracle.risk(w, begin=half)]
+        model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
+
+    sample(rng.normal(size=posed.d))
+    model.minimise(LAM, other, 1e-9, 10**6)
+    for _ in range(12):
+        sample(model.minimise(LAM, often, 1e-9, 10**6).w)
+    model.minimise(LAM, often, 1e-9, 10**6)
+    assert model.drop(1)
+    found = model.minimise(LAM, other, 1e-9, 10**6)
+    lowest = LAM / 2 * found.w @ found.w + model.value(found.w) + other * found.w @ found.w
+    assert found.value <= lowest <= found.value + 2e-9
+
+
 # ---- the methods --------------------------------------------------------------------------------
 
 EXACT = {"epsilon": 1e-9}
@@ -145,10 +174,9 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weak_duality_and_a_true_certificate(data, method):
+def test_weak_duality_and_a_true_certificate(data, best, method):
     name, options = METHODS[method]
     posed = problem(data, LAM)
-    best = optimum(posed)
     made = solver(posed, name, epsilon=0.01, **options)
     lower = 0.0
     for _ in range(3000):
@@ -167,13 +195,12 @@ def test_weak_duality_and_a_true_certificate(data, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_all_of_them_reach_the_same_optimum(data, method):
+def test_all_of_them_reach_the_same_optimum(data, best, method):
     name, options = METHODS[method]
     posed = problem(data, LAM)
     made = solver(posed, name, epsilon=1e-5, **options)
     finish(made)
     w, dual = made.reported()
-    best = optimum(posed)
     assert dual == pytest.approx(best, rel=1e-5)
     assert posed.primal(w) == pytest.approx(best, rel=1e-5)
 

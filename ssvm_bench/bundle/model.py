@@ -46,7 +46,7 @@ class Reduced(NamedTuple):
     value : float
         Lower bound of the minimum.
     gap : float
-        What the minimum is higher at most.
+        By how much the minimum can be higher.
     alpha : float
         α.
     heights : ndarray, shape (m,)
@@ -130,7 +130,10 @@ class Model:
             self._along[j] = _dot(self._planes[j], c)
 
     def minimise(self, lam: float, alpha: float, tol: float, most_steps: int) -> Reduced:
-        """Solve the reduced problem, from the last solution's β, to a gap of ``tol``."""
+        """Solve the reduced problem, from the last solution's β, to a gap of ``tol``.
+
+        If the QP ends before that, the gap is larger (:func:`ssvm_bench.bundle.qp.maximise`).
+        """
         gram, block, q, mu = self.quadratic(lam, alpha)
         beta = self.weights(alpha > 0.0)
         found = qp.maximise(gram, block, q, mu, beta, tol, most_steps)
@@ -157,8 +160,14 @@ class Model:
             array = getattr(self, name)
             array[: kept.size] = array[kept]
         self._gram[: kept.size, : kept.size] = self._gram[np.ix_(kept, kept)]
-        for weights in self._weights.values():
-            weights[: kept.size] = weights[kept]
+        # what one kind of problem does without, the last solution of the other may still use
+        lost = np.ones(self.size, np.bool_)
+        lost[kept] = False
+        for proximal, weights in list(self._weights.items()):
+            if weights[: self.size][lost].any():
+                del self._weights[proximal]
+            else:
+                weights[: kept.size] = weights[kept]
         self.size = kept.size
         return True
 
@@ -177,7 +186,8 @@ class Model:
             if other is not None:
                 self._weights[proximal][:] = other
             else:
-                self._weights[proximal][: self.P] = 1.0  # the first plane of every block
+                _, first = np.unique(self._block[: self.size], return_index=True)
+                self._weights[proximal][first] = 1.0
         return self._weights[proximal][: self.size]
 
     def _grow(self) -> None:

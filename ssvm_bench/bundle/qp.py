@@ -60,7 +60,7 @@ class Solution(NamedTuple):
     value : float
         D(β).
     gap : float
-        Upper bound on what D(β*) is higher.
+        Upper bound of D(β*) − D(β).
     gradient : ndarray, shape (m,)
         g at β.
     """
@@ -81,6 +81,9 @@ def maximise(
 ) -> Solution:
     """Improve ``beta`` in place until the gap is at most ``tol``.
 
+    It also ends, with a larger gap, after ``most_steps``, or where no step is left that is more than
+    rounding.
+
     Parameters
     ----------
     gram : ndarray, shape (≥ m, ≥ m)
@@ -95,7 +98,7 @@ def maximise(
     tol : float
         Largest gap, > 0.
     most_steps : int
-        The search ends after so many exchanges of weight, whatever the gap.
+        Number of exchanges and Newton steps after which no other turn begins.
     """
     gradient = np.empty(q.size)
     value, gap = _maximise(gram, block, q, mu, beta, tol, most_steps, gradient)

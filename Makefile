@@ -14,7 +14,7 @@ PROGRAM := $(VENV)/installed
 DEVELOPMENT := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
-.PHONY: help run test check bench quickstart reproduce reproduce-quick beyond figures update-reference clean
+.PHONY: help run test check bench quickstart reproduce reproduce-quick beyond rivals figures update-reference clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
@@ -50,8 +50,14 @@ reproduce-quick: $(PROGRAM) ## the same in small, on stand-ins: five minutes
 beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data: over an hour
 	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real
 
+rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on the real data: hours
+	for name in bcfw_poster_optima bcfw_poster bmrm_mnist all_solvers; do \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
+	done
+
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
-	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 beyond; do \
+	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 beyond \
+	        bcfw_poster bmrm_mnist all_solvers; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

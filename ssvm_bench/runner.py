@@ -9,7 +9,8 @@ paused, and ends for one of the named reasons:
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
                     bundle methods: the relative gap is at most their ε
-``qp_steps``        an inner QP did not converge in its steps: the best iterate is reported
+``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
+                    1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
 ``interrupted``     Ctrl-C, SIGTERM or SIGHUP: a partial trace is kept
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
@@ -254,10 +255,11 @@ def _run(
     if reason in ("interrupted", "diverged"):
         where = write_partial(config.folder, recorder.rows, metadata, summary(reason))
         if reason == "diverged":
+            fixed = getattr(config.solver, "step", "line_search") != "line_search"
             raise RunFailedError(
                 f"The run diverged in iteration {recorder.rows[-1]['iteration']}: primal "
                 f"{recorder.rows[-1]['primal']}, dual {recorder.rows[-1]['dual']}. Its trace is in "
-                f"{where}; try solver.step=line_search or a larger lam."
+                f"{where}; try {'solver.step=line_search or ' if fixed else ''}a larger lam."
             )
         return Outcome("interrupted", reason, where, summary(reason)), solver
     final = summary(reason)

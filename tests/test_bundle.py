@@ -396,4 +396,5 @@ def test_reuse_needs_a_path(tmp_path):
     message = refusal(tmp_path, "solver=prox_bmrm", "solver.init=reuse")
     assert "path=[larger,smaller" in message
     message = refusal(tmp_path, "solver=prox_bmrm", "path=[0.5]")
-    assert "cannot go on with another λ" in message
+    assert "solver.init=sgd does not begin at the solution of the λ before" in message
+    assert "solver.init=reuse" in message

@@ -114,7 +114,7 @@ def test_diverged(tmp_path, sabotage, monkeypatch):
 
     sabotage(3, blow_up)
     config = config_of(tmp_path, "solver=fw")
-    with pytest.raises(RunFailedError, match=r"diverged in iteration 3.* larger lam"):
+    with pytest.raises(RunFailedError, match=r"diverged in iteration 3.*; try a larger lam"):
         runner.run(config, Silent())
     partial = read_trace(partial_folder(config.folder))
     assert partial.summary["stop_reason"] == "diverged"

@@ -81,8 +81,8 @@ def maximise(
 ) -> Solution:
     """Improve ``beta`` in place until the gap is at most ``tol``.
 
-    It also ends, with a larger gap, after ``most_steps``, or where no step is left that is more than
-    rounding.
+    It also ends, with a larger gap, after ``most_steps``, or where no step is left that is more
+    than rounding.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ qp_steps      most steps of an inner QP
 
 An iteration is a pass of the oracle; it makes P planes, also where Algorithm 2 does not accept the
 point. With w₁ = 0, K would be 0: then the method is BMRM. The dual value is the best lower bound
-so far, at least 0. What is reported is w_t; only with init=sgd, at first, the best w so far.
+so far, at least 0. What is reported is the newest w_t, before its F is known; but the best w so far
+at first with init=sgd, and where a QP has not converged.
 
 The scale: the report's risk is a sum, ours a mean; its λ and α are n times ours.
 """
@@ -131,12 +132,16 @@ class BundleMethod(Solver):
         Whether the point will be w_{t+1} whatever its value.
     lower : float
         The best lower bound.
+    alpha, gamma, reach : float
+        α, γ, and the length of a step that a search for α̂ allows.
     """
+
+    follows_paths = True
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        self.follows_paths = self.needs_path = config.init == "reuse"
+        self.needs_path = config.init == "reuse"
         self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
         self.qp_time = self.gram_time = 0.0
         self._sgd: ssg.SubgradientMethod | None = None
@@ -167,7 +172,18 @@ class BundleMethod(Solver):
         self.learn(*self.sample(self.point))
 
     def go_on(self, lam: float, clock: Clock) -> None:
-        """Begin anew with another λ, at the solution so far."""
+        """Begin anew with another λ, at the solution so far.
+
+        Raises
+        ------
+        ConfigError
+            If the method is not to begin there.
+        """
+        if self.config.init != "reuse":
+            raise ConfigError(
+                f"solver.init={self.config.init} does not begin at the solution of the λ before: "
+                "set solver.init=reuse, or leave path empty."
+            )
         w = self.reported().w
         self.problem, self.clock = replace(self.problem, lam=lam), clock
         self.converged, self.ended = False, None

@@ -127,7 +127,7 @@ class _OneSlack(BlockSolver):
             self._solve()
 
     def reported(self) -> Iterate:
-        """Return the minimiser of the reduced problem and its value."""
+        """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
         w = self._best[1] if self.ended else self.state.w
         return Iterate(self._outer(w), self.lower)
 

@@ -35,6 +35,7 @@ from numba.extending import intrinsic, overload
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OLD_CACHES_KEPT = 3
+_IMPLEMENTED: set[tuple[Callable[..., Any], type]] = set()
 _NO_COUNTS: Any = {"_nrt": False, "forceinline": True}
 
 
@@ -101,9 +102,15 @@ def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
         # numba compares the argument names of the two
         select.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         overload(operation, jit_options=_NO_COUNTS)(select)
+        _IMPLEMENTED.add((operation, kind))
         return function
 
     return register
+
+
+def is_implemented(operation: Callable[..., Any], kind: type) -> bool:
+    """Tell whether a generic operation is implemented for a ``NamedTuple`` type."""
+    return (operation, kind) in _IMPLEMENTED
 
 
 _MONOTONIC = 6 if sys.platform == "darwin" else 1

@@ -1,5 +1,7 @@
 """Exponentiated gradient: expectations against brute force, and what must hold of the dual."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from helpers import (
@@ -16,7 +18,8 @@ from program import call, error_of
 from ssvm_bench import joint_features
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import allocating_kernel
-from ssvm_bench.oracles.labeling import expect
+from ssvm_bench.oracles.labeling import LabelingOracle, expect
+from ssvm_bench.problem import Problem
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
@@ -112,6 +115,18 @@ def test_graphs_have_no_expectations(tmp_path):
     options = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=2")
     result = call("run", "solver=eg", *options, f"results_dir={tmp_path}")
     assert "solver=eg needs the expectations" in error_of(result, 2)
+
+
+class OnlyMaximises(NamedTuple):
+    """A compiled oracle of somebody else's, without expectations."""
+
+    features: object
+
+
+def test_an_oracle_over_labels_may_have_no_expectations():
+    inner = problem(DATA["chains"]).oracle
+    with pytest.raises(ConfigError, match="needs the expectations"):
+        solver(Problem(LabelingOracle(OnlyMaximises(inner.features)), LAM), "eg")
 
 
 @pytest.mark.parametrize("change", [{"eta": 0.0}, {"start": -1.0}, {"sampling": "gap"}])

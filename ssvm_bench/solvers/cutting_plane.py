@@ -99,7 +99,7 @@ class _CuttingPlanes(Caching):
             average=False,
         )
         super().__init__(steps, problem, clock, seed)
-        self.slack = config
+        self.n_slack = config
         self.qp_time = 0.0
         self._passes = 0
 
@@ -107,7 +107,7 @@ class _CuttingPlanes(Caching):
         """Ask the oracle of every term, with QPs in between."""
         self.iteration += 1
         self._passes = 0
-        order, count = next(self._orders), self.slack.accumulate
+        order, count = next(self._orders), self.n_slack.accumulate
         adding = Adding(0.5 * self._tol(), np.zeros(2))
         added, moved = 0, False
         for begin in range(0, order.size, count):
@@ -117,7 +117,7 @@ class _CuttingPlanes(Caching):
                 added, moved = 0, True
         if not moved:
             gap = float(adding.sums[0]) / self.problem.n
-            self.converged = gap <= self.slack.epsilon * (self._dual() + gap)
+            self.converged = gap <= self.n_slack.epsilon * (self._dual() + gap)
         if not self.converged and not self.ended:
             self._solve(order, adding)
         self.approx_passes = self._passes
@@ -128,7 +128,7 @@ class _CuttingPlanes(Caching):
 
     def _tol(self) -> float:
         """Return the absolute gap to stop at, or a little less: F is no more than P."""
-        return self.slack.epsilon * self._dual()
+        return self.n_slack.epsilon * self._dual()
 
     def _ask(self, order: np.ndarray, adding: Adding) -> int:
         """Ask the oracle of some terms; return the number of planes added."""
@@ -144,7 +144,7 @@ class _CuttingPlanes(Caching):
         """Ascend F over the W_i: a plain pass, which tells the gap, then accelerated ones."""
         begin, passes = self.clock.now(), 0
         violation, adding.sums[1] = float(adding.sums[1]) / self.problem.n, 0.0
-        while passes < self.slack.qp_passes:
+        while passes < self.n_slack.qp_passes:
             self.approx_passes = 0
             for _ in range(_ACCELERATED + 1):
                 before = self._dual()

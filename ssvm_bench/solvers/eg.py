@@ -30,7 +30,7 @@ import numpy as np
 from ssvm_bench import joint_features
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.jit import allocating_kernel, is_implemented, kernel, nanoseconds
 from ssvm_bench.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.problem import Problem
@@ -81,7 +81,8 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> Exponent
     ConfigError
         If the oracle has no expectations.
     """
-    if not isinstance(problem.oracle, LabelingOracle):
+    oracle = problem.oracle
+    if not (isinstance(oracle, LabelingOracle) and is_implemented(expect, type(oracle.compiled))):
         raise ConfigError(
             "solver=eg needs the expectations of a distribution over labelings, which only the "
             "oracles multiclass and viterbi have: sums over all labelings of a graph are "

@@ -52,6 +52,7 @@ class Adding(NamedTuple):
     sums: np.ndarray
 
 
+@implements(spares, Adding)
 @implements(spares, Collecting)
 def _spares(policy, blocks, i, state, average, rule, now):
     return 0
@@ -76,11 +77,6 @@ def _revisit(policy, blocks, i, state, average, rule, now):
     policy.sums[1] += blocks.offset[blocks.start[i] + p]
     spread(blocks, i, 1.0, policy.star)
     return blocks.n_planes[i]
-
-
-@implements(spares, Adding)
-def _adding_spares(policy, blocks, i, state, average, rule, now):
-    return 0
 
 
 @implements(arrive, Adding)

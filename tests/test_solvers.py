@@ -197,6 +197,18 @@ def test_fw_follows_the_algorithm(data, step):
         assert made.clock.oracle_calls == (k + 1) * table.n
 
 
+def test_the_gap_of_fw_is_a_free_certificate(data):
+    posed = problem(data)
+    made, calls = solver(posed, "fw", epsilon=0.1), []
+    while not made.converged:
+        before = made.reported()
+        made.iterate()
+        calls.append((posed.primal(before.w) - before.dual) / posed.primal(before.w))
+    assert calls[-1] <= 0.1 < min(calls[:-1])
+    assert made.clock.oracle_calls == len(calls) * data.n
+    np.testing.assert_array_equal(made.reported().w, before.w)
+
+
 # ---- one code base ------------------------------------------------------------------------------
 
 

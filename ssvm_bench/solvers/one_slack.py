@@ -5,10 +5,10 @@
     min_{w, ξ ≥ 0}  λ/2 ‖w‖² + ξ      ⟨a, w⟩ + b ≤ ξ  for the planes (a, b) found       Algorithm 3
 
 A plane is the sum of one plane of every term, of H(w) where the oracle chose them. It is BMRM
-(:mod:`ssvm_bench.solvers.bundle`) with the ground truths' plane at the beginning. With the cache
-(section 4.5), each term keeps the ``cache`` planes that it used last. Before the oracle is
-asked, the best of them are summed; if that plane exceeds ξ by more than a tenth of what the
-last plane of the oracle did, and by more than ε F, it is taken in its place.
+(:mod:`ssvm_bench.solvers.bundle`) with the ground truths' plane at the beginning. With the
+cache, each term keeps the ``cache`` planes that it used last. Before the oracle is asked, the best
+of them are summed; if that plane exceeds ξ by more than a tenth of what the last plane of the
+oracle did, and by more than ε F, it is taken in its place (as in the authors' program SVM-struct).
 
 ============  =================================================================================
 option        meaning

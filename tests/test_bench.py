@@ -20,7 +20,7 @@ from ssvm_bench.provenance import THREAD_VARIABLES
 ROOT = Path(__file__).parents[1]
 TARGETS = (
     *("run", "test", "check", "bench", "quickstart", "reproduce", "reproduce-quick"),
-    *("beyond", "figures", "update-reference", "clean"),
+    *("beyond", "rivals", "figures", "update-reference", "clean"),
 )
 
 

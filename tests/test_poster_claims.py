@@ -101,7 +101,7 @@ def without(traces, *solvers):
 def test_on_runs_as_the_poster_describes_them_every_claim_holds():
     rows = judge(everything())
     assert {(row.key, row.title, row.note) for row in rows if row.verdict != claims.HOLDS} == set()
-    titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "0.01")]
+    titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "2/n")]
     for claim in POSTER.claims:
         shown = [row.title for row in rows if row.key == claim.key]
         assert shown == (titles if claim.lam is None else titles[-1:])
@@ -168,7 +168,7 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     assert (row.median, row.verdict) == (3 / 4, claims.FAILS)
     assert row.note == (
         "4 numbers of passes, not lower at 1 of 4 points, the last at pass 1; "
-        "after 4 passes, eg has 2× our suboptimality"
+        "after 4 passes, EG has 2× our suboptimality"
     )
 
 
@@ -193,7 +193,7 @@ def test_the_lowest_of_a_family_counts():
     better = [*without(traces, "ssg_tail"), run("ssg_tail", falling(20))]
     row = one(better, "ahead_bcfw_ssg")
     assert (row.verdict, row.median) == (claims.FAILS, 0)
-    assert "ssg_tail has 0.4" in row.note
+    assert "SSG-tavg has 0.4" in row.note
 
 
 def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
@@ -204,7 +204,7 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     ]
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.099], passes=passes)], "passes_bcfw_eg")
     assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
-    assert row.note == "to 0.1: 2.99 passes, eg 7.98"  # 1 within the first pass
+    assert row.note == "to 0.1: 2.99 passes, EG 7.98"  # 1 within the first pass
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.2], passes=passes)], "passes_bcfw_eg")
     assert (row.median, row.verdict) == (math.inf, claims.HOLDS)
     assert row.note.endswith("to 0.1: 2.99 passes, no rival")

@@ -65,7 +65,7 @@ def test_the_reference_is_what_the_papers_say(name):
         least = 0.0 if solver in reference.OF_THE_PAPERS else -1e-12
         rises = np.diff(curve["dual"])
         assert (rises[~np.isnan(rises)] > least).all() or solver.endswith("_avg")
-        last[solver] = curve.iloc[-1]
+        last[solver] = curve[curve["iteration"] <= 12].iloc[-1]  # all are near the optimum later
     gap = {solver: row["primal"] - row["dual"] for solver, row in last.items()}
     assert gap["mpbcfw"] < gap["bcfw"] < gap["fw"]
     assert last["mpbcfw"]["working_set_mean"] > 1 > last["bcfw"]["working_set_mean"]
@@ -148,9 +148,9 @@ def test_a_difference_is_explained():
     first, second = reference.differences(changed, table)
     assert first == "fw: oracle_calls 181 instead of 180 in iteration 3"
     assert second.startswith("fw: primal ")
-    assert reference.differences(table.iloc[1:], table) == ["fw: 12 rows instead of 13"]
+    assert reference.differences(table.iloc[1:], table) == ["fw: 20 rows instead of 21"]
     missing = reference.differences(table.query("solver != 'fw'"), table)
-    assert missing == ["fw: 0 rows instead of 13"]
+    assert missing == ["fw: 0 rows instead of 21"]
 
 
 def test_another_machine_has_the_same_curves(tmp_path):

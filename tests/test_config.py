@@ -433,7 +433,8 @@ def test_a_later_option_at_its_neutral_value_leaves_older_hashes_alone(monkeypat
     )
     options = {field.name: getattr(config.solver, field.name) for field in fields(solver)}
     assert replace(config, solver=later(**options)).hash() != before
-    monkeypatch.setattr(later, "NEUTRAL", {"sizes": ()}, raising=False)
+    neutral = {**solver.NEUTRAL, "sizes": ()}
+    monkeypatch.setattr(later, "NEUTRAL", neutral, raising=False)
     assert replace(config, solver=later(**options)).hash() == before
     changed = replace(config, solver=later(**options, sizes=(1, 2)))
     assert changed.hash() != before

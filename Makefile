@@ -51,13 +51,13 @@ beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data:
 	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real
 
 rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on the real data: hours
-	for name in bcfw_poster_optima bcfw_poster bmrm_mnist all_solvers; do \
+	for name in bcfw_poster_optima bcfw_poster bmrm_mnist all_solvers agreement; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 beyond \
-	        bcfw_poster bmrm_mnist all_solvers; do \
+	        bcfw_poster bmrm_mnist all_solvers agreement; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

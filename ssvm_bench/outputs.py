@@ -213,7 +213,7 @@ def _draw(
     formats: Sequence[str],
 ) -> list[Path]:
     """Write the files of an experiment that show one source of data."""
-    from ssvm_bench.figures import claims, curves, draw, origin, selection, targets
+    from ssvm_bench.figures import agreement, claims, curves, draw, origin, selection, targets
     from ssvm_bench.files import write
 
     folder = results_dir / "figures" / experiment.name
@@ -241,6 +241,9 @@ def _draw(
         written += draw.save(figure, table, folder / f"targets{suffix}", formats)
         page = targets.markdown(table, notes).encode()
         written.append(write(folder / f"targets{suffix}.md", page))
+    if "agreement" in experiment.figures:
+        table = agreement.agreement(traces, best)
+        written += _write_table(folder / f"agreement{suffix}", agreement.markdown(table), table)
     written += _draw_bundles(experiment, traces, best, folder, suffix, formats)
     for name in experiment.figures.get("claims", ()):
         paper = claims.PAPERS[name]

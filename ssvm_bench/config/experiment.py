@@ -61,6 +61,7 @@ FIGURES = {
     "suboptimality": tuple(AXES),
     "selection": ("iteration",),
     "targets": ("time", "calls"),
+    "agreement": ("table",),
     "claims": ("mpbcfw", "poster"),
     "risks": ("table",),
     "speedup": ("table",),

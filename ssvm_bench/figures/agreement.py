@@ -1,0 +1,120 @@
+"""Whether the solvers agree on the optimum: how far each of them is from the best value known.
+
+.. code-block:: text
+
+    primal distance   (P − F⋆)/|F⋆|      P the lowest primal value of the run
+    dual distance     (F⋆ − F)/|F⋆|      F the highest dual value of the run
+    F⋆ = max F over every run ever made on the problem instance
+
+The optimum is between F⋆ and the lowest primal value P⋆ ever seen there: so a primal distance is an
+upper bound of the true one, and a dual distance is too low by at most (P⋆ − F⋆)/|F⋆|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from ssvm_bench.figures import sheet, style
+from ssvm_bench.figures.curves import Best, Problem, labels, problem_of
+from ssvm_bench.figures.sheet import NONE, Bold, Sheet
+from ssvm_bench.trace import Trace
+
+COLUMNS = [
+    *("dataset", "source", "n", "lam", "fingerprint", "known_to", "solver", "repeats"),
+    *("stopped_by", "passes", "time", "primal", "dual", "agrees_to"),
+]
+
+
+def agreement(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> pd.DataFrame:
+    """Return the distances of each solver on each problem instance; of repeats, the largest.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs.
+    best : dict
+        Best values per problem instance, as `optima.reference` gives them.
+
+    Returns
+    -------
+    DataFrame
+        ``COLUMNS``, one row per solver where F⋆ is not 0: ``known_to`` is (P⋆ − F⋆)/|F⋆|,
+        ``passes`` (calls / n) and ``time`` (seconds) what the run had spent in the end, ``dual``
+        NaN for a solver without a dual value, ``agrees_to`` the larger distance, or ``known_to``
+        if that is larger, rounded up to a power of ten.
+    """
+    groups: dict[tuple[Problem, str], list[Trace]] = {}
+    for trace, label in zip(traces, labels(traces), strict=True):
+        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
+    rows = []
+    for (problem, label), repeats in groups.items():
+        known = best[problem]
+        if known.dual == 0 or not math.isfinite(known.dual):
+            continue
+        data = repeats[0].metadata["dataset"]
+        ends = pd.concat([trace.frame.iloc[[-1]] for trace in repeats])
+        primal = max(trace.frame["primal"].min() for trace in repeats) - known.dual
+        dual = known.dual - min(trace.frame["dual"].max() for trace in repeats)
+        known_to = (known.primal - known.dual) / abs(known.dual)
+        distances = [float(value) / abs(known.dual) for value in (primal, dual)]
+        row = {"dataset": data["name"], "source": data["source"], "n": data["n"]}
+        row |= {"lam": problem.lam, "fingerprint": problem.fingerprint, "known_to": known_to}
+        row |= {"solver": label, "repeats": len(repeats)}
+        row["stopped_by"] = ", ".join(dict.fromkeys(_reason(trace) for trace in repeats))
+        row["passes"] = float(ends["oracle_calls"].max()) / data["n"]
+        row["time"] = float(ends["time"].max())
+        row |= dict(zip(("primal", "dual"), distances, strict=True))
+        row["agrees_to"] = _rounded_up([*distances, known_to])
+        rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _reason(trace: Trace) -> str:
+    return str(trace.summary.get("stop_reason"))
+
+
+def _rounded_up(distances: Sequence[float]) -> float:
+    """Return the power of ten at or above the largest distance there is; 0 for 0."""
+    largest = max(distance for distance in distances if not math.isnan(distance))
+    return 10.0 ** math.ceil(math.log10(largest) - 1e-9) if largest > 0 else 0.0
+
+
+def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield a table per problem instance, the best agreement in bold."""
+    header = ["solver", "passes", "seconds", "stopped by"]
+    header += ["primal distance", "dual distance", "agrees to"]
+    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+        nearest = rows["agrees_to"].min()
+        lines = []
+        for row in rows.to_dict("records"):
+            agrees = f"{row['agrees_to']:g}"
+            cells = [f"{style.solver_label(row['solver'])} (`{row['solver']}`)"]
+            cells += [f"{row['passes']:.0f}", f"{row['time']:.3g}", row["stopped_by"]]
+            cells += [_number(row["primal"]), _number(row["dual"])]
+            lines.append([*cells, Bold(agrees) if row["agrees_to"] == nearest else agrees])
+        known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
+        yield Sheet(known, header, lines)
+
+
+def _number(value: float) -> str:
+    return NONE if math.isnan(value) else f"{value:.1e}"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the table as a page of Markdown."""
+    lines = ["# How far each solver is from the optimum", "", READING]
+    for instance in sheets(table):
+        lines += ["", f"## {instance.title}", "", *sheet.lines(instance)]
+    return "\n".join(lines) + "\n"
+
+
+READING = (
+    "Primal distance: (P − F⋆)/|F⋆| of the lowest primal value P of a run; dual distance: "
+    "(F⋆ − F)/|F⋆| of its highest dual value F, where it has one; F⋆: the highest dual value that "
+    "any run saw on the problem instance. Of several repeats, the largest is shown. The last "
+    "column is the larger distance, rounded up to a power of ten: solvers in whose rows it is at "
+    "most a number agree to that number."
+)

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from program import run_here
 from rich.console import Console
 
-from ssvm_bench import __version__, gallery, runner, terminal
+from ssvm_bench import __version__, building, gallery, terminal
 from ssvm_bench.cli import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import horseseg, sources, weizmann
@@ -307,10 +307,10 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(preparation, "PARAMETERS", few)
     monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
-    runner.load_dataset.cache_clear()
+    building.load_dataset.cache_clear()
     yield tmp_path / "data"
-    runner.load_dataset.cache_clear()
-    runner.build_oracle.cache_clear()
+    building.load_dataset.cache_clear()
+    building.build_oracle.cache_clear()
 
 
 def put_photographs(monkeypatch, n=2):

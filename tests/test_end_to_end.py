@@ -29,7 +29,7 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench import runner
+from ssvm_bench import building, runner
 from ssvm_bench.datasets import sources
 from ssvm_bench.solvers.fw import FrankWolfe
 from ssvm_bench.trace import find_runs, read_trace
@@ -53,9 +53,9 @@ def empty_machine(tmp_path, monkeypatch):
     """Return a data folder, empty like the user's cache folder; datasets are loaded anew."""
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
-    runner.load_dataset.cache_clear()
+    building.load_dataset.cache_clear()
     yield tmp_path / "data"
-    runner.load_dataset.cache_clear()
+    building.load_dataset.cache_clear()
 
 
 # ---- a run --------------------------------------------------------------------------------------

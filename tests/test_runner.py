@@ -27,7 +27,7 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench import outputs, runner
+from ssvm_bench import building, outputs, runner
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -274,7 +274,7 @@ def test_the_files_are_those_of_the_contract(tmp_path, data):
     d = {"usps": 10 * 256, "ocr": 26 * 128 + 26 * 26}[name]
     assert (w.dtype, w.shape, metadata["dataset"]["d"]) == (np.float64, (d,), d)
     assert np.linalg.norm(w) == pytest.approx(summary["w_norm"], rel=1e-12)
-    assert primal(runner.load_dataset(config.dataset), w, 1 / n) == pytest.approx(
+    assert primal(building.load_dataset(config.dataset), w, 1 / n) == pytest.approx(
         summary["primal"], rel=1e-10
     )
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import maxflow
 import numpy as np
 
-from ssvm_bench import runner
+from ssvm_bench import building
 from ssvm_bench.bench.passes import FIRST, seconds
 from ssvm_bench.bench.report import (
     BARE,
@@ -43,12 +43,12 @@ def measure_graphs(call: tuple[str, ...]) -> Iterator[Measurement]:
     """Measure the oracle of the dataset that the overrides choose; nothing if it has no graphs."""
     configs = {name: compose_runs((*call, f"solver={name}"))[0] for name in ("bcfw", "mpbcfw")}
     config = configs["mpbcfw"]
-    dataset = runner.load_dataset(config.dataset)
+    dataset = building.load_dataset(config.dataset)
     if dataset.structure != "graph":
         return
-    oracle = runner.build_oracle(config.oracle, config.dataset)
+    oracle = building.build_oracle(config.oracle, config.dataset)
     problem = Problem(oracle, config.lam_of(dataset.n))
-    runner.warm_up(config, dataset, Silent())
+    building.warm_up(config, dataset, Silent())
     subject = (dataset.name, dataset.source)
     for name, chosen in configs.items():
         _say(dataset, f"share of the oracle in {name}")
@@ -83,7 +83,7 @@ def measure_graphs(call: tuple[str, ...]) -> Iterator[Measurement]:
 def _run(config: RunConfig, problem: Problem) -> tuple[float, np.ndarray]:
     """Return the oracle's share of the first iterations, and w after them."""
     clock = Clock("cpu")
-    solver = runner.build_solver(config, problem, clock)
+    solver = building.build_solver(config, problem, clock)
     for _ in range(FIRST):
         solver.iterate()
     return clock.oracle_time / clock.now(), solver.reported().w

@@ -19,7 +19,7 @@ from time import process_time
 
 import numpy as np
 
-from ssvm_bench import runner
+from ssvm_bench import building
 from ssvm_bench.bench.report import APPROXIMATE, EXACT, Measurement, from_samples
 from ssvm_bench.clock import Clock, ExactCalls
 from ssvm_bench.config.compose import compose_runs
@@ -115,10 +115,10 @@ def measure_passes(
     """Measure solvers on the dataset that the overrides ``call`` choose."""
     configs = {name: fix_work(compose_runs((*call, f"solver={name}"))[0]) for name in solvers}
     first = next(iter(configs.values()))
-    dataset = runner.load_dataset(first.dataset)
-    problem = Problem(runner.build_oracle(first.oracle, first.dataset), first.lam_of(dataset.n))
+    dataset = building.load_dataset(first.dataset)
+    problem = Problem(building.build_oracle(first.oracle, first.dataset), first.lam_of(dataset.n))
     for config in configs.values():
-        runner.warm_up(config, dataset, Silent())
+        building.warm_up(config, dataset, Silent())
     product = Product(dataset)
     timings = in_step(configs, problem, product, passes, repeats)
     subject = (dataset.name, dataset.source)
@@ -146,7 +146,7 @@ def in_step(
         solvers = {}
         for name, config in configs.items():
             clock = Stopwatch(config.oracle.cost_call, config.oracle.cost_plane)
-            solvers[name] = (runner.build_solver(config, problem, clock), clock)
+            solvers[name] = (building.build_solver(config, problem, clock), clock)
         for k in range(passes):
             for name, (solver, clock) in solvers.items():
                 if k >= FIRST and not clock.passes:

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from ssvm_bench import runner
+from ssvm_bench import building
 from ssvm_bench.bench.passes import seconds
 from ssvm_bench.bench.report import QP, Measurement
 from ssvm_bench.bundle import qp
@@ -38,11 +38,11 @@ PRECISION = 1e-4
 def measure_qps(call: tuple[str, ...]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it has an example per risk."""
     config = compose_runs((*call, "solver=p_bmrm"))[0]
-    dataset = runner.load_dataset(config.dataset)
+    dataset = building.load_dataset(config.dataset)
     if dataset.n < config.solver.P or find_spec("piqp") is None:  # it comes with the extra "dev"
         return
-    problem = Problem(runner.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
-    runner.warm_up(config, dataset, Silent())
+    problem = Problem(building.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
+    building.warm_up(config, dataset, Silent())
     solver = build(replace(config.solver, epsilon=PRECISION), problem, Clock("cpu"), 0)
     for size in SIZES:
         while solver.model.size < size and not solver.converged:

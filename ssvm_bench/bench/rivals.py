@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from ssvm_bench import runner
+from ssvm_bench import building
 from ssvm_bench.bench.passes import seconds
 from ssvm_bench.bench.report import RIVAL, Measurement
 from ssvm_bench.clock import Clock
@@ -41,12 +41,12 @@ MOST_ITERATIONS = 2000
 def measure_rivals(call: tuple[str, ...]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it is a multiclass one."""
     config = compose_runs((*call, "solver=mpbcfw_fast"))[0]
-    dataset = runner.load_dataset(config.dataset)
+    dataset = building.load_dataset(config.dataset)
     if dataset.structure != "independent" or np.unique(dataset.y).size < max(dataset.n_labels, 3):
         return  # LinearSVC knows only the classes that it sees, and two of them as one
-    problem = Problem(runner.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
-    runner.warm_up(config, dataset, Silent())
-    solver = runner.build_solver(config, problem, Clock("cpu"))
+    problem = Problem(building.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
+    building.warm_up(config, dataset, Silent())
+    solver = building.build_solver(config, problem, Clock("cpu"))
     times, primals, dual = _trajectory(solver, problem)
     good = np.flatnonzero(primals <= (1 + WITHIN) * dual)
     if not good.size:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ssvm_bench import registry, runner
+from ssvm_bench import building, registry, runner
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
@@ -89,8 +89,8 @@ def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
         dataset = graphs(GRAPH_LABELS[name])
         oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, dataset)
     else:
-        dataset = runner.load_dataset(config.dataset)
-        oracle = runner.build_oracle(config.oracle, config.dataset)
+        dataset = building.load_dataset(config.dataset)
+        oracle = building.build_oracle(config.oracle, config.dataset)
     return Problem(oracle, config.lam_of(dataset.n)), dataset.fingerprint
 
 
@@ -106,7 +106,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = runner.Recorder(problem, Silent())
         clock = Clock("work", config.oracle.cost_call, config.oracle.cost_plane)
-        runner.loop(config, runner.build_solver(config, problem, clock), recorder)
+        runner.loop(config, building.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

@@ -135,25 +135,28 @@ def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) 
 
 
 def _sweep(configs: list[RunConfig], debug: bool) -> int:
-    """Make all runs; one that fails is reported and does not stop the others."""
-    done, finished = [], 0
+    """Make all runs; one that fails is reported and does not stop the others.
+
+    The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
+    """
+    done, statuses = [], []
     for k, config in enumerate(configs, 1):
         if not config.quiet and len(configs) > 1:
             click.echo(f"--- run {k} of {len(configs)} ---", err=True)
         try:
             outcome = _run(config)
         except Exception as error:
-            report(error, debug)
+            statuses.append(report(error, debug))
             continue
         done.append((config, outcome))
-        finished += _status(config, outcome) == 0
+        statuses.append(_status(config, outcome))
         if outcome.status == "interrupted":
             break
     _print_outcomes(done)
-    missing = len(configs) - finished
+    missing = len(configs) - statuses.count(0)
     if missing:
         click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
-    return int(missing > 0)
+    return max(statuses, default=0)
 
 
 def _run(config: RunConfig) -> Outcome:

@@ -20,11 +20,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ssvm_bench.config.differences import differences
+
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import Budget, RunConfig
 
 REDRAW_SECONDS = 0.1
 """A live line is redrawn at most this often."""
+
+_NOT_TOLD = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source"})
+"""Options that are no heading of their own where runs differ: they have one, or tell nothing."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -214,7 +219,12 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     runs : list of (RunConfig, status, summary)
         A summary may lack entries (a run that failed early); they are shown as ``-``.
     """
-    entries = [_entries(*run) for run in runs]
+    configs = [config for config, _, _ in runs]
+    groups = [(config.solver.name, config.dataset.name) for config in configs]
+    options = differences([config.resolved() for config in configs], groups, _NOT_TOLD)
+    entries = [
+        _entries(*run, of if any(options) else None) for run, of in zip(runs, options, strict=True)
+    ]
     if len(entries) == 1:
         table = Table(box=None, show_header=False, pad_edge=False)
         for name, value in entries[0].items():
@@ -229,8 +239,8 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     return table
 
 
-def _entries(config: RunConfig, status: str, summary: Row) -> dict[str, str]:
-    """Return heading → text of one run."""
+def _entries(config: RunConfig, status: str, summary: Row, options: str | None) -> dict[str, str]:
+    """Return heading → text of one run; ``options`` tell it from others of its solver."""
     data = f"{config.dataset.name} ({summary.get('source', config.dataset.source)})"
     shown = {
         name: show(summary[key]) if key in summary else "-"
@@ -239,7 +249,10 @@ def _entries(config: RunConfig, status: str, summary: Row) -> dict[str, str]:
     ended = str(summary.get("stop_reason") or status)
     if status == "skipped":
         ended += " (finished before)"
-    head = {"solver": config.solver.name, "dataset": data, "seed": str(config.seed)}
+    head = {"solver": config.solver.name}
+    if options is not None:
+        head["options"] = options
+    head |= {"dataset": data, "seed": str(config.seed)}
     return {**head, **shown, "stopped by": ended}
 
 

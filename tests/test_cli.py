@@ -214,10 +214,27 @@ def test_a_sweep_makes_all_runs_and_one_table(runs):
     assert "run 4 of 4" in result.stderr
     assert result.stdout.count("max_iterations") == 4
     assert result.stdout.count("solver") == 1
+    assert "options" not in result.stdout
 
 
-@pytest.mark.parametrize("failure", [RunFailedError("no disk"), ValueError("odd"), MemoryError()])
-def test_a_failed_run_does_not_stop_a_sweep(runs, failure):
+def test_the_table_of_a_sweep_says_what_tells_its_runs_apart(runs):
+    result = call("run", "-m", "solver=mpbcfw", "solver.T=5,10", "lam=0.1,null")
+    heading, _, *rows = result.stdout.splitlines()
+    assert "options" in heading
+    for row, text in zip(rows, ("T=5 lam=0.1", "T=5 lam=null", "T=10 lam=0.1"), strict=False):
+        assert sorted(text.split()) == sorted(row.split("|")[1].split())
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (RunFailedError("no disk"), 1),
+        (ValueError("odd"), 1),
+        (MemoryError(), 1),
+        (ConfigError("no marginals"), 2),
+    ],
+)
+def test_a_failed_run_does_not_stop_a_sweep(runs, failure, status):
     def react(config):
         if config.seed == 1:
             raise failure
@@ -225,7 +242,7 @@ def test_a_failed_run_does_not_stop_a_sweep(runs, failure):
 
     runs.react = react
     result = call("run", "-m", "seed=range(3)")
-    assert result.exit_code == 1
+    assert result.exit_code == status
     assert len(runs) == 3
     assert str(failure) in result.stderr
     assert "1 of 3 runs did not finish" in result.stderr

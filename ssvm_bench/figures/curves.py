@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.config.differences import differences
 from ssvm_bench.figures import style
 from ssvm_bench.trace import Trace
 
@@ -243,44 +244,15 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
     not taken for repeats of one another.
     """
-    configs = [{**NEUTRAL, **_flatten(trace.metadata["config"])} for trace in traces]
-    names = [str(config.get("solver.name")) for config in configs]
+    configs = [trace.metadata["config"] for trace in traces]
+    names = [str(config["solver"]["name"]) for config in configs]
     groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
-    seen: dict[tuple[Problem, str], dict[str, set[str]]] = {}
-    for group in groups:
-        seen.setdefault(group, {})
-    for group, values in seen.items():
-        peers = [config for config, other in zip(configs, groups, strict=True) if other == group]
-        for key in {key for config in peers for key in config} - NOT_A_CURVE:
-            values[key] = {repr(config.get(key)) for config in peers}
-    result = []
-    for config, name, group in zip(configs, names, groups, strict=True):
-        varied = sorted(key for key, values in seen[group].items() if len(values) > 1)
-        options = [f"{key.removeprefix('solver.')}={_shown(config.get(key))}" for key in varied]
-        result.append(" ".join([name, *options]))
-    return result
+    options = differences(configs, groups, NOT_A_CURVE)
+    return [" ".join([name, *filter(None, [of])]) for name, of in zip(names, options, strict=True)]
 
 
 NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
-
-NEUTRAL: Mapping[str, Any] = {"path": []}
-"""Options that a config leaves out where they are neutral."""
-
-
-def _shown(value: Any) -> str:
-    """Return a value of an option as the command line has it."""
-    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
-
-
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            flat.update(_flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def axis_label(traces: Sequence[Trace], axis: str) -> str:

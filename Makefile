@@ -24,7 +24,7 @@ run: $(PROGRAM) ## set up, train MP-BCFW on OCR, draw its figure
 	$(BIN)/ssvm-bench plot main
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 check: $(DEVELOPMENT) ## lint, format, types
 	$(BIN)/ruff check .

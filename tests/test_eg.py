@@ -31,11 +31,12 @@ LAM = 0.1
 @allocating_kernel
 def expectations(compiled, L, unary, moves):
     mu, nu = np.zeros_like(unary), np.zeros_like(moves)
-    expect(compiled, L, unary, moves, mu, nu, np.zeros((2, L, unary.shape[1])))
+    work = np.zeros((2, L + compiled.features.n_labels, unary.shape[1]))
+    expect(compiled, L, unary, moves, mu, nu, work)
     return mu, nu
 
 
-@pytest.mark.parametrize("scale", [0.1, 3.0, 400.0])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 80.0, 400.0, 3000.0])
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 def test_expectations_are_those_of_all_labelings(data, scale):
     made, table, rng = oracle(data), Table(data), np.random.default_rng(0)

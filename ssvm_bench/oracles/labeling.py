@@ -45,7 +45,7 @@ def expect(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-de
         From a to b at b · stride + a, as in w; empty without transitions.
     mu, nu : ndarrays like unary and moves
         Of each part, the probabilities of its labels; the expected number of each transition.
-    work : ndarray, shape (2, ≥ L, stride)
+    work : ndarray, shape (2, ≥ L + K, stride)
         Scratch.
     """
 

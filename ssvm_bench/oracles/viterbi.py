@@ -30,6 +30,12 @@ CODE_VERSION = 1
 
 Config = OracleConfig
 
+_SMALL = 1e-250
+"""Sums above this have lost nothing to underflow: what vanishes is below 1e-307."""
+
+_LARGE = 200.0
+"""Logarithm of the largest factor by which what vanishes may be multiplied."""
+
 
 class Viterbi(NamedTuple):
     """The compiled oracle: the examples, and scratch for v, shape (longest, stride)."""
@@ -120,46 +126,92 @@ def _viterbi(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
 
 @implements(expect, Viterbi)
 def _forward_backward(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
-    """Sum over all labelings, forwards and backwards, with all messages as logarithms."""
+    """Sum over all labelings, forwards and backwards, with all messages as logarithms.
+
+    The sums over transitions have exp(T − max T), computed once, as factors: a sum costs no
+    exponentials of its own. Where it is so small that terms may have vanished, it is done again
+    with logarithms.
+    """
     K, stride = oracle.features.n_labels, oracle.features.stride
-    before, after = work[0], work[1]
-    for b in range(K):
-        before[0, b] = 0.0
-        after[L - 1, b] = 0.0
+    before, after = work[0, :L], work[1, :L]
+    factors, scaled, logs = work[0, L:], work[1, L], work[1, L + 1]
+    top = _factors(moves, factors, K) if L > 1 else 0.0
+    before[0, :K] = 0.0
+    after[L - 1, :K] = 0.0
     for l in range(1, L):
+        highest = _scale(before[l - 1], unary[l - 1], logs, scaled, K)
         for b in range(K):
-            row = moves[b * stride :]
-            highest = -np.inf
-            for a in range(K):
-                highest = max(highest, before[l - 1, a] + unary[l - 1, a] + row[a])
             total = 0.0
             for a in range(K):
-                total += exp(before[l - 1, a] + unary[l - 1, a] + row[a] - highest)
-            before[l, b] = highest + log(total)
+                total += factors[b, a] * scaled[a]
+            if total > _SMALL:
+                before[l, b] = highest + top + log(total)
+            else:
+                before[l, b] = _log_sum(logs, moves[b * stride : (b + 1) * stride], K)
     for l in range(L - 2, -1, -1):
+        highest = _scale(after[l + 1], unary[l + 1], logs, scaled, K)
+        here = after[l]
+        here[:K] = 0.0
+        for b in range(K):
+            for a in range(K):
+                here[a] += factors[b, a] * scaled[b]
         for a in range(K):
-            highest = -np.inf
-            for b in range(K):
-                value = moves[b * stride + a] + unary[l + 1, b] + after[l + 1, b]
-                highest = max(highest, value)
-            total = 0.0
-            for b in range(K):
-                total += exp(moves[b * stride + a] + unary[l + 1, b] + after[l + 1, b] - highest)
-            after[l, a] = highest + log(total)
-    highest = -np.inf
-    for c in range(K):
-        highest = max(highest, unary[0, c] + after[0, c])
-    total = 0.0
-    for c in range(K):
-        total += exp(unary[0, c] + after[0, c] - highest)
-    norm = highest + log(total)
+            if here[a] > _SMALL:
+                here[a] = highest + top + log(here[a])
+            else:
+                here[a] = _log_sum(logs, moves[a::stride], K)
+    norm = _log_sum(unary[0], after[0], K)
     for l in range(L):
         for c in range(K):
             mu[l, c] = exp(before[l, c] + unary[l, c] + after[l, c] - norm)
     nu[:] = 0.0
     for l in range(1, L):
+        highest = _scale(before[l - 1], unary[l - 1], logs, scaled, K)
         for b in range(K):
-            here = unary[l, b] + after[l, b] - norm
-            for a in range(K):
-                place = b * stride + a
-                nu[place] += exp(before[l - 1, a] + unary[l - 1, a] + moves[place] + here)
+            rest = unary[l, b] + after[l, b] - norm
+            row = nu[b * stride : (b + 1) * stride]
+            if highest + top + rest < _LARGE:
+                factor = exp(highest + top + rest)
+                for a in range(K):
+                    row[a] += factor * scaled[a] * factors[b, a]
+            else:
+                for a in range(K):
+                    row[a] += exp(logs[a] + moves[b * stride + a] + rest)
+
+
+@kernel
+def _factors(moves, factors, K):  # type: ignore[no-untyped-def]
+    """Let ``factors[b, a]`` be exp(T[a, b] − max T); return max T."""
+    stride = factors.shape[1]
+    top = -np.inf
+    for b in range(K):
+        for a in range(K):
+            top = max(top, moves[b * stride + a])
+    for b in range(K):
+        for a in range(K):
+            factors[b, a] = exp(moves[b * stride + a] - top)
+    return top
+
+
+@kernel
+def _scale(x, y, logs, scaled, K):  # type: ignore[no-untyped-def]
+    """Let ``logs`` be x + y, and ``scaled`` exp(x + y − max); return the maximum."""
+    highest = -np.inf
+    for c in range(K):
+        logs[c] = x[c] + y[c]
+        highest = max(highest, logs[c])
+    for c in range(K):
+        scaled[c] = exp(logs[c] - highest)
+    return highest
+
+
+@kernel
+def _log_sum(x, y, K):  # type: ignore[no-untyped-def]
+    """Return log Σ_c exp(x_c + y_c)."""
+    highest = -np.inf
+    for c in range(K):
+        highest = max(highest, x[c] + y[c])
+    total = 0.0
+    for c in range(K):
+        total += exp(x[c] + y[c] - highest)
+    return highest + log(total)

@@ -38,7 +38,7 @@ from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.block import SAMPLING, orders
 from ssvm_bench.validate import check_choice, check_positive
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 _MOST_TRIALS = 20
 _GROWTH = 1.05
@@ -147,7 +147,7 @@ def _scratch(features, width):  # type: ignore[no-untyped-def]
         np.zeros((most, features.stride)),
         np.zeros(width),
         np.zeros((most, features.stride)),
-        np.zeros((2, most, features.stride)),
+        np.zeros((2, most + features.n_labels, features.stride)),
     )
 
 

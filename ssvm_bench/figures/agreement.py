@@ -105,10 +105,7 @@ def _number(value: float) -> str:
 
 def markdown(table: pd.DataFrame) -> str:
     """Return the table as a page of Markdown."""
-    lines = ["# How far each solver is from the optimum", "", READING]
-    for instance in sheets(table):
-        lines += ["", f"## {instance.title}", "", *sheet.lines(instance)]
-    return "\n".join(lines) + "\n"
+    return sheet.page("How far each solver is from the optimum", [READING], sheets(table))
 
 
 READING = (

@@ -103,12 +103,8 @@ def _number(value: float) -> str:
 
 def markdown(table: pd.DataFrame) -> str:
     """Return the table as a page of Markdown."""
-    lines = ["# Validation and test loss of the bundle methods", "", READING]
-    for note in notes(table):
-        lines += ["", note]
-    for block in sheets(table):
-        lines += ["", f"## {block.title}", "", *sheet.lines(block)]
-    return "\n".join(lines) + "\n"
+    title = "Validation and test loss of the bundle methods"
+    return sheet.page(title, [READING, *notes(table)], sheets(table))
 
 
 READING = (

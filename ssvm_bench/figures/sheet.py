@@ -33,6 +33,14 @@ def lines(sheet: Sheet) -> list[str]:
     return [line(sheet.header), line(rule), *(line(row) for row in sheet.rows)]
 
 
+def page(title: str, paragraphs: Iterable[str], sheets: Iterable[Sheet]) -> str:
+    """Return a page of Markdown: paragraphs, then each table below its title."""
+    parts = [f"# {title}", *paragraphs]
+    for sheet in sheets:
+        parts += [f"## {sheet.title}", "\n".join(lines(sheet))]
+    return "\n\n".join(parts) + "\n"
+
+
 def line(cells: Iterable[str]) -> str:
     """Return one row in Markdown."""
     return f"| {' | '.join(_cell(cell) for cell in cells)} |"

@@ -198,10 +198,7 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
 
 def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """Return the costs and the statements as a page of Markdown."""
-    lines = ["# Iterations, time and speed-up of the bundle methods", "", speedup.READING]
-    for note in notes:
-        lines += ["", note]
-    for costs, said in zip(speedup.sheets(table), sheets(table), strict=True):
-        for shown in (costs, said):
-            lines += ["", f"## {shown.title}", "", *sheet.lines(shown)]
-    return "\n".join(lines) + "\n"
+    pairs = zip(speedup.sheets(table), sheets(table), strict=True)
+    shown = [one for pair in pairs for one in pair]
+    title = "Iterations, time and speed-up of the bundle methods"
+    return sheet.page(title, [speedup.READING, *notes], shown)

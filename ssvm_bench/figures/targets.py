@@ -129,19 +129,14 @@ def x_label(traces: Sequence[Trace], cost: str) -> str:
 
 def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """Return the table as a page of Markdown: one section per problem instance, best in bold."""
-    lines = [
-        "# Time and exact oracle calls to a relative gap",
-        "",
+    reading = (
         "Medians over the repeats, in seconds on the runs' clock and in passes of the exact oracle "
         f"(calls divided by n); the lowest of each column in bold. {NONE}: at most half of the "
-        "repeats got there in the time they had.",
-    ]
-    for note in notes:
-        lines += ["", note]
-    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
-        costs_of = _sheet(instance)
-        lines += ["", f"## {costs_of.title}", "", *sheet.lines(costs_of)]
-    return "\n".join(lines) + "\n"
+        "repeats got there in the time they had."
+    )
+    instances = table.groupby(["fingerprint", "lam"], sort=False)
+    shown = [_sheet(instance) for _, instance in instances]
+    return sheet.page("Time and exact oracle calls to a relative gap", [reading, *notes], shown)
 
 
 def _sheet(instance: pd.DataFrame) -> Sheet:

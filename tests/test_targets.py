@@ -131,4 +131,13 @@ def test_a_solver_that_never_got_there_is_named_all_the_same():
     table = targets.targets(runs, BEST, GAPS)
     figure = draw.draw_targets(table, {"time": "time"}, "A title")
     (panel,) = figure.axes
-    assert [text.get_text() for text in panel.texts] == ["reached by less than half of the runs"]
+    assert [text.get_text() for text in panel.texts] == ["not reached by most runs"]
+
+
+def test_a_solver_without_runs_on_a_problem_is_not_said_to_have_failed():
+    elsewhere = run_of("mpbcfw", 0, times=[0, 1], gaps=[1, 0.05], lam=0.25)
+    best = {**BEST, problem_of(elsewhere.metadata): Best(2.0, 1.9)}
+    table = targets.targets([*RUNS, elsewhere], best, (0.1,))
+    both, one = draw.draw_targets(table, {"time": "time"}, "A title").axes
+    assert [text.get_text() for text in both.texts] == []
+    assert [text.get_text() for text in one.texts] == ["no runs"]

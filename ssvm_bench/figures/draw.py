@@ -156,9 +156,9 @@ def _draw_costs(
     panel: Axes, rows: pd.DataFrame, cost: str, place: int, shades: Mapping[float, float]
 ) -> None:
     """Draw what it costs one solver to reach each gap, at the height ``place``."""
+    text = "not reached by most runs" if len(rows) else "no runs"
     rows = rows[rows[cost].notna() & (rows[cost] > 0)]
     if rows.empty:
-        text = "reached by less than half of the runs"
         panel.text(0.02, place, text, transform=_across(panel), va="center", size=6.5)
         return
     color = style.color(str(rows["solver"].iloc[0]))

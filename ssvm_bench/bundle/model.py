@@ -191,13 +191,20 @@ class Model:
         return self._weights[proximal][: self.size]
 
     def _grow(self) -> None:
-        """Double the room."""
-        more = self._offsets.size
-        self._planes = np.concatenate((self._planes, np.zeros((more, self.d))))
-        self._gram = np.pad(self._gram, (0, more))
+        """Make room for a quarter more planes: G may take most of the memory there is."""
+        room = self._offsets.size + self._offsets.size // 4
+        self._planes = _roomier(self._planes, room, self.d)
+        self._gram = _roomier(self._gram, room, room)
         for name in ("_offsets", "_block", "_used", "_along"):
-            setattr(self, name, np.pad(getattr(self, name), (0, more)))
-        self._weights = {key: np.pad(beta, (0, more)) for key, beta in self._weights.items()}
+            setattr(self, name, _roomier(getattr(self, name), room))
+        self._weights = {key: _roomier(beta, room) for key, beta in self._weights.items()}
+
+
+def _roomier(array: np.ndarray, *shape: int) -> np.ndarray:
+    """Return a copy with room for more, 0; what is not used yet takes hardly any memory."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger
 
 
 @kernel

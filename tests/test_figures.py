@@ -354,6 +354,40 @@ def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():
         assert box.y1 <= figure.bbox.y1
 
 
+@pytest.mark.parametrize("length", [1, 30, 60, 90])
+def test_long_names_take_fewer_columns_of_the_legend(length):
+    options = [{"T": "x" * length}, {"T": "y" * length}, {"T": "z"}]
+    runs = [
+        make_trace([9.0, 3.0], [0.0, 1.0], solver=name, options=of)
+        for name in ("bcfw", "mpbcfw")
+        for of in options
+    ]
+    figure = draw.draw_curves(table_of(runs), "iteration", "names")
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent(figure.canvas.get_renderer())
+    assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
+
+
+def test_variants_of_a_solver_differ_in_their_lines():
+    labels = ["bcfw T=5", "bcfw T=10", "bcfw_avg", "bcfw T=20", "bcfw T=5"]
+    lines = style.dashes(labels)
+    assert list(lines) == list(dict.fromkeys(labels))
+    assert lines["bcfw T=5"] == style.line("bcfw")
+    assert len(set(lines.values())) == 4
+    assert lines["bcfw_avg"] == style.line("bcfw_avg")
+
+
+def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
+    runs = [
+        make_trace([1.0], [0.0], solver="bcfw", options={"step": "line_search"}, lam=0.5),
+        make_trace([1.0], [0.0], solver="bcfw", options={"step": "2n/(k+2n)"}, lam=0.5),
+        make_trace([1.0], [0.0], solver="bcfw", options={"step": "line_search"}, lam=0.25),
+        make_trace([1.0], [0.0], solver="fw", options={"step": "line_search"}, lam=0.25),
+    ]
+    one, other = "bcfw step=line_search", "bcfw step=2n/(k+2n)"
+    assert curves.labels(runs) == [one, other, one, "fw"]
+
+
 def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
     figure = draw.draw_curves(table, "iteration", "nothing")

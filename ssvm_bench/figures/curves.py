@@ -242,13 +242,20 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     """Name each run's curve: its solver, and the options in which runs of that solver differ.
 
     So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
-    not taken for repeats of one another.
+    not taken for repeats of one another. Options of the solver itself are named on all problem
+    instances if they differ on one, so that one thing has one name in a figure; others only there.
     """
     configs = [trace.metadata["config"] for trace in traces]
     names = [str(config["solver"]["name"]) for config in configs]
     groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
-    options = differences(configs, groups, NOT_A_CURVE)
-    return [" ".join([name, *filter(None, [of])]) for name, of in zip(names, options, strict=True)]
+    around = [{key: config[key] for key in config if key != "solver"} for config in configs]
+    within = [{"solver": config["solver"]} for config in configs]
+    parts = (
+        names,
+        differences(around, groups, NOT_A_CURVE),
+        differences(within, names, NOT_A_CURVE),
+    )
+    return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
 
 
 NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})

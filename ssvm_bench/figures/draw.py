@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Transform, blended_transform_factory
 
@@ -24,8 +25,8 @@ from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.files import write
 
 FORMATS = ("png", "pdf", "svg")
-LEGEND_COLUMNS = 5
-"""Of a figure of the least width."""
+LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
+"""Lengths in a legend, in units of its font size."""
 PLAIN = FuncFormatter(lambda value, _: plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 MIN_WIDTH = 6.6
@@ -65,13 +66,14 @@ def draw_curves(
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
-    layout = page(title, notes, (len(problems), len(quantities)), _of_solvers(table))
+    lines = style.dashes(table["solver"])
+    layout = page(title, notes, (len(problems), len(quantities)), legend_of(lines))
     with layout as (figure, panels):
         for row, (_, problem) in zip(panels, problems, strict=True):
             for panel, quantity in zip(row, quantities, strict=True):
                 panel.set_yscale("log")
                 panel.set_xscale("log" if log_x else "linear")
-                draw_panel(panel, problem[problem["quantity"] == quantity])
+                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
                 label_log_y(panel)
                 panel.set_ylabel(quantity)
             row[0].set_title(style.problem_title(problem), loc="left", fontweight="bold")
@@ -90,11 +92,12 @@ def draw_selection(
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
     quantities = list(dict.fromkeys(table["quantity"]))
     shape = len(quantities), len(problems)
-    layout = page(title, notes, shape, _of_solvers(table), sharex="col")
+    lines = style.dashes(table["solver"])
+    layout = page(title, notes, shape, legend_of(lines), sharex="col")
     with layout as (figure, panels):
         for row, quantity in zip(panels, quantities, strict=True):
             for panel, (_, problem) in zip(row, problems, strict=True):
-                draw_panel(panel, problem[problem["quantity"] == quantity])
+                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
                 panel.set_ylim(bottom=0)
             row[0].set_ylabel(quantity)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):
@@ -190,7 +193,7 @@ def page(
     with mpl.rc_context(style.RC):
         # In inches.
         width = max(3.3 * columns, MIN_WIDTH)
-        legend_columns = int(LEGEND_COLUMNS * width / MIN_WIDTH)
+        legend_columns = _columns(legend[1], width)
         notes_height = 0.06 + 0.16 * len(notes)
         below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
         height = 0.45 + panel_height * max(rows, 1) + below
@@ -209,8 +212,8 @@ def page(
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 
 
-def draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
-    """Draw the curves of one quantity on one problem instance."""
+def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Dashes]) -> None:
+    """Draw the curves of one quantity on one problem instance; each label has its line style."""
     panel.grid(axis="y")
     panel.set_axisbelow(True)
     reason = why_empty(curves)
@@ -221,7 +224,7 @@ def draw_panel(panel: Axes, curves: pd.DataFrame) -> None:
         panel.fill_between(
             curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
         )
-        panel.plot(curve["x"], curve["median"], color=color, linestyle=style.line(name))
+        panel.plot(curve["x"], curve["median"], color=color, linestyle=lines[name])
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
@@ -262,13 +265,25 @@ def plain(value: float) -> str:
     return f"{value:,.4g}"
 
 
-def _of_solvers(table: pd.DataFrame) -> Legend:
-    """Return the legend of the solvers' curves."""
-    solvers = list(dict.fromkeys(table["solver"]))
+def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:
+    """Return the legend of curves with their line styles."""
     handles = [
-        Line2D([], [], color=style.color(name), linestyle=style.line(name)) for name in solvers
+        Line2D([], [], color=style.color(name), linestyle=dashes) for name, dashes in lines.items()
     ]
-    return handles, [style.solver_label(name) for name in solvers]
+    return handles, [style.solver_label(name) for name in lines]
+
+
+def _columns(names: Sequence[str], width: float) -> int:
+    """Return the largest number of columns of a legend that is at most ``width`` inches wide."""
+    size = float(mpl.rcParams["legend.fontsize"])
+    texts = [TextPath((0, 0), name, size=size).get_extents().width / size for name in names]
+    room = 72 * 0.95 * width / size
+    for columns in range(len(texts), 1, -1):
+        widest = sum(part.max() for part in np.array_split(texts, columns))
+        lengths = columns * (LEGEND["handlelength"] + LEGEND["handletextpad"])
+        if widest + lengths + (columns - 1) * LEGEND["columnspacing"] <= room:
+            return columns
+    return 1
 
 
 def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) -> None:
@@ -277,9 +292,8 @@ def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) ->
         *legend,
         loc="lower center",
         bbox_to_anchor=(0.5, bottom),
-        ncols=min(len(legend[0]), columns),
-        handlelength=2.8,
-        columnspacing=1.2,
+        ncols=columns,
+        **LEGEND,
         borderaxespad=0,
         borderpad=0,
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from ssvm_bench.figures import bundles, style
-from ssvm_bench.figures.draw import Legend, draw_panel, label_log_y, page
+from ssvm_bench.figures.draw import Legend, draw_panel, label_log_y, legend_of, page
 
 PROX = "prox_bmrm"
 Y_LABEL = "(P(w) − F*) / F*"
@@ -35,7 +34,8 @@ def draw_relative(
     comparisons = list(dict.fromkeys(table["quantity"]))
     columns = max(block["lam"].nunique() for block in instances)
     shape = len(instances) * len(comparisons), columns
-    layout = page(title, notes, shape, _legend(table), sharey="row")
+    lines = style.dashes(table["solver"])
+    layout = page(title, notes, shape, _legend(table, lines), sharey="row")
     with layout as (figure, panels):
         for block, rows in zip(instances, np.split(panels, len(instances)), strict=True):
             problems = [problem for _, problem in block.groupby("lam", sort=False)]
@@ -48,7 +48,7 @@ def draw_relative(
                     panel.set_xscale("log" if log_x else "linear")
                     curves = problem[problem["quantity"] == comparison]
                     with mpl.rc_context({"lines.linewidth": LINE_WIDTH}):
-                        draw_panel(panel, curves)
+                        draw_panel(panel, curves, lines)
                     panel.set_xlabel(x_label)
                 for panel in row[len(problems) :]:
                     panel.set_axis_off()
@@ -66,13 +66,11 @@ def _lam(problem: pd.DataFrame) -> str:
     return f"λ = {lam_n:g}/n (the report's λ = {lam_n:g})"
 
 
-def _legend(table: pd.DataFrame) -> Legend:
+def _legend(table: pd.DataFrame, lines: Mapping[str, style.Dashes]) -> Legend:
     """Return the legend: BMRM and P-BMRM by P, then Prox-BMRM."""
     labels = dict(zip(table["solver"], table["P"], strict=True))
     order = sorted(labels, key=lambda label: (label.partition(" ")[0] == PROX, labels[label]))
-    handles = [
-        Line2D([], [], color=style.color(label), linestyle=style.line(label)) for label in order
-    ]
+    handles, _ = legend_of({label: lines[label] for label in order})
     return handles, [_text(label, labels[label]) for label in order]
 
 

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Line = Literal["-", "--", ":", "-."]
+Dashes: TypeAlias = Line | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
@@ -57,6 +60,14 @@ SOLVERS = {
 
 PLANES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
 """Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
+
+FURTHER: tuple[Dashes, ...] = (
+    (0, (8, 2)),
+    (0, (1, 1)),
+    (0, (8, 2, 1, 2, 1, 2)),
+    (0, (4, 2, 4, 2, 1, 2)),
+)
+"""Line styles of a figure's further curves with the same look: its points on, off, on, …"""
 
 OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
@@ -117,6 +128,25 @@ def line(label: str) -> Line:
     if name in SOLVERS:
         return SOLVERS[name].line
     return "--" if name.endswith("_avg") else "-"
+
+
+def repeats(labels: Iterable[str]) -> dict[str, int]:
+    """Return of each curve of a figure how many before it look the same: variants of its solver."""
+    seen: Counter[tuple[str, Line]] = Counter()
+    found = {}
+    for label in dict.fromkeys(labels):
+        look = color(label), line(label)
+        found[label] = seen[look]
+        seen[look] += 1
+    return found
+
+
+def dashes(labels: Iterable[str]) -> dict[str, Dashes]:
+    """Return the line style of each curve of a figure; of those that look the same, one each."""
+    return {
+        label: FURTHER[(before - 1) % len(FURTHER)] if before else line(label)
+        for label, before in repeats(labels).items()
+    }
 
 
 def solver_label(label: str) -> str:

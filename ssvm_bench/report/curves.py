@@ -162,14 +162,10 @@ def _change(label: str, panels: int) -> dict[str, Any]:
 
 def _looks(solvers: Sequence[str], quantities: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield how bands and lines look, in the order of `_values`."""
-    used: dict[tuple[str, str], int] = {}
-    for solver in solvers:
+    for solver, before in style.repeats(solvers).items():
         # plotly takes its texts for markup, too.
         name, color = html.escape(style.solver_label(solver), quote=False), style.color(solver)
-        line = style.line(solver)
-        before = used.setdefault((color, line), 0)
-        used[color, line] += 1
-        dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[line]
+        dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[style.line(solver)]
         for place in range(len(quantities)):
             axes = {"xaxis": f"x{_number(place)}", "yaxis": f"y{_number(place)}"}
             shared = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}

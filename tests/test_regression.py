@@ -73,18 +73,22 @@ def test_the_reference_is_what_the_papers_say(name):
 
 # ---- the comparison can fail --------------------------------------------------------------------
 
+on_one_problem = pytest.mark.parametrize("name", ["usps"], indirect=True, scope="module")
+
 
 def solvers_that_differ(now, name):
     found = reference.differences(now, reference.stored(name)[0])
     return {line.partition(":")[0] for line in found}
 
 
+@on_one_problem
 def test_another_lambda_is_noticed(name, now):
     n = now[0]["oracle_calls"].iloc[-1] // reference.ITERATIONS
     changed, _ = reference.curves(name, f"lam={(1 + 1e-6) / n}")
     assert solvers_that_differ(changed, name) == set(reference.solvers_of(name))
 
 
+@on_one_problem
 def test_another_step_is_noticed(name):
     changed, _ = reference.curves(name, "solver=fw,bcfw,bcfw_avg", "solver.step=2n/(k+2n)")
     others = reference.stored(name)[0].query("solver not in ('fw', 'bcfw', 'bcfw_avg')")
@@ -92,6 +96,7 @@ def test_another_step_is_noticed(name):
     assert solvers_that_differ(complete, name) == {"fw", "bcfw", "bcfw_avg"}
 
 
+@on_one_problem
 def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
     right = problem.line_search
     monkeypatch.setattr(fw, "line_search", lambda *slope: (1 - 1e-7) * right(*slope))
@@ -99,6 +104,7 @@ def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
     assert solvers_that_differ(changed, name) == {"fw"}
 
 
+@on_one_problem
 def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
     approximate = block.kernels.approximate_pass
 
@@ -113,6 +119,7 @@ def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
     }
 
 
+@on_one_problem
 def test_a_missing_plane_is_noticed(name, monkeypatch):
     """A working set that forgets what it was given in every third pass."""
     exact = block.BlockSolver.iterate
@@ -127,6 +134,7 @@ def test_a_missing_plane_is_noticed(name, monkeypatch):
     assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
 
 
+@on_one_problem
 def test_a_stale_average_is_noticed(name, monkeypatch):
     """An average over exact steps that does not hear of the approximate ones."""
     monkeypatch.setattr(block.BlockSolver, "_shift", lambda *_: None)
@@ -134,6 +142,7 @@ def test_a_stale_average_is_noticed(name, monkeypatch):
     assert solvers_that_differ(changed, name) == {"mpbcfw_avg"}
 
 
+@on_one_problem
 def test_a_picture_shows_both_curves(name, now, tmp_path):
     path = reference.draw(now[0], reference.stored(name)[0], tmp_path / "curves.png")
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from ssvm_bench.figures import sheet, style
-from ssvm_bench.figures.curves import Best, Problem, labels, problem_of
+from ssvm_bench.figures.curves import Best, Problem, repeats_of
 from ssvm_bench.figures.sheet import NONE, Bold, Sheet
 from ssvm_bench.trace import Trace
 
@@ -46,11 +46,8 @@ def agreement(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> pd.DataF
         NaN for a solver without a dual value, ``agrees_to`` the larger distance, or ``known_to``
         if that is larger, rounded up to a power of ten.
     """
-    groups: dict[tuple[Problem, str], list[Trace]] = {}
-    for trace, label in zip(traces, labels(traces), strict=True):
-        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
     rows = []
-    for (problem, label), repeats in groups.items():
+    for (problem, label), repeats in repeats_of(traces).items():
         known = best[problem]
         if known.dual == 0 or not math.isfinite(known.dual):
             continue

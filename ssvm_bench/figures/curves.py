@@ -136,11 +136,8 @@ def tabulate(
     """
     if axis not in AXES:
         raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")
-    groups: dict[tuple[Problem, str], list[Trace]] = {}
-    for trace, label in zip(traces, names or labels(traces), strict=True):
-        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
     blocks = []
-    for (problem, label), repeats in groups.items():
+    for (problem, label), repeats in repeats_of(traces, names).items():
         data = repeats[0].metadata["dataset"]
         xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
@@ -236,6 +233,16 @@ def _between(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     # A measured point next to an interrupted one keeps its value.
     between = np.where(share == 0, y[left], np.where(share == 1, y[left + 1], between))
     return np.where((grid < x[0]) | (grid > x[-1]), np.nan, between)
+
+
+def repeats_of(
+    traces: Sequence[Trace], names: Sequence[str] | None = None
+) -> dict[tuple[Problem, str], list[Trace]]:
+    """Return the runs of each curve on each problem instance; names as for `tabulate`."""
+    groups: dict[tuple[Problem, str], list[Trace]] = {}
+    for trace, label in zip(traces, names or labels(traces), strict=True):
+        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
+    return groups
 
 
 def labels(traces: Sequence[Trace]) -> list[str]:

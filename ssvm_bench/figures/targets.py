@@ -17,7 +17,14 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import sheet, style
-from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of, timing_notes
+from ssvm_bench.figures.curves import (
+    Best,
+    Problem,
+    axis_label,
+    problem_of,
+    repeats_of,
+    timing_notes,
+)
 from ssvm_bench.figures.sheet import NONE, Bold, Sheet
 from ssvm_bench.trace import Trace
 
@@ -79,11 +86,8 @@ def targets(
         cost the median (NaN unless more than half of the repeats got there), and the ``_min`` and
         ``_max`` of those that did. Calls are in passes, i.e. divided by n.
     """
-    groups: dict[tuple, list[Trace]] = {}
-    for trace, label in zip(traces, labels(traces), strict=True):
-        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
     rows = []
-    for (problem, label), repeats in groups.items():
+    for (problem, label), repeats in repeats_of(traces).items():
         data = repeats[0].metadata["dataset"]
         instance = {
             "dataset": data["name"],

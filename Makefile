@@ -32,7 +32,7 @@ check: $(DEVELOPMENT) ## lint, format, types
 	$(BIN)/mypy
 
 bench: $(PROGRAM) ## speed ratios, as a table and in results/bench.json
-	$(BIN)/python -m ssvm_bench.bench --cold --json results/bench.json
+	$(BIN)/python -m benchmarks --cold --json results/bench.json
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart

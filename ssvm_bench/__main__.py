@@ -1,5 +1,5 @@
 """``python -m ssvm_bench`` is ``ssvm-bench``."""
 
-from ssvm_bench.cli import main
+from ssvm_bench.cli.commands import main
 
 main()

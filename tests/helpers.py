@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssvm_bench import registry
 from ssvm_bench.clock import Clock
+from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ssvm_bench import jit, runner  # jit says where compiled kernels are kept
-from ssvm_bench.cli import main
+from ssvm_bench import jit
+from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.terminal import Silent
+from ssvm_bench.runs import runner  # jit says where compiled kernels are kept
+from ssvm_bench.runs.terminal import Silent
 
 USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
 OCR = ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=20")

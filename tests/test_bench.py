@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 
-from ssvm_bench.bench import graphs, passes, processes, report, rivals
-from ssvm_bench.bench.__main__ import SOLVERS, main
-from ssvm_bench.bench.passes import FIRST, Stopwatch, Timings, summarise
+from benchmarks import graphs, passes, processes, report, rivals
+from benchmarks.__main__ import SOLVERS, main
+from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.provenance import THREAD_VARIABLES
+from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 ROOT = Path(__file__).parents[1]
 TARGETS = (

@@ -18,11 +18,11 @@ from helpers import (
 )
 from program import USPS, call, error_of, run_here
 
-from ssvm_bench.bundle.model import Model
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
-from ssvm_bench.trace import read_summary
+from ssvm_bench.results.trace import read_summary
+from ssvm_bench.solvers.bundle.model import Model
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3, 2, 1, 3], 3, 2, seed=3),

@@ -7,22 +7,20 @@ import pytest
 from matplotlib.colors import to_hex
 from traces import make_trace
 
-from ssvm_bench import outputs
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.figures import (
-    bundles,
-    curves,
-    draw_relative,
+from ssvm_bench.figures import curves, style
+from ssvm_bench.figures.text_table import Bold, Sheet, lines
+from ssvm_bench.papers.bmrm import (
+    bundle_runs,
     relative,
+    relative_drawing,
     risks,
     speedup,
-    speedup_statements,
-    style,
+    statements,
 )
-from ssvm_bench.figures.claims import FAILS, HOLDS, UNKNOWN
-from ssvm_bench.figures.sheet import Bold, Sheet, lines
-from ssvm_bench.figures.speedup import Range
-from ssvm_bench.report import contents, page
+from ssvm_bench.papers.bmrm.speedup import Range
+from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
+from ssvm_bench.report import contents, experiment_files, page
 
 N = 60000
 REACHED = {"stop_reason": "converged"}
@@ -68,7 +66,7 @@ def test_methods_have_their_names_in_the_report():
         run_of("bmrm", 10),
         run_of("mpbcfw", 10),
     ]
-    found = bundles.runs(traces)
+    found = bundle_runs.runs(traces)
     assert [(run.lam_n, run.method.title) for run in found] == [
         *((10, "BMRM"), (10, "P=2-BMRM"), (10, "P=4-BMRM"), (10, "Prox-P=16-BMRM")),
         (1, "BMRM"),
@@ -77,19 +75,19 @@ def test_methods_have_their_names_in_the_report():
 
 
 def test_other_options_make_other_methods():
-    found = bundles.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
+    found = bundle_runs.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
     assert [run.method.title for run in found] == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
 
 
 def test_the_report_s_numbers_are_those_of_real_mnist():
     of = {"dataset": "mnist", "source": "real", "lam_n": 1.0}
-    prox, several = bundles.Method("prox_bmrm"), bundles.Method("prox_p_bmrm", 16)
-    assert bundles.printed(of, "validation") == 0.0720
-    assert bundles.printed(of, "iterations", prox) == 698
-    assert bundles.printed(of, "speedup", several) == 9.7
+    prox, several = bundle_runs.Method("prox_bmrm"), bundle_runs.Method("prox_p_bmrm", 16)
+    assert bundle_runs.printed(of, "validation") == 0.0720
+    assert bundle_runs.printed(of, "iterations", prox) == 698
+    assert bundle_runs.printed(of, "speedup", several) == 9.7
     for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}):
-        assert math.isnan(bundles.printed({**of, **other}, "validation"))
-    assert math.isnan(bundles.printed(of, "iterations", bundles.Method("prox_p_bmrm", 8)))
+        assert math.isnan(bundle_runs.printed({**of, **other}, "validation"))
+    assert math.isnan(bundle_runs.printed(of, "iterations", bundle_runs.Method("prox_p_bmrm", 8)))
 
 
 # ---- losses -----------------------------------------------------------------------------------
@@ -236,11 +234,11 @@ def statement_runs(**changes):
 
 
 def verdicts(runs):
-    return [found.verdict for found in speedup_statements.evaluate(speedup.speedup(runs))]
+    return [found.verdict for found in statements.evaluate(speedup.speedup(runs))]
 
 
 def test_all_statements_hold_where_they_should():
-    found = speedup_statements.evaluate(speedup.speedup(statement_runs()))
+    found = statements.evaluate(speedup.speedup(statement_runs()))
     assert [one.verdict for one in found] == [HOLDS] * 5
     assert [one.ours for one in found] == [
         "150 against 500, at λ = 1",
@@ -280,7 +278,7 @@ def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
 
 def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
     other = run_of("prox_bmrm", 1, options={"K": 5})
-    found = speedup_statements.evaluate(speedup.speedup([*statement_runs(), other]))
+    found = statements.evaluate(speedup.speedup([*statement_runs(), other]))
     assert found[0].verdict == UNKNOWN
     assert found[0].ours == "runs of Prox-BMRM differ in more than the seed"
 
@@ -326,7 +324,7 @@ def test_the_distance_is_relative_to_the_best_dual():
 def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
     raw = [run_of("bmrm", 1, pixels="raw"), run_of("prox_bmrm", 1, pixels="raw")]
     table, notes = curves_of([*FIGURE, *raw])
-    figure = draw_relative.draw_relative(table, "iteration", "A title", notes, log_x=True)
+    figure = relative_drawing.draw_relative(table, "iteration", "A title", notes, log_x=True)
     shown = [panel for panel in figure.axes if panel.axison]
     titles = [panel.get_title(loc="left") for panel in shown]
     assert titles[0].startswith("MNIST, raw pixels: real data")
@@ -367,11 +365,11 @@ ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "ti
 def written(runs, tmp_path, monkeypatch):
     """Return the files that are drawn from runs, without storing them first."""
     best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
-    monkeypatch.setattr("ssvm_bench.optima.reference", lambda *args: best)
-    monkeypatch.setattr("ssvm_bench.thinned.write", lambda *args: [])
+    monkeypatch.setattr("ssvm_bench.results.optima.reference", lambda *args: best)
+    monkeypatch.setattr("ssvm_bench.results.stored_traces.write", lambda *args: [])
     for number, run in enumerate(runs):
         object.__setattr__(run, "folder", tmp_path / f"runs/{number}")
-    return outputs.draw(experiment(**ALL), runs, tmp_path, ["svg"], print)
+    return experiment_files.draw(experiment(**ALL), runs, tmp_path, ["svg"], print)
 
 
 def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):

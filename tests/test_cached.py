@@ -18,8 +18,8 @@ from helpers import (
 
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers import block_kernels as kernels
-from ssvm_bench.solvers.acceleration import Acceleration
+from ssvm_bench.solvers.block import kernels
+from ssvm_bench.solvers.block.acceleration import Acceleration
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),

@@ -8,10 +8,11 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.config.experiment import FIGURES
-from ssvm_bench.figures import claim_measures, claims
-from ssvm_bench.figures.claim_list import HORSES, MPBCFW, STANDS_FOR
 from ssvm_bench.figures.curves import Best, problem_of
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers import judging
+from ssvm_bench.papers.mpbcfw import measures
+from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
 
 NAN = float("nan")
 N = 10
@@ -97,7 +98,7 @@ def paper(*datasets, source="real", seeds=3):
 def judge(traces, remarks=None):
     """Return the rows without the remarks that come along, which are about the real runs."""
     best = {problem_of(t.metadata): BEST for t in traces}
-    return claims.evaluate(MPBCFW, traces, best, remarks or {})
+    return judging.evaluate(MPBCFW, traces, best, remarks or {})
 
 
 def one(traces, key, dataset, **options):
@@ -130,7 +131,7 @@ EVERY = [
 def test_on_runs_as_the_paper_describes_them_every_claim_holds():
     rows = judge(paper())
     assert [(row.key, row.dataset) for row in rows] == EVERY
-    assert {(r.key, r.dataset, r.note) for r in rows if r.verdict != claims.HOLDS} == set()
+    assert {(r.key, r.dataset, r.note) for r in rows if r.verdict != judging.HOLDS} == set()
     assert {row.agree for row in rows} == {3} == {row.repeats for row in rows}
 
 
@@ -164,7 +165,7 @@ def test_flipped_runs_flip_the_verdicts():
         return type(trace)(frame, trace.metadata, trace.summary, trace.folder)
 
     rows = judge([flipped(slower(swapped(trace))) for trace in paper()])
-    kept = {(r.key, r.dataset) for r in rows if r.verdict != claims.FAILS}
+    kept = {(r.key, r.dataset) for r in rows if r.verdict != judging.FAILS}
     # Slower, so it cannot be faster.
     assert kept == {("not_faster_plain", "usps"), ("not_faster_avg", "usps")}
 
@@ -187,14 +188,14 @@ def test_without_runs_nothing_is_measurable(dataset):
     mine = [row for row in rows if row.dataset == name]
     assert [(row.key, dataset) for row in mine] == [(k, d) for k, d in EVERY if d == dataset]
     for row in mine:
-        assert (row.verdict, row.note, row.ours) == (claims.UNKNOWN, "no finished runs", "")
+        assert (row.verdict, row.note, row.ours) == (judging.UNKNOWN, "no finished runs", "")
         assert math.isnan(row.median)
 
 
 @pytest.mark.parametrize("solver", SINGLE + MULTI)
 def test_the_solver_that_is_missing_is_named(solver):
     some = [t for t in paper() if t.metadata["config"]["solver"]["name"] != solver]
-    unknown = {row.key for row in judge(some) if row.verdict == claims.UNKNOWN}
+    unknown = {row.key for row in judge(some) if row.verdict == judging.UNKNOWN}
     pair = "avg" if solver.endswith("avg") else "plain"
     of_pair = {key for key, _ in EVERY if key.endswith(pair)}
     alone = {
@@ -204,7 +205,7 @@ def test_the_solver_that_is_missing_is_named(solver):
     }
     assert unknown == of_pair | alone.get(solver, set())
     for row in judge(some):
-        if row.verdict == claims.UNKNOWN:
+        if row.verdict == judging.UNKNOWN:
             assert row.note == f"no finished runs of {solver_label(solver)}"
 
 
@@ -213,17 +214,17 @@ def test_counted_work_is_no_time_and_clocks_are_not_mixed():
     for row in judge(work):
         timed = row.key.startswith(("not_", "share", "call"))
         if row.dataset == "usps":
-            assert row.verdict == (claims.UNKNOWN if timed else claims.HOLDS)
+            assert row.verdict == (judging.UNKNOWN if timed else judging.HOLDS)
     both = replaced("ocr", "mpbcfw", lambda seed: {"clock": "cpu"})
     assert "different clocks" in one(both, "similar_plain", "ocr").note
-    assert one(both, "below_plain", "ocr").verdict == claims.HOLDS
+    assert one(both, "below_plain", "ocr").verdict == judging.HOLDS
 
 
 def test_without_repeats_there_is_no_spread_to_compare_with():
     rows = {row.key: row for row in judge(paper(seeds=1)) if row.dataset == "usps"}
-    assert rows["not_slower_plain"].verdict == claims.UNKNOWN
+    assert rows["not_slower_plain"].verdict == judging.UNKNOWN
     assert "no repeats" in rows["not_slower_plain"].note
-    assert rows["below_plain"].verdict == claims.HOLDS
+    assert rows["below_plain"].verdict == judging.HOLDS
     assert rows["below_plain"].ours == "100 %"
 
 
@@ -240,7 +241,7 @@ def test_equal_iterations_are_those_evaluated_in_both_runs_of_a_seed():
     assert row.repeats == 1
     assert row.note == "6 common iterations, 6 to 36"
     apart = [run("ocr", "bcfw", keep=[0, 1, 3]), run("ocr", "mpbcfw", keep=[0, 2, 4])]
-    assert one(apart, "below_plain", "ocr").verdict == claims.UNKNOWN
+    assert one(apart, "below_plain", "ocr").verdict == judging.UNKNOWN
 
 
 def test_where_the_primal_is_behind_is_told():
@@ -249,7 +250,7 @@ def test_where_the_primal_is_behind_is_told():
         return {"primal": worse}
 
     row = one(replaced("ocr", "mpbcfw", late), "below_plain", "ocr")
-    assert (row.verdict, row.median, row.agree) == (claims.FAILS, 31 / 40, 0)
+    assert (row.verdict, row.median, row.agree) == (judging.FAILS, 31 / 40, 0)
     assert row.note == (
         "40 common iterations, 1 to 40; not lower at 27 of 120 points, the last at iteration 9"
     )
@@ -259,19 +260,19 @@ def test_nan_duals_leave_the_primal_comparison_alone():
     traces = [
         run("ocr", s, seed, dual=np.full(41, NAN)) for s in ("bcfw", "mpbcfw") for seed in (0, 1)
     ]
-    assert one(traces, "below_plain", "ocr").verdict == claims.HOLDS
+    assert one(traces, "below_plain", "ocr").verdict == judging.HOLDS
     assert one(traces, "similar_plain", "ocr").note == "no positive duality gap"
 
 
 def test_time_to_a_gap_is_read_between_rows_and_nowhere_else():
     trace = make_trace([100.0, 1.0, -1.0], [0.0] * 3, time=[0.0, 2.0, 3.0], iteration=[0, 5, 9])
     trace.frame["gap"] = trace.frame["primal"]
-    reach = claim_measures.reach
+    reach = measures.reach
     assert reach(trace, 10.0, "time") == pytest.approx(1.0)
     assert reach(trace, 10.0, "iteration") == 5
     assert reach(trace, 0.5, "time") == 3.0  # no logarithm to interpolate
     assert reach(trace, -2.0, "time") == math.inf
-    assert claim_measures.target_gap([trace]) == 1.0
+    assert measures.target_gap([trace]) == 1.0
 
 
 def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
@@ -279,7 +280,7 @@ def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
     assert "ended before" in one(early, "faster_plain", "stanford").note
     stuck = replaced("stanford", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)})
     row = one(stuck, "faster_plain", "stanford")
-    assert (row.verdict, row.median) == (claims.FAILS, math.inf)
+    assert (row.verdict, row.median) == (judging.FAILS, math.inf)
     assert row.ours.startswith("not reached")
 
 
@@ -288,7 +289,7 @@ def test_an_inexact_oracle_may_turn_the_gap_negative():
         return {"primal": 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS}
 
     row = one(replaced("stanford", "mpbcfw", inexact), "faster_plain", "stanford")
-    assert row.verdict in (claims.HOLDS, claims.FAILS)
+    assert row.verdict in (judging.HOLDS, judging.FAILS)
     gain = one(replaced("stanford", "mpbcfw", inexact), "gain_plain", "stanford")
     assert np.isfinite(gain.median)
 
@@ -310,8 +311,8 @@ def test_what_substantially_and_small_mean(key, dataset, inside, outside):
         return one([run(dataset, "bcfw"), multi], key, dataset)
 
     assert [row(factor).median for factor in inside] == pytest.approx(inside)
-    assert {row(factor).verdict for factor in inside} == {claims.HOLDS}
-    assert {row(factor).verdict for factor in outside} == {claims.FAILS}
+    assert {row(factor).verdict for factor in inside} == {judging.HOLDS}
+    assert {row(factor).verdict for factor in outside} == {judging.FAILS}
 
 
 def test_not_slower_is_judged_by_the_spread_of_the_repeats():
@@ -325,14 +326,14 @@ def test_not_slower_is_judged_by_the_spread_of_the_repeats():
 def test_the_median_decides_and_the_repeats_are_counted():
     few = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed == 0 else {})
     row = one(few, "below_plain", "ocr")
-    assert (row.verdict, row.agree, row.min, row.max) == (claims.HOLDS, 2, 0.0, 1.0)
+    assert (row.verdict, row.agree, row.min, row.max) == (judging.HOLDS, 2, 0.0, 1.0)
     most = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed else {})
-    assert one(most, "below_plain", "ocr").verdict == claims.FAILS
+    assert one(most, "below_plain", "ocr").verdict == judging.FAILS
 
 
 def test_passes_count_iterations_that_were_not_evaluated():
     trace = run("ocr", "mpbcfw", keep=[0, 10, 13, 40])
-    series = claim_measures.passes(trace)
+    series = measures.passes(trace)
     assert series.size == 40
     assert series.sum() == pytest.approx(run("ocr", "mpbcfw").frame["approx_passes"].sum())
     assert np.unique(series).size == 3
@@ -345,10 +346,10 @@ def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
         lambda seed: {"time": N * ITERATIONS * 120e-6, "oracle_time": N * ITERATIONS * 100e-6},
     )
     share = one(fast, "share_bcfw", "weizmann")
-    assert (share.verdict, share.median) == (claims.FAILS, pytest.approx(5 / 6))
+    assert (share.verdict, share.median) == (judging.FAILS, pytest.approx(5 / 6))
     assert "it would be 98 %–99.6 %" in share.note
     call = one(fast, "call", "weizmann")
-    assert (call.verdict, call.note) == (claims.FAILS, "10×–50× faster than the paper's")
+    assert (call.verdict, call.note) == (judging.FAILS, "10×–50× faster than the paper's")
 
 
 # ---- what is compared with what ----------------------------------------------------------------
@@ -360,7 +361,7 @@ def test_real_data_and_stand_ins_are_judged_apart():
     assert list(dict.fromkeys(row.source for row in rows)) == ["real", "synthetic"]
     assert {r.dataset for r in rows if r.source == "real" and r.repeats} == {"ocr"}
     gains = [r for r in rows if r.source == "real" and (r.key, r.dataset) == ("gain_plain", "ocr")]
-    assert [row.verdict for row in gains] == [claims.UNKNOWN]  # USPS is there, but a stand-in
+    assert [row.verdict for row in gains] == [judging.UNKNOWN]  # USPS is there, but a stand-in
 
 
 def test_weizmann_stands_for_horseseg_only_where_that_is_missing():
@@ -375,7 +376,7 @@ def test_runs_that_differ_in_more_than_the_seed_are_no_repeats():
     rest = [t for t in paper("ocr") if t.metadata["config"]["solver"]["name"] == "bcfw"]
     row = one(sweep + rest, "passes_ocr", "ocr")
     assert (row.verdict, row.note) == (
-        claims.UNKNOWN,
+        judging.UNKNOWN,
         "runs of MP-BCFW differ in more than the seed",
     )
 
@@ -389,20 +390,20 @@ def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
 
 def test_other_datasets_are_passed_over():
     toy = make_trace([1.0], [0.0])
-    assert claims.evaluate(MPBCFW, [toy], {}) == [] == claims.evaluate(MPBCFW, [], {})
+    assert judging.evaluate(MPBCFW, [toy], {}) == [] == judging.evaluate(MPBCFW, [], {})
     assert judge([run("ocr", "bcfw")]) == []  # what is claimed is about MP-BCFW
 
 
 def test_an_experiment_can_ask_for_every_paper():
-    assert FIGURES["claims"] == tuple(claims.PAPERS)
-    files = [paper.file for paper in claims.PAPERS.values()]
+    assert FIGURES["claims"] == tuple(judging.PAPERS)
+    files = [paper.file for paper in judging.PAPERS.values()]
     assert len(set(files)) == len(files)
 
 
 def test_a_missing_reference_optimum_is_a_reason():
-    rows = claims.evaluate(MPBCFW, paper(), {})
+    rows = judging.evaluate(MPBCFW, paper(), {})
     gain = next(r for r in rows if (r.key, r.dataset) == ("gain_plain", "ocr"))
-    assert (gain.verdict, gain.note) == (claims.UNKNOWN, "no reference optimum")
+    assert (gain.verdict, gain.note) == (judging.UNKNOWN, "no reference optimum")
 
 
 def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
@@ -415,10 +416,10 @@ def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
 
 
 def test_the_remarks_that_come_along_are_about_claims_that_exist():
-    lists = [paper.claims for paper in claims.PAPERS.values()]
+    lists = [paper.claims for paper in judging.PAPERS.values()]
     known = {claim.key: claim for of_paper in lists for claim in of_paper}
     assert len(known) == sum(map(len, lists))  # one key, one claim
-    for key, remarks in claims._remarks().items():
+    for key, remarks in judging._remarks().items():
         for dataset, text in remarks.items():
             assert STANDS_FOR.get(dataset, dataset) in known[key].paper
             assert text.endswith(".")
@@ -431,7 +432,7 @@ def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
     rows = judge(traces)
     assert str(judge(traces[::-1])) == str(rows)
-    assert claims.markdown(MPBCFW, judge(traces[::-1])) == claims.markdown(MPBCFW, rows)
+    assert judging.markdown(MPBCFW, judge(traces[::-1])) == judging.markdown(MPBCFW, rows)
 
 
 def test_the_markdown_is_a_table_and_says_what_it_rests_on():
@@ -441,7 +442,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
         for seed in range(3)
     ] + paper("usps", source="synthetic", seeds=2)
     rows = judge(traces)
-    text = claims.markdown(MPBCFW, rows)
+    text = judging.markdown(MPBCFW, rows)
     lines = text.splitlines()
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
@@ -459,7 +460,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     assert "- USPS: 2 repeats; wall clock" in lines
     assert "- Stanford: nothing measured" in lines
     real = [row for row in rows if row.source == "real"]
-    counts = [sum(row.verdict == verdict for row in real) for verdict in claims.VERDICTS]
+    counts = [sum(row.verdict == verdict for row in real) for verdict in judging.VERDICTS]
     assert (
         f"Of {len(real)} pairs of claim and dataset: holds: {counts[0]}; "
         f"does not hold: {counts[1]}; not measurable: {counts[2]}."
@@ -469,20 +470,20 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
 
 
 def test_the_overview_shows_verdict_and_median():
-    lines = claims.overview([row for row in judge(paper()) if row.key in ("planes_fall", "call")])
+    lines = judging.overview([row for row in judge(paper()) if row.key in ("planes_fall", "call")])
     assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
     assert [line.count("|") for line in lines] == [7] * 4
     rows = {row.dataset: row for row in judge(paper()) if row.key == "call"}
-    marks = [claims.MARKS[row.verdict] for row in rows.values()]
+    marks = [judging.MARKS[row.verdict] for row in rows.values()]
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
-    assert f"{claims.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
+    assert f"{judging.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
 
 
 def test_the_table_has_a_row_per_row_and_a_column_per_field():
     rows = judge(paper())
-    table = claims.table(rows)
+    table = judging.table(rows)
     assert table["key"].tolist() == [row.key for row in rows]
-    assert list(table.columns) == list(claims.Row.__dataclass_fields__)
-    assert list(claims.table([]).columns) == list(table.columns)
-    assert table["verdict"].isin(claims.VERDICTS).all()
+    assert list(table.columns) == list(judging.Row.__dataclass_fields__)
+    assert list(judging.table([]).columns) == list(table.columns)
+    assert table["verdict"].isin(judging.VERDICTS).all()

@@ -19,12 +19,14 @@ from click.testing import CliRunner
 from program import run_here
 from rich.console import Console
 
-from ssvm_bench import __version__, building, gallery, terminal
-from ssvm_bench.cli import main
+from ssvm_bench import __version__
+from ssvm_bench.cli import dataset_views
+from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import horseseg, sources, weizmann
 from ssvm_bench.datasets.images import preparation, source
 from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.runs import components, terminal
 
 HEAVY = {
     *("cv2", "h5py", "hydra", "joblib", "matplotlib", "maxflow", "numba", "pandas", "pyarrow"),
@@ -95,10 +97,10 @@ def runs(monkeypatch):
             display.finish(outcome.summary, outcome.folder)
         return outcome
 
-    module = ModuleType("ssvm_bench.runner")
+    module = ModuleType("ssvm_bench.runs.runner")
     module.run = run
-    monkeypatch.setitem(sys.modules, "ssvm_bench.runner", module)
-    monkeypatch.setattr("ssvm_bench.runner", module, raising=False)
+    monkeypatch.setitem(sys.modules, "ssvm_bench.runs.runner", module)
+    monkeypatch.setattr("ssvm_bench.runs.runner", module, raising=False)
     return made
 
 
@@ -109,7 +111,7 @@ def runs(monkeypatch):
 def test_quick_answers_import_nothing_heavy(arguments):
     program = (
         "import sys\n"
-        "from ssvm_bench.cli import main\n"
+        "from ssvm_bench.cli.commands import main\n"
         "try:\n"
         "    main(sys.argv[1:])\n"
         "except SystemExit as end:\n"
@@ -300,7 +302,7 @@ def test_debug_shows_the_traceback(arguments):
 
 
 def test_a_closed_pipe_is_quiet():
-    program = "import ssvm_bench.cli as c, os, sys; os.close(r); c.main(['list'])"
+    program = "import ssvm_bench.cli.commands as c, os, sys; os.close(r); c.main(['list'])"
     setup = "import os; r, w = os.pipe(); os.dup2(w, 1)\n"
     done = python("-c", setup + program)
     assert done.stderr == ""
@@ -324,10 +326,10 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(preparation, "PARAMETERS", few)
     monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
-    building.load_dataset.cache_clear()
+    components.load_dataset.cache_clear()
     yield tmp_path / "data"
-    building.load_dataset.cache_clear()
-    building.build_oracle.cache_clear()
+    components.load_dataset.cache_clear()
+    components.build_oracle.cache_clear()
 
 
 def put_photographs(monkeypatch, n=2):
@@ -387,9 +389,9 @@ def test_the_loss_that_is_shown_is_that_of_the_run(machine, monkeypatch):
     data = ("dataset=stanford", "dataset.source=synthetic")
     outcome = run_here("results", "solver=mpbcfw", "budget.max_iterations=3", data=data)
     shown = []
-    draw_rows = gallery.segmentation.draw_rows
+    draw_rows = dataset_views.segmentation.draw_rows
     monkeypatch.setattr(
-        gallery.segmentation,
+        dataset_views.segmentation,
         "draw_rows",
         lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
     )

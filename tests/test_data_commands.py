@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from program import call, error_of, run_here
 
-from ssvm_bench import building
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import sources, weizmann
 from ssvm_bench.datasets.images import preparation, source
 from ssvm_bench.figures import segmentation
+from ssvm_bench.runs import components
 
 N = 4  # pictures of a stand-in: one chunk, for which this process does all the work
 FEW = "budget.max_iterations=2"
@@ -34,8 +34,8 @@ def user(tmp_path, monkeypatch):
 
 def forget():
     """Drop the dataset and the oracle that the runner keeps for the next run."""
-    building.load_dataset.cache_clear()
-    building.build_oracle.cache_clear()
+    components.load_dataset.cache_clear()
+    components.build_oracle.cache_clear()
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_prepare_says_where_and_what(user):
         assert part in output
     # a run finds the very same
     (config,) = compose_runs(["dataset=stanford", *SYNTHETIC])
-    assert building.load_dataset(config.dataset).y.tobytes() == arrays["y"].tobytes()
+    assert components.load_dataset(config.dataset).y.tobytes() == arrays["y"].tobytes()
 
 
 def test_prepare_without_a_place_says_so(tmp_path, monkeypatch):
@@ -201,7 +201,7 @@ def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
     result = call("data", "show", "weizmann", 3, "--run", runs[0], "--run", runs[1])
     assert (result.exit_code, result.stderr) == (0, "")
     (config,) = compose_runs(["dataset=weizmann", *SYNTHETIC])
-    oracle = building.build_oracle(config.oracle, config.dataset)
+    oracle = components.build_oracle(config.oracle, config.dataset)
     ((((_, _, _, _, y, predictions),), _, _),) = drawn
     assert [title for title, _ in predictions] == ["bcfw, iteration 2", "mpbcfw, iteration 2"]
     for run, (_, labels) in zip(runs, predictions, strict=True):

@@ -15,8 +15,8 @@ from helpers import oracle
 from scipy.sparse import csr_array
 
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.status import status
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import bell, fisher_yates, permutation, uniform
 

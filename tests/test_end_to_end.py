@@ -29,10 +29,10 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench import building, runner
 from ssvm_bench.datasets import sources
+from ssvm_bench.results.trace import find_runs, read_trace
+from ssvm_bench.runs import components, runner
 from ssvm_bench.solvers.fw import FrankWolfe
-from ssvm_bench.trace import find_runs, read_trace
 
 QUICK = ("solver=fw", "budget.max_iterations=2")
 
@@ -53,9 +53,9 @@ def empty_machine(tmp_path, monkeypatch):
     """Return a data folder, empty like the user's cache folder; datasets are loaded anew."""
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
-    building.load_dataset.cache_clear()
+    components.load_dataset.cache_clear()
     yield tmp_path / "data"
-    building.load_dataset.cache_clear()
+    components.load_dataset.cache_clear()
 
 
 # ---- a run --------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 from program import call, error_of
 
-import ssvm_bench
-from ssvm_bench import experiment_status, outputs, terminal
+import ssvm_bench.runs
 from ssvm_bench.config.experiment import along_paths, load
 from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.run_folder import lock
-from ssvm_bench.trace import COLUMNS, is_finished, write_partial, write_run
+from ssvm_bench.report import experiment_files
+from ssvm_bench.results.run_folder import lock
+from ssvm_bench.results.trace import COLUMNS, is_finished, write_partial, write_run
+from ssvm_bench.runs import experiment_status, terminal
 
 FILE = """# Two solvers
 title: Two solvers
@@ -116,7 +117,7 @@ def runner(monkeypatch, compose):
         return SimpleNamespace(status=status, folder=make_run(config, fake.source), summary=summary)
 
     fake.run = run
-    monkeypatch.setattr(ssvm_bench, "runner", fake, raising=False)
+    monkeypatch.setattr(ssvm_bench.runs, "runner", fake, raising=False)
     return fake
 
 
@@ -125,9 +126,9 @@ def blank(monkeypatch):
     """Leave the figures empty: drawing takes a second, and is tested elsewhere."""
     from matplotlib.figure import Figure
 
-    from ssvm_bench.figures import draw
+    from ssvm_bench.figures import drawing
 
-    monkeypatch.setattr(draw, "draw_curves", lambda *args: Figure(figsize=(1, 1)))
+    monkeypatch.setattr(drawing, "draw_curves", lambda *args: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture
@@ -139,7 +140,9 @@ def name(tmp_path):
 
 def run(name, *overrides):
     said = []
-    outcome = outputs.make(name, overrides, (), lambda quiet: terminal.Silent(), said.append)
+    outcome = experiment_files.make(
+        name, overrides, (), lambda quiet: terminal.Silent(), said.append
+    )
     return outcome, said
 
 
@@ -216,7 +219,7 @@ def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
 
 def plot(name, *overrides, formats=("png",)):
     said = []
-    return outputs.plot(name, formats, overrides, (), said.append), said
+    return experiment_files.plot(name, formats, overrides, (), said.append), said
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.figures import curves, draw, selection, style
+from ssvm_bench.figures import curves, drawing, selection, style
 
 NAN = float("nan")
 
@@ -277,7 +277,7 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
     assert curves.needs_log_x(table, "iteration")
     assert not curves.needs_log_x(table, "time")
     assert not curves.needs_log_x(table_of([long]), "iteration")
-    figure = draw.draw_curves(table, "iteration", "A title", [], True)
+    figure = drawing.draw_curves(table, "iteration", "A title", [], True)
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
 
@@ -304,7 +304,7 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     assert passes["median"].tolist()[1:] == [2, 10]  # on average since the row before
     assert np.isnan(passes["median"].iloc[0])
     assert "interrupted" not in " ".join(curves.notes(table, runs, "iteration"))
-    figure = draw.draw_selection(table, "iteration", "A title")
+    figure = drawing.draw_selection(table, "iteration", "A title")
     assert [panel.get_ylabel() for panel in figure.axes] == list(selection.QUANTITIES)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
     assert selection.selection(runs[1:]).empty
@@ -317,7 +317,7 @@ def draw_some(**changes):
         for solver in ("bcfw", "mpbcfw_avg")
     ]
     table = table_of(traces, primal=1.4, dual=0.95)
-    return draw.draw_curves(table, "iteration", "A title", ["a note"]), table
+    return drawing.draw_curves(table, "iteration", "A title", ["a note"]), table
 
 
 def test_the_figure_shows_source_size_and_curves():
@@ -362,7 +362,7 @@ def test_long_names_take_fewer_columns_of_the_legend(length):
         for name in ("bcfw", "mpbcfw")
         for of in options
     ]
-    figure = draw.draw_curves(table_of(runs), "iteration", "names")
+    figure = drawing.draw_curves(table_of(runs), "iteration", "names")
     figure.canvas.draw()
     legend = figure.legends[0].get_window_extent(figure.canvas.get_renderer())
     assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
@@ -390,8 +390,8 @@ def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
 
 def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
-    figure = draw.draw_curves(table, "iteration", "nothing")
-    assert len(draw.save(figure, table, tmp_path / "empty", ["png"])) == 2
+    figure = drawing.draw_curves(table, "iteration", "nothing")
+    assert len(drawing.save(figure, table, tmp_path / "empty", ["png"])) == 2
 
 
 def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
@@ -407,7 +407,7 @@ def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
         assert notes[1:] == [
             "Without a dual value, and so without dual suboptimality and gap: SSG."
         ]
-        figure = draw.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+        figure = drawing.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
         assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
         assert not [text for panel in figure.axes for text in panel.texts if text.get_text()]
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "SSG"]
@@ -417,10 +417,10 @@ def test_a_panel_without_a_curve_says_why():
     run = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg")
     for dual, first in ((1.0, ""), (NAN, "no dual value is known")):
         table = table_of([run], dual=dual)
-        panels = draw.draw_curves(table, "iteration", "A title").axes
+        panels = drawing.draw_curves(table, "iteration", "A title").axes
         said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
         assert said == [first, "no dual value is known", "no dual value is known"]
-    panels = draw.draw_curves(table_of([make_trace([1.0], [1.0])]), "iteration", "A title").axes
+    panels = drawing.draw_curves(table_of([make_trace([1.0], [1.0])]), "iteration", "A title").axes
     said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
     assert said == ["no positive values", "no positive values", "no positive values"]
 
@@ -430,7 +430,7 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     contents = []
     for name in ("one", "two"):
         figure, table = draw_some()
-        written = draw.save(figure, table, tmp_path / name / "iterations", ["png", "pdf", "svg"])
+        written = drawing.save(figure, table, tmp_path / name / "iterations", ["png", "pdf", "svg"])
         assert {path.suffix[1:] for path in written} == set(starts)
         for path in written:
             assert path.read_bytes().startswith(starts[path.suffix[1:]])
@@ -446,4 +446,4 @@ def test_a_figure_that_cannot_be_written_is_one_message(tmp_path):
     (tmp_path / "file").write_text("")
     figure, table = draw_some()
     with pytest.raises(RunFailedError, match="results_dir"):
-        draw.save(figure, table, tmp_path / "file" / "iterations", ["png"])
+        drawing.save(figure, table, tmp_path / "file" / "iterations", ["png"])

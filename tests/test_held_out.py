@@ -8,15 +8,17 @@ import pytest
 from helpers import random_multiclass
 from program import OCR, USPS, call, config_of, error_of, run_here
 
-from ssvm_bench import report, runner, thinned
+from ssvm_bench import report
 from ssvm_bench.clock import Clock
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.oracles import multiclass
 from ssvm_bench.problem import Problem
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe
-from ssvm_bench.terminal import Silent
-from ssvm_bench.trace import read_trace
 
 FEW = ("solver=bcfw", "budget.max_iterations=2")
 
@@ -109,7 +111,7 @@ def test_a_run_tells_the_loss_of_its_last_w(outcome):
 
 def test_stored_traces_and_the_report_keep_the_losses(outcome, tmp_path):
     trace = read_trace(outcome.folder)
-    (stored,) = thinned.write([trace], tmp_path / "kept", "some")
+    (stored,) = stored_traces.write([trace], tmp_path / "kept", "some")
     assert stored.summary["test_loss"] == trace.summary["test_loss"] == outcome.summary["test_loss"]
     text = report.build(tmp_path).read_text(encoding="utf-8")
     for part in (">test loss<", f">{outcome.summary['test_loss']:.4g}<"):

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from program import call, end, install_solver, path_with, run_folders, started, wait_until
 
-from ssvm_bench import jobs
-from ssvm_bench.trace import COLUMNS, find_runs, read_summary, read_trace
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_summary, read_trace
+from ssvm_bench.runs import workers
 
 GRID = """
 grid:
@@ -164,7 +164,7 @@ def test_a_worker_keeps_its_dataset_and_seeds_come_in_order():
     here, other = SimpleNamespace(dataset="ocr"), SimpleNamespace(dataset="usps")
     order = []
     while waiting:
-        number = jobs._choose(waiting, here, [here, other])
+        number = workers._choose(waiting, here, [here, other])
         config = waiting.pop(number)
         here.dataset = config.dataset.name
         order.append((config.seed, config.dataset.name))

@@ -10,7 +10,7 @@ import pytest
 from program import real_data, run_here
 
 from ssvm_bench.datasets import mnist
-from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import RunFailedError
 
 SYNTHETIC = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=200")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from traces import make_trace
 
-from ssvm_bench import optima
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures.curves import Problem
-from ssvm_bench.trace import write_run
+from ssvm_bench.results import optima
+from ssvm_bench.results.trace import write_run
 
 REAL, STAND_IN = Problem("f-real", 0.5), Problem("f-synthetic", 0.5)
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ssvm_bench import joint_features
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Oracle
 
 # Sums of at most 30 terms below 100, taken in different orders: 30 · 2⁻⁵³ · 100 < 1e-12.

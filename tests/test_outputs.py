@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from traces import make_trace
 
-from ssvm_bench import outputs, thinned
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.experiment import load
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
-from ssvm_bench.trace import COLUMNS, write_run
+from ssvm_bench.report import experiment_files
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.trace import COLUMNS, write_run
 
 FILE = """
 title: Two solvers
@@ -47,7 +48,7 @@ def long_trace(rows=3000, seed=0, **changes):
 
 def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
     runs = [long_trace(rows, seed) for seed, rows in enumerate([3000, 2500])]
-    stored = thinned.write(runs, tmp_path, "some")
+    stored = stored_traces.write(runs, tmp_path, "some")
     assert [path.name for path in (tmp_path / "traces/some").iterdir()] == ["toy-bcfw.parquet"]
     for run, kept in zip(runs, stored, strict=True):
         assert len(kept.frame) <= 150
@@ -71,11 +72,11 @@ def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
 
 def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path):
     short = long_trace(30)
-    assert len(thinned.write([short], tmp_path, "some")[0].frame) == 30
-    once = thinned.write([long_trace()], tmp_path, "some")
+    assert len(stored_traces.write([short], tmp_path, "some")[0].frame) == 30
+    once = stored_traces.write([long_trace()], tmp_path, "some")
     (path,) = (tmp_path / "traces/some").iterdir()
     content = path.read_bytes()
-    thinned.write(once, tmp_path, "some")
+    stored_traces.write(once, tmp_path, "some")
     assert path.read_bytes() == content
 
 
@@ -84,7 +85,7 @@ def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
     runs = [long_trace(3000 - 50 * seed, seed) for seed in range(3)]
     best = {curves.problem_of(runs[0].metadata): curves.Best(1.0, 1.0)}
     tables = []
-    for traces in (runs, thinned.write(runs, tmp_path, "some")):
+    for traces in (runs, stored_traces.write(runs, tmp_path, "some")):
         table = curves.suboptimality(traces, best, axis)
         tables.append(table[table["quantity"] == "dual suboptimality"])
     whole, kept = tables
@@ -96,36 +97,36 @@ def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
 
 
 def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
-    thinned.write([long_trace(20, 0), long_trace(20, 1)], tmp_path, "some")
-    thinned.write([long_trace(10, 1), long_trace(10, 2)], tmp_path, "some")
-    assert [len(run.frame) for run in thinned.read(tmp_path, "some")] == [20, 10, 10]
+    stored_traces.write([long_trace(20, 0), long_trace(20, 1)], tmp_path, "some")
+    stored_traces.write([long_trace(10, 1), long_trace(10, 2)], tmp_path, "some")
+    assert [len(run.frame) for run in stored_traces.read(tmp_path, "some")] == [20, 10, 10]
     other = long_trace(5)
     moved = SimpleNamespace(**{**vars(other), "folder": tmp_path / "runs/toy/bcfw/new/seed=0"})
-    thinned.write([moved], tmp_path, "some")
-    assert [run.folder.parent.name for run in thinned.read(tmp_path, "some")] == ["new"]
-    thinned.write([long_trace(5, source="synthetic")], tmp_path, "some")
-    assert len(thinned.read(tmp_path, "some")) == 2
-    assert thinned.read(tmp_path, "another") == []
+    stored_traces.write([moved], tmp_path, "some")
+    assert [run.folder.parent.name for run in stored_traces.read(tmp_path, "some")] == ["new"]
+    stored_traces.write([long_trace(5, source="synthetic")], tmp_path, "some")
+    assert len(stored_traces.read(tmp_path, "some")) == 2
+    assert stored_traces.read(tmp_path, "another") == []
 
 
 def test_further_columns_are_kept_for_the_runs_that_have_them(tmp_path):
     one, two = long_trace(5), long_trace(5, 1)
     one.frame["fixed"] = 0.5
-    stored = thinned.write([one, two], tmp_path, "some")
+    stored = stored_traces.write([one, two], tmp_path, "some")
     assert stored[0].frame["fixed"].tolist() == [0.5] * 5
     assert stored[1].frame.get("fixed", pd.Series(dtype=float)).isna().all()
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", "table"])
 def test_a_damaged_file_is_one_message(tmp_path, content):
-    thinned.write([long_trace(5)], tmp_path, "some")
+    stored_traces.write([long_trace(5)], tmp_path, "some")
     (path,) = (tmp_path / "traces/some").iterdir()
     if content == "table":
         pd.DataFrame({"run": ["{}"]}).to_parquet(path)
     else:
         path.write_bytes(content)
     with pytest.raises(RunFailedError, match="Restore the file") as error:
-        thinned.read(tmp_path, "some")
+        stored_traces.read(tmp_path, "some")
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -170,7 +171,7 @@ def make_runs(file, results, *overrides, source="real"):
 
 def plot(file, results, *overrides):
     said = []
-    files = outputs.plot(
+    files = experiment_files.plot(
         str(file), ["svg"], [f"results_dir={results}", *overrides], (), said.append
     )
     return files, said

@@ -23,8 +23,8 @@ from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem, best_scale
+from ssvm_bench.results.trace import read_summary, read_trace
 from ssvm_bench.solvers.fw import FrankWolfe
-from ssvm_bench.trace import read_summary, read_trace
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),

@@ -17,8 +17,9 @@ from scipy.sparse.csgraph import connected_components
 
 from ssvm_bench.datasets import sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.datasets.images import preparation, scenes, source
+from ssvm_bench.datasets.images import preparation, source
+from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 
 # ---- archives -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ssvm_bench.oracles.base import Plane
 from ssvm_bench.planes import blocks as operations
 from ssvm_bench.planes import labelings, rows
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers import block_kernels
+from ssvm_bench.solvers.block import kernels
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
@@ -170,7 +170,7 @@ def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
     for _ in range(9):
         made.iterate()
     w = np.full_like(made.state.w, np.nan)
-    circ = block_kernels.sum_of_planes(made.blocks, made.problem.lam, w)
+    circ = kernels.sum_of_planes(made.blocks, made.problem.lam, w)
     # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each
     np.testing.assert_allclose(w, made.state.w, rtol=0, atol=ROUNDING)
     assert circ == pytest.approx(made.state.circ[0], abs=ROUNDING)
@@ -220,7 +220,7 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        block_kernels.remember_truth(self.blocks, N, 0)
+        kernels.remember_truth(self.blocks, N, 0)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
@@ -249,7 +249,7 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    block_kernels.remember_truth(blocks, 10, 0)
+    kernels.remember_truth(blocks, 10, 0)
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
     room = rows.put(blocks, 0, *nothing)
     assert any(room)

@@ -8,9 +8,10 @@ import yaml
 from traces import make_trace
 
 from ssvm_bench.config import catalog
-from ssvm_bench.figures import claims, poster_measures
 from ssvm_bench.figures.curves import Best, problem_of
-from ssvm_bench.figures.poster_claims import FACTOR, POSTER
+from ssvm_bench.papers import judging
+from ssvm_bench.papers.bcfw_poster import measures
+from ssvm_bench.papers.bcfw_poster.claims import FACTOR, POSTER
 
 N, HALF = 200, 100
 PASSES = np.unique(np.round(1.1 ** np.arange(45)))
@@ -81,7 +82,7 @@ def everything():
 
 
 def judge(traces, best=BEST):
-    return claims.evaluate(POSTER, traces, {problem_of(t.metadata): best for t in traces}, {})
+    return judging.evaluate(POSTER, traces, {problem_of(t.metadata): best for t in traces}, {})
 
 
 def one(traces, key, lam=0.01, best=BEST):
@@ -100,7 +101,7 @@ def without(traces, *solvers):
 
 def test_on_runs_as_the_poster_describes_them_every_claim_holds():
     rows = judge(everything())
-    assert {(row.key, row.title, row.note) for row in rows if row.verdict != claims.HOLDS} == set()
+    assert {(row.key, row.title, row.note) for row in rows if row.verdict != judging.HOLDS} == set()
     titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "2/n")]
     for claim in POSTER.claims:
         shown = [row.title for row in rows if row.key == claim.key]
@@ -124,7 +125,7 @@ def contrary(n):
 def test_contrary_runs_flip_every_verdict():
     rows = judge(contrary(N) + contrary(HALF))
     assert [row.key for row in rows] == [claim.key for claim in POSTER.claims]
-    assert {(row.key, row.ours, row.note) for row in rows if row.verdict != claims.FAILS} == set()
+    assert {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS} == set()
 
 
 @pytest.mark.parametrize(
@@ -145,15 +146,15 @@ def test_contrary_runs_flip_every_verdict():
 )
 def test_without_the_runs_of_a_solver_its_claims_are_unknown(solver, unknown):
     rows = judge(without(everything(), solver))
-    assert {row.key for row in rows if row.verdict == claims.UNKNOWN} == unknown
+    assert {row.key for row in rows if row.verdict == judging.UNKNOWN} == unknown
     assert all("no finished runs of" in row.note for row in rows if row.key in unknown)
 
 
 def test_a_missing_reference_optimum_is_a_reason():
-    rows = claims.evaluate(POSTER, of_poster(), {}, {})
+    rows = judging.evaluate(POSTER, of_poster(), {}, {})
     verdicts = {row.key: (row.verdict, row.note) for row in rows}
-    assert verdicts["ahead_bcfw_eg"] == (claims.UNKNOWN, "no reference optimum")
-    assert verdicts["rate_bcfw"][0] == claims.HOLDS  # the gap needs none
+    assert verdicts["ahead_bcfw_eg"] == (judging.UNKNOWN, "no reference optimum")
+    assert verdicts["rate_bcfw"][0] == judging.HOLDS  # the gap needs none
 
 
 # ---- at equal numbers of passes ----------------------------------------------------------------
@@ -165,7 +166,7 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     rival = run("eg", [10, 1], passes=[0, 4])
     row = one([ours, rival], "ahead_bcfw_eg")
     assert 10**0.75 < 6  # so behind after one pass; ahead after two, three and four
-    assert (row.median, row.verdict) == (3 / 4, claims.FAILS)
+    assert (row.median, row.verdict) == (3 / 4, judging.FAILS)
     assert row.note == (
         "4 numbers of passes, not lower at 1 of 4 points, the last at pass 1; "
         "after 4 passes, EG has 2× our suboptimality"
@@ -176,7 +177,7 @@ def test_nothing_is_compared_beyond_the_end_of_a_rival():
     ours = run("bcfw", [10, 6, 2, 0.9], passes=[0, 1, 2, 3])
     rivals = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
     assert one([ours, *rivals], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
-    assert one([ours, *rivals], "ahead_bcfw_fw").verdict == claims.UNKNOWN
+    assert one([ours, *rivals], "ahead_bcfw_fw").verdict == judging.UNKNOWN
 
 
 def test_one_of_our_repeats_is_compared_with_the_median_of_the_rival():
@@ -184,15 +185,15 @@ def test_one_of_our_repeats_is_compared_with_the_median_of_the_rival():
     rivals = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
     row = one(ours + rivals, "ahead_bcfw_eg")
     assert (row.min, row.median, row.max) == (0, 1, 1)
-    assert (row.agree, row.repeats, row.verdict) == (2, 3, claims.HOLDS)
+    assert (row.agree, row.repeats, row.verdict) == (2, 3, judging.HOLDS)
 
 
 def test_the_lowest_of_a_family_counts():
     traces = of_poster()
-    assert one(traces, "ahead_bcfw_ssg").verdict == claims.HOLDS
+    assert one(traces, "ahead_bcfw_ssg").verdict == judging.HOLDS
     better = [*without(traces, "ssg_tail"), run("ssg_tail", falling(20))]
     row = one(better, "ahead_bcfw_ssg")
-    assert (row.verdict, row.median) == (claims.FAILS, 0)
+    assert (row.verdict, row.median) == (judging.FAILS, 0)
     assert "SSG-tavg has 0.4" in row.note
 
 
@@ -206,24 +207,24 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
     assert row.note == "to 0.1: 2.99 passes, EG 7.98"  # 1 within the first pass
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.2], passes=passes)], "passes_bcfw_eg")
-    assert (row.median, row.verdict) == (math.inf, claims.HOLDS)
+    assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
     assert row.note.endswith("to 0.1: 2.99 passes, no rival")
     early = run("eg", [10, 0.99, 0.98], passes=passes[:3])
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
     row = one([run("bcfw", [10, 0.5, 0.4], passes=passes[:3]), early], "passes_bcfw_eg")
-    assert (row.verdict, "after the first pass" in row.note) == (claims.UNKNOWN, True)
+    assert (row.verdict, "after the first pass" in row.note) == (judging.UNKNOWN, True)
 
 
 def test_runs_are_found_by_their_options():
     traces = of_poster()
-    assert one(traces, "step").verdict == claims.HOLDS
+    assert one(traces, "step").verdict == judging.HOLDS
     swapped = [t for t in traces if t.metadata["config"]["solver"]["name"] != "bcfw"]
     swapped.append(run("bcfw", falling(60)))
     swapped.append(run("bcfw", falling(50), step=FIXED))
     assert one(swapped, "step").median == 0
     alone = [t for t in swapped if t.metadata["config"]["solver"].get("step") != FIXED]
     row = one(alone, "step")
-    assert (row.verdict, FIXED in row.note) == (claims.UNKNOWN, True)
+    assert (row.verdict, FIXED in row.note) == (judging.UNKNOWN, True)
     mixed = [*traces, run("bcfw", falling(50), 7, sampling="permutation")]
     assert "differ in more than the seed" in one(mixed, "rate_bcfw").note
 
@@ -238,22 +239,22 @@ def test_the_slope_of_a_power_is_its_exponent(power):
     errors[passes < 8] = 7.0  # the first half in log(passes) does not count
     row = one([run("ssg", errors, passes=passes)], "rate_ssg")
     assert row.median == pytest.approx(-power)
-    assert row.verdict == (claims.HOLDS if power > 0.8 else claims.FAILS)
+    assert row.verdict == (judging.HOLDS if power > 0.8 else judging.FAILS)
     assert one([run("fw", errors, passes=passes)], "rate_fw").median == pytest.approx(-power)
 
 
 def test_a_short_run_has_no_slope():
     row = one([run("fw", [10, 5, 2], passes=[0, 1, 2])], "rate_fw")
-    assert (row.verdict, row.note) == (claims.UNKNOWN, poster_measures.TOO_SHORT)
+    assert (row.verdict, row.note) == (judging.UNKNOWN, measures.TOO_SHORT)
 
 
 def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
     loose = Best(primal=1.5, dual=1.0)  # an error of 5 may be one of 4.5
     for key in ("rate_ssg", "size_bcfw"):
         row = one(everything(), key, best=loose)
-        assert (row.verdict, row.note) == (claims.UNKNOWN, poster_measures.TOO_LOOSE)
-    assert one(everything(), "rate_bcfw", best=loose).verdict == claims.HOLDS
-    assert one(everything(), "ahead_bcfw_ssg", best=loose).verdict == claims.HOLDS
+        assert (row.verdict, row.note) == (judging.UNKNOWN, measures.TOO_LOOSE)
+    assert one(everything(), "rate_bcfw", best=loose).verdict == judging.HOLDS
+    assert one(everything(), "ahead_bcfw_ssg", best=loose).verdict == judging.HOLDS
     ratio = one(
         [run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])], "tight_fw", best=loose
     )
@@ -282,8 +283,8 @@ def test_what_independent_of_n_and_in_proportion_to_n_mean():
     half = [run("ssg", falling(9, HALF), n=HALF)]
     inside, outside = FACTOR * 0.98, FACTOR * 1.03
     for key, to in (("size_bcfw", 1), ("size_fw", 2)):
-        assert {row(key, to * f).verdict for f in (inside, 1 / inside)} == {claims.HOLDS}
-        assert {row(key, to * f).verdict for f in (outside, 1 / outside)} == {claims.FAILS}
+        assert {row(key, to * f).verdict for f in (inside, 1 / inside)} == {judging.HOLDS}
+        assert {row(key, to * f).verdict for f in (outside, 1 / outside)} == {judging.FAILS}
 
 
 def test_only_runs_that_differ_in_the_examples_alone_are_paired():
@@ -304,7 +305,7 @@ def test_a_part_of_the_examples_is_not_judged_itself():
     rows = judge(of_poster() + of_poster(n=HALF))
     assert {row.title for row in rows} == {"OCR"}
     alone = judge(of_poster(n=HALF))
-    assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {claims.HOLDS}
+    assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {judging.HOLDS}
 
 
 # ---- the two papers ----------------------------------------------------------------------------
@@ -312,13 +313,13 @@ def test_a_part_of_the_examples_is_not_judged_itself():
 
 def test_each_paper_is_judged_where_its_solvers_ran():
     multi = run("mpbcfw", falling(10), fold=2)
-    assert claims.evaluate(claims.PAPERS["mpbcfw"], everything(), {}) == []
+    assert judging.evaluate(judging.PAPERS["mpbcfw"], everything(), {}) == []
     assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
     assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
 
 
 def test_the_page_names_the_poster():
-    text = claims.markdown(POSTER, judge(everything()))
+    text = judging.markdown(POSTER, judge(everything()))
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ssvm_bench.bundle import qp
+from ssvm_bench.solvers.bundle import qp
 
 MANY = 10**6
 

@@ -12,8 +12,9 @@ from program import environment
 from regression import reference
 
 from ssvm_bench import problem
-from ssvm_bench.solvers import block, fw
-from ssvm_bench.solvers.block_kernels import WorkingSets
+from ssvm_bench.solvers import fw
+from ssvm_bench.solvers.block import mpbcfw
+from ssvm_bench.solvers.block.kernels import WorkingSets
 
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
@@ -106,12 +107,12 @@ def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
 
 @on_one_problem
 def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
-    approximate = block.kernels.approximate_pass
+    approximate = mpbcfw.kernels.approximate_pass
 
     def twice(*arguments):
         return approximate(*arguments) + approximate(*arguments)
 
-    monkeypatch.setattr(block.kernels, "approximate_pass", twice)
+    monkeypatch.setattr(mpbcfw.kernels, "approximate_pass", twice)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {
         *(solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")),
@@ -122,14 +123,14 @@ def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
 @on_one_problem
 def test_a_missing_plane_is_noticed(name, monkeypatch):
     """A working set that forgets what it was given in every third pass."""
-    exact = block.BlockSolver.iterate
+    exact = mpbcfw.BlockSolver.iterate
 
     def forgetful(self):
         exact(self)
         if self.iteration % 3 == 0 and isinstance(self.policy, WorkingSets) and self.policy.N > 0:
             self.blocks.n_planes[self.blocks.n_planes > 1] -= 1
 
-    monkeypatch.setattr(block.BlockSolver, "iterate", forgetful)
+    monkeypatch.setattr(mpbcfw.BlockSolver, "iterate", forgetful)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
 
@@ -137,7 +138,7 @@ def test_a_missing_plane_is_noticed(name, monkeypatch):
 @on_one_problem
 def test_a_stale_average_is_noticed(name, monkeypatch):
     """An average over exact steps that does not hear of the approximate ones."""
-    monkeypatch.setattr(block.BlockSolver, "_shift", lambda *_: None)
+    monkeypatch.setattr(mpbcfw.BlockSolver, "_shift", lambda *_: None)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {"mpbcfw_avg"}
 

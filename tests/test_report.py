@@ -9,10 +9,11 @@ import pytest
 from program import call, error_of
 from traces import make_trace
 
-from ssvm_bench import report, thinned
+from ssvm_bench import report
 from ssvm_bench.figures.curves import Best, problem_of, suboptimality
-from ssvm_bench.report import contents, curves, markup, tables
-from ssvm_bench.trace import read_trace, write_partial, write_run
+from ssvm_bench.report import contents, interactive, markup, tables
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.trace import read_trace, write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
@@ -124,7 +125,7 @@ def test_page_is_complete_and_loads_nothing(results):
     assert {link[1:] for link in links} <= set(ids)
     assert {section["aria-labelledby"] for section in page.all("section")} <= set(ids)
     assert text.count("plotly.js v") == 1
-    assert "sendChartToCloud" in str(curves.CONFIG["modeBarButtonsToRemove"])
+    assert "sendChartToCloud" in str(interactive.CONFIG["modeBarButtonsToRemove"])
     for name in (*SOLVERS.values(), "OCR", "USPS"):
         assert name in page.text
 
@@ -188,7 +189,7 @@ def test_metadata_that_a_page_needs_are_checked(tmp_path):
 def test_stored_traces_stand_in_for_missing_runs(tmp_path):
     folders = [store(tmp_path, run_of(solver, seed)) for solver in SOLVERS for seed in (0, 1)]
     traces = [read_trace(folder) for folder in folders]
-    thinned.write(traces, tmp_path, "kept")
+    stored_traces.write(traces, tmp_path, "kept")
     before = contents.read(tmp_path)
     shutil.rmtree(tmp_path / "runs")
     after = contents.read(tmp_path)
@@ -274,8 +275,8 @@ def test_figure_exchanges_the_curves_of_every_axis():
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     best = {problem_of(traces[0].metadata): Best(1.5, 0.5)}
-    made = {axis: suboptimality(traces, best, axis) for axis in curves.BUTTONS}
-    drawn = curves.figure(made, {axis: axis for axis in made}, log=True)
+    made = {axis: suboptimality(traces, best, axis) for axis in interactive.BUTTONS}
+    drawn = interactive.figure(made, {axis: axis for axis in made}, log=True)
     data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
     assert [button["label"] for button in menu["buttons"]] == ["iterations", "oracle calls", "time"]
     assert len(data) == 2 * 3 * 2  # solvers, panels, band and line
@@ -300,7 +301,7 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
         run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
     best = {problem_of(trace.metadata): Best(1.0, 0.0)}
     made = {"iteration": suboptimality([trace, other], best, "iteration")}
-    drawn = curves.figure(made, {"iteration": "iteration"}, log=True)
+    drawn = interactive.figure(made, {"iteration": "iteration"}, log=True)
     band, line = drawn["data"][4:6]
     assert line["y"][2] is None
     assert line["connectgaps"] is False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ssvm_bench import outputs
+from ssvm_bench.report import experiment_files
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -25,7 +25,7 @@ def copy(tmp_path):
 @pytest.mark.parametrize("name", ["mpbcfw_fig4", "mpbcfw_fig5", "mpbcfw_fig6"])
 def test_the_stored_traces_give_the_stored_numbers(copy, name):
     said = []
-    files = outputs.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
+    files = experiment_files.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
     assert said == []
     tables = [path for path in files if path.suffix in (".csv", ".md")]
     assert tables

@@ -27,16 +27,17 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench import building, outputs, runner
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.problem import Problem
-from ssvm_bench.run_folder import lock, partial_folder
+from ssvm_bench.report import experiment_files
+from ssvm_bench.results.run_folder import lock, partial_folder
+from ssvm_bench.results.trace import find_runs, is_finished, read_trace
+from ssvm_bench.runs import components, runner
+from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Iterate
 from ssvm_bench.solvers.fw import FrankWolfe
-from ssvm_bench.terminal import Silent
-from ssvm_bench.trace import find_runs, is_finished, read_trace
 
 EXACT, APPROXIMATE = 2.0**-10, 2.0**-14  # powers of two: sums of them are exact
 COSTS = ("clock=work", f"oracle.cost_call={EXACT}", f"oracle.cost_plane={APPROXIMATE}")
@@ -274,7 +275,7 @@ def test_the_files_are_those_of_the_contract(tmp_path, data):
     d = {"usps": 10 * 256, "ocr": 26 * 128 + 26 * 26}[name]
     assert (w.dtype, w.shape, metadata["dataset"]["d"]) == (np.float64, (d,), d)
     assert np.linalg.norm(w) == pytest.approx(summary["w_norm"], rel=1e-12)
-    assert primal(building.load_dataset(config.dataset), w, 1 / n) == pytest.approx(
+    assert primal(components.load_dataset(config.dataset), w, 1 / n) == pytest.approx(
         summary["primal"], rel=1e-10
     )
 
@@ -426,7 +427,7 @@ def test_a_stopped_program_leaves_a_partial_trace(tmp_path, number):
     assert len(trace.frame) > 3
     assert find_runs(results) == []
     with pytest.raises(RunFailedError, match="No run of the experiment"):
-        outputs.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
+        experiment_files.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
 
 
 def test_programs_that_wait_for_each_other_make_one_run(tmp_path):

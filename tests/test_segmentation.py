@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from program import call, real_data, run_here
 
-from ssvm_bench import building
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.problem import Problem
-from ssvm_bench.trace import read_trace
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import components
 
 SMALL = ("dataset.source=synthetic", "dataset.n_samples=12", "budget.max_iterations=3")
 DATASETS = {"weizmann": "mincut", "horseseg": "mincut", "stanford": "alpha_expansion"}
@@ -34,8 +34,8 @@ def test_a_run_on_images(tmp_path, name):
     assert frame["oracle_calls"].tolist() == [0, 12, 24, 36]
     assert not {"fixed_share"} & set(frame)
 
-    dataset = building.load_dataset(config.dataset)
-    oracle = building.build_oracle(config.oracle, config.dataset)
+    dataset = components.load_dataset(config.dataset)
+    oracle = components.build_oracle(config.oracle, config.dataset)
     w = np.load(outcome.folder / "weights.npz")["w"]
     assert w.shape == (649 * dataset.n_labels,)
     wrong = [np.mean(oracle.predict(w, i) != oracle.truth(i)) for i in range(dataset.n)]
@@ -98,6 +98,6 @@ def test_expansions_on_two_labels_are_minimum_cuts(tmp_path):
     # the primal at w = 0 is a sum of the same numbers; later, ties may be broken differently
     assert other["primal"][0] == pytest.approx(exact["primal"][0], rel=1e-12)
     (config,) = compose_runs(stand_in("weizmann"))
-    problem = Problem(building.build_oracle(config.oracle, config.dataset), 1 / 12)
+    problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / 12)
     w = np.load(outcome.folder / "weights.npz")["w"]
     assert other["primal"].iloc[-1] == pytest.approx(problem.primal(w), rel=1e-12)

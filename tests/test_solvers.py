@@ -22,7 +22,7 @@ from helpers import (
 )
 
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.solvers.block import orders
+from ssvm_bench.solvers.block.mpbcfw import orders
 
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 STEPS = ("line_search", "2n/(k+2n)")

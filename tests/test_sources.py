@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ssvm_bench import registry
+from ssvm_bench.config import registry
 from ssvm_bench.datasets import cache, ocr, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.fileset import FileSet
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 
 GOOD = b"\x1f\x8b 1 2 3"

@@ -20,9 +20,9 @@ from program import call, error_of, run_here
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers import ssg
-from ssvm_bench.solvers.block import orders
-from ssvm_bench.trace import read_trace
+from ssvm_bench.solvers.block.mpbcfw import orders
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ssvm_bench import provenance, run_folder, trace
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import provenance, run_folder, trace
 
 METADATA = {
     "config": {"solver": {"name": "bcfw"}, "seed": 0},
@@ -220,7 +220,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from test_trace import METADATA, SUMMARY, rows
-from ssvm_bench import run_folder, trace
+from ssvm_bench.results import run_folder, trace
 
 folders = [Path(sys.argv[1]) / f"seed={seed}" for seed in range(3)]
 print("ready", flush=True)

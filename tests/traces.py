@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.trace import COLUMNS, Trace
+from ssvm_bench.results.trace import COLUMNS, Trace
 
 
 def make_trace(

@@ -24,11 +24,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ssvm_bench import registry
-from ssvm_bench.config import catalog, typed
+from ssvm_bench.config import catalog, registry, typed
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.config.validation import check_choice
 from ssvm_bench.errors import ConfigError, nearest
-from ssvm_bench.validate import check_choice
 
 
 def compose_runs(

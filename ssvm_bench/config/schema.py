@@ -18,11 +18,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ssvm_bench import registry
-from ssvm_bench.config import lambdas
+from ssvm_bench.config import lambdas, registry
 from ssvm_bench.config.lambdas import OverN
+from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.validate import check_at_least, check_choice, check_positive
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.sources import RawFile
+from ssvm_bench.datasets.tables import ContentError
 
 
 @dataclass(frozen=True)

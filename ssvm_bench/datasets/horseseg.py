@@ -33,14 +33,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.datasets import content, sources
+from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.images.source import PictureFile
+from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import RunFailedError
 
 Config = SourceConfig
@@ -174,7 +174,7 @@ class HorseSegFile(PictureFile):
     def check(self, path: Path) -> None:
         """Look whether all arrays are there."""
         with _opened(path) as file:
-            content.check_equal("images", _count(file), N_IMAGES)
+            tables.check_equal("images", _count(file), N_IMAGES)
 
     def real(self, path: Path) -> Arrays:
         """Read all images."""

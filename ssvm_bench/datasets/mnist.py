@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets import cache, content, handwriting, sources
+from ssvm_bench.config.validation import check_choice
+from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.fileset import FileSet
+from ssvm_bench.datasets.stand_ins import handwriting
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.random import bell, permutation, uniform
-from ssvm_bench.validate import check_choice
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
@@ -100,9 +101,9 @@ def read(raw: bytes, shape: tuple[int, ...], sha256: str) -> np.ndarray:
     ContentError
         The file is damaged, or another one.
     """
-    unpacked = content.unpack(raw)
+    unpacked = tables.unpack(raw)
     array = parse(unpacked)
-    content.check_equal("shape", array.shape, shape)
+    tables.check_equal("shape", array.shape, shape)
     found = hashlib.sha256(unpacked).hexdigest()
     if found != sha256:
         raise ContentError(
@@ -125,7 +126,7 @@ def parse(raw: bytes) -> np.ndarray:
         raise ContentError(f"not an idx file of bytes: it begins with {raw[:4]!r}")
     shape = tuple(np.frombuffer(raw[4:header], ">u4").tolist())
     entries = np.frombuffer(raw, np.uint8, offset=header)
-    content.check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
+    tables.check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
     return entries.reshape(shape)
 
 

@@ -18,10 +18,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.datasets import content, handwriting, sources
+from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.sources import TableFile
+from ssvm_bench.datasets.stand_ins import handwriting
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.random import bell, permutation, uniform
 
@@ -95,16 +96,16 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is not a letter, or does not continue its word.
     """
-    table = content.read_table(raw, N_COLUMNS, text_columns=(1,))
+    table = tables.read_table(raw, N_COLUMNS, text_columns=(1,))
     letters = table[1].astype(str)
-    content.check_lines(
+    tables.check_lines(
         letters.isin(list(ALPHABET)), lambda k: f"letter {letters[k]!r}, expected a … z"
     )
     pixels = table.loc[:, 6:].to_numpy()
     binary = (pixels == 0) | (pixels == 1)
-    content.check_lines(binary.all(axis=1), lambda k: "a pixel that is neither 0 nor 1")
+    tables.check_lines(binary.all(axis=1), lambda k: "a pixel that is neither 0 nor 1")
     folds = table[5].to_numpy()
-    content.check_lines(
+    tables.check_lines(
         np.isin(folds, np.arange(WORDS_PER_FOLD.size)),
         lambda k: f"fold {folds[k]:g}, expected 0 … {WORDS_PER_FOLD.size - 1}",
     )
@@ -113,12 +114,12 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     last = next_ids == -1
     chained = last.copy()
     chained[:-1] |= next_ids[:-1] == ids[1:]
-    content.check_lines(
+    tables.check_lines(
         chained, lambda k: f"next_id {next_ids[k]:g}, expected −1 or the id of the next line"
     )
     same_fold = last.copy()
     same_fold[:-1] |= folds[:-1] == folds[1:]
-    content.check_lines(same_fold, lambda k: "a word that goes on in another fold")
+    tables.check_lines(same_fold, lambda k: "a word that goes on in another fold")
     ends = np.flatnonzero(last) + 1
     return {
         "x": pixels.astype(np.uint8),
@@ -130,11 +131,11 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 def check(arrays: dict[str, np.ndarray]) -> None:
     """Check the counts that identify the real data; raise `ContentError` where one differs."""
-    content.check_equal("letters", len(arrays["y"]), N_LETTERS)
+    tables.check_equal("letters", len(arrays["y"]), N_LETTERS)
     lengths = np.diff(arrays["offsets"])
-    content.check_equal("words", len(lengths), N_WORDS)
-    content.check_equal("words of length 0, 1, …", np.bincount(lengths), WORDS_PER_LENGTH)
-    content.check_equal("words per fold", np.bincount(arrays["fold"]), WORDS_PER_FOLD)
+    tables.check_equal("words", len(lengths), N_WORDS)
+    tables.check_equal("words of length 0, 1, …", np.bincount(lengths), WORDS_PER_LENGTH)
+    tables.check_equal("words per fold", np.bincount(arrays["fold"]), WORDS_PER_FOLD)
     mean = arrays["x"].mean()
     if abs(mean - MEAN_PIXEL) > 5e-4:
         raise ContentError(f"the mean pixel is {mean:.4f}, expected {MEAN_PIXEL}")

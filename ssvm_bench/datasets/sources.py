@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, cached, stored_key, user_folder
-from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import permutation
-from ssvm_bench.registry import kinds, module
 
 Names = Collection[str] | None
 

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.datasets import content, sources
+from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.content import ContentError
-from ssvm_bench.datasets.images import archives, scenes
+from ssvm_bench.datasets.images import archives
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.source import PictureFile
+from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.tables import ContentError
 
 Config = SourceConfig
 
@@ -40,7 +41,7 @@ def load(config: Config) -> Dataset:
 def read(path: Path) -> Pictures:
     """Return the original archive's pictures, after checking that all are there."""
     pictures = parse(path)
-    content.check_equal("photographs", len(pictures), N_PHOTOGRAPHS)
+    tables.check_equal("photographs", len(pictures), N_PHOTOGRAPHS)
     return pictures
 
 

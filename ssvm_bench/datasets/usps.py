@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.datasets import content, handwriting, sources
+from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.sources import TableFile
+from ssvm_bench.datasets.stand_ins import handwriting
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.random import bell, permutation, uniform
 
 Config = SourceConfig
@@ -46,20 +47,20 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is not a digit with grey values in [−1, 1].
     """
-    table = content.read_table(raw, N_COLUMNS).to_numpy(dtype=np.float64)
+    table = tables.read_table(raw, N_COLUMNS).to_numpy(dtype=np.float64)
     labels, x = table[:, 0], np.ascontiguousarray(table[:, 1:])
-    content.check_lines(
+    tables.check_lines(
         np.isin(labels, np.arange(SAMPLES_PER_DIGIT.size)),
         lambda k: f"label {labels[k]:g}, expected 0 … {SAMPLES_PER_DIGIT.size - 1}",
     )
-    content.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
+    tables.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
     return {"x": x, "y": labels.astype(np.uint8), "offsets": np.arange(len(x) + 1)}
 
 
 def check(arrays: dict[str, np.ndarray]) -> None:
     """Check the counts that identify the real data; raise `ContentError` where one differs."""
-    content.check_equal("digits", len(arrays["y"]), N_SAMPLES)
-    content.check_equal("samples per digit", np.bincount(arrays["y"]), SAMPLES_PER_DIGIT)
+    tables.check_equal("digits", len(arrays["y"]), N_SAMPLES)
+    tables.check_equal("samples per digit", np.bincount(arrays["y"]), SAMPLES_PER_DIGIT)
     low, high = arrays["x"].min(), arrays["x"].max()
     if (low, high) != (-1, 1):
         raise ContentError(f"the grey values span [{low:g}, {high:g}], expected [−1, 1]")

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from ssvm_bench.figures import sheet, style
+from ssvm_bench.figures import style, text_table
 from ssvm_bench.figures.curves import Best, Problem, repeats_of
-from ssvm_bench.figures.sheet import NONE, Bold, Sheet
-from ssvm_bench.trace import Trace
+from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.results.trace import Trace
 
 COLUMNS = [
     *("dataset", "source", "n", "lam", "fingerprint", "known_to", "solver", "repeats"),
@@ -102,7 +102,7 @@ def _number(value: float) -> str:
 
 def markdown(table: pd.DataFrame) -> str:
     """Return the table as a page of Markdown."""
-    return sheet.page("How far each solver is from the optimum", [READING], sheets(table))
+    return text_table.page("How far each solver is from the optimum", [READING], sheets(table))
 
 
 READING = (

@@ -32,7 +32,7 @@ import pandas as pd
 
 from ssvm_bench.config.differences import differences
 from ssvm_bench.figures import style
-from ssvm_bench.trace import Trace
+from ssvm_bench.results.trace import Trace
 
 AXES = {
     "iteration": "iteration",

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures.curves import tabulate
-from ssvm_bench.trace import Trace
+from ssvm_bench.results.trace import Trace
 
 QUANTITIES = ("planes per example", "approximate passes per iteration")
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.figures import sheet, style
+from ssvm_bench.figures import style, text_table
 from ssvm_bench.figures.curves import (
     Best,
     Problem,
@@ -25,8 +25,8 @@ from ssvm_bench.figures.curves import (
     repeats_of,
     timing_notes,
 )
-from ssvm_bench.figures.sheet import NONE, Bold, Sheet
-from ssvm_bench.trace import Trace
+from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.results.trace import Trace
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
@@ -140,7 +140,9 @@ def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     )
     instances = table.groupby(["fingerprint", "lam"], sort=False)
     shown = [_sheet(instance) for _, instance in instances]
-    return sheet.page("Time and exact oracle calls to a relative gap", [reading, *notes], shown)
+    return text_table.page(
+        "Time and exact oracle calls to a relative gap", [reading, *notes], shown
+    )
 
 
 def _sheet(instance: pd.DataFrame) -> Sheet:

@@ -39,13 +39,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import kernel
-from ssvm_bench.joint_features import unary_scores
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, cut_edges, exponent
+from ssvm_bench.oracles.joint_features import unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.validate import check_at_least
+from ssvm_bench.config.validation import check_at_least
 
 
 class Plane(NamedTuple):

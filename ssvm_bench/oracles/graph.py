@@ -23,18 +23,13 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
-from ssvm_bench.joint_features import (
-    JointFeatures,
-    add_difference,
-    hamming_loss,
-    longest,
-)
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
+from ssvm_bench.oracles.joint_features import JointFeatures, add_difference, hamming_loss, longest
 from ssvm_bench.oracles.labeling import check_structure
 
 # mypy: disable-error-code="no-untyped-def"

@@ -1,4 +1,4 @@
-"""Oracles over :class:`~ssvm_bench.joint_features.JointFeatures`: everything but the maximisation.
+"""Oracles over joint features of labels of parts: everything but the maximisation.
 
 A compiled oracle is a ``NamedTuple`` whose first field is ``features``; it implements the generic
 operation :func:`maximise`. Loss: normalised Hamming, 0/1 for examples of one part.
@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import allocating_kernel, generic
-from ssvm_bench.joint_features import (
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Oracle, Risk
+from ssvm_bench.oracles.joint_features import (
     add_difference,
     hamming_loss,
     labeling_score,
     longest,
     unary_scores,
 )
-from ssvm_bench.oracles.base import Oracle, Risk
 
 
 @generic

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import kernel
-from ssvm_bench.joint_features import label_scores
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, exponent
+from ssvm_bench.oracles.joint_features import label_scores
 
 # mypy: disable-error-code="no-untyped-def"
 

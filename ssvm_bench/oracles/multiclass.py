@@ -12,11 +12,11 @@ from __future__ import annotations
 from math import exp
 from typing import NamedTuple
 
-from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
-from ssvm_bench.joint_features import JointFeatures
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
 
 CODE_VERSION = 1

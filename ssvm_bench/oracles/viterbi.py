@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.joint_features import JointFeatures, longest
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.joint_features import JointFeatures, longest
 from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
 
 CODE_VERSION = 1

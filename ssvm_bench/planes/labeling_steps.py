@@ -1,7 +1,7 @@
 """The operations of a block step on planes that are labelings.
 
-With the scores θ and the Gram matrix G of :mod:`ssvm_bench.joint_features`, and δ the difference
-of two marginals (over labels l, and over transitions t),
+With the scores θ and the Gram matrix G of :mod:`ssvm_bench.oracles.joint_features`, and δ the
+difference of two marginals (over labels l, and over transitions t),
 
 .. code-block:: text
 
@@ -14,7 +14,7 @@ A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing
 from __future__ import annotations
 
 from ssvm_bench.jit import implements, kernel, prefetch
-from ssvm_bench.joint_features import add_labels, add_labels_twice, label_scores
+from ssvm_bench.oracles.joint_features import add_labels, add_labels_twice, label_scores
 from ssvm_bench.planes import blocks
 from ssvm_bench.planes.labelings import Labelings
 

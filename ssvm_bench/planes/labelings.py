@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import kernel
-from ssvm_bench.joint_features import JointFeatures, hamming_loss, longest
+from ssvm_bench.oracles.joint_features import JointFeatures, hamming_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 

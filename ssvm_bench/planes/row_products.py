@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssvm_bench.jit import implements
-from ssvm_bench.joint_features import dot_at
+from ssvm_bench.oracles.joint_features import dot_at
 from ssvm_bench.planes import blocks
 from ssvm_bench.planes.rows import Rows, dot, plane
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ssvm_bench import thinned
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import NOT_A_CURVE, Problem, problem_of
-from ssvm_bench.run_folder import PARTIAL
-from ssvm_bench.trace import Trace, is_finished, read_summary, read_trace
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.run_folder import PARTIAL
+from ssvm_bench.results.trace import Trace, is_finished, read_summary, read_trace
 
 REASON_LENGTH = 400
 
@@ -92,7 +92,9 @@ def read(results_dir: Path) -> Contents:
     stored: dict[Path, Trace] = {}
     for folder in sorted(path for path in results_dir.glob("traces/*") if path.is_dir()):
         try:
-            stored.update({trace.folder: trace for trace in thinned.read(results_dir, folder.name)})
+            stored.update(
+                {trace.folder: trace for trace in stored_traces.read(results_dir, folder.name)}
+            )
         except RunFailedError as error:
             place = _place(folder, results_dir)
             failures.append(Failure(place, "stored traces", None, _reason(error, results_dir)))

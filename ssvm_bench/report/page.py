@@ -8,22 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ssvm_bench import __version__, optima
-from ssvm_bench.figures import (
-    claims,
-    curves,
-    relative,
-    risks,
-    selection,
-    speedup,
-    speedup_statements,
-    targets,
-)
+from ssvm_bench import __version__
+from ssvm_bench.figures import curves, selection, targets
 from ssvm_bench.figures.curves import Best, Problem
-from ssvm_bench.files import write
-from ssvm_bench.provenance import provenance
-from ssvm_bench.report import contents, tables
-from ssvm_bench.report import curves as interactive
+from ssvm_bench.papers import judging
+from ssvm_bench.papers.bmrm import relative, risks, speedup, statements
+from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
 from ssvm_bench.report.markup import (
     Content,
@@ -34,7 +24,10 @@ from ssvm_bench.report.markup import (
     join,
     section,
 )
-from ssvm_bench.trace import Trace
+from ssvm_bench.results import optima
+from ssvm_bench.results.files import write
+from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.trace import Trace
 
 FILE = "report.html"
 
@@ -287,16 +280,16 @@ def _continues(note: str, other: str) -> bool:
 def _claims(groups: Groups, best: Values) -> Iterator[Html]:
     """Yield the claims tables of each paper, of the real data and of the stand-ins apart."""
     traces = _largest(groups)
-    judged = {name: claims.evaluate(paper, traces, best) for name, paper in claims.PAPERS.items()}
+    judged = {name: judging.evaluate(paper, traces, best) for name, paper in judging.PAPERS.items()}
     if not any(judged.values()):
         yield element("p", "There are no runs of the papers' solvers on the papers' datasets.")
     for name, rows in judged.items():
         if rows:
-            title = claims.PAPERS[name].title
+            title = judging.PAPERS[name].title
             yield section(3, f"claims-{name}", title[0].upper() + title[1:], *_of_paper(rows))
 
 
-def _of_paper(rows: Sequence[claims.Row]) -> Iterator[Html]:
+def _of_paper(rows: Sequence[judging.Row]) -> Iterator[Html]:
     for source in dict.fromkeys(row.source for row in rows):
         shown = [row for row in rows if row.source == source]
         if source != "real":
@@ -331,7 +324,7 @@ def _bundles(groups: Groups, best: Values) -> Iterator[Html]:
         notes = [element("p", note) for note in (risks.READING, *risks.notes(losses))]
         yield section(3, "risks", "Validation and test loss", *notes, *shown)
     if len(costs):
-        pairs = zip(speedup.sheets(costs), speedup_statements.sheets(costs), strict=True)
+        pairs = zip(speedup.sheets(costs), statements.sheets(costs), strict=True)
         shown = [tables.sheet(sheet) for pair in pairs for sheet in pair]
         notes = [element("p", note) for note in (speedup.READING, *speedup.notes(costs, traces))]
         yield section(3, "speedup", "Iterations, time and speed-up", *notes, *shown)

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.claims import Row
 from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
-from ssvm_bench.figures.origin import origin
-from ssvm_bench.figures.sheet import NONE, Bold, Sheet
+from ssvm_bench.figures.provenance import origin
 from ssvm_bench.figures.targets import BEST, COSTS, MARK, bound, costs
+from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.papers.judging import Row
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
@@ -29,7 +29,7 @@ from ssvm_bench.report.markup import (
     markup,
     table,
 )
-from ssvm_bench.trace import Trace
+from ssvm_bench.results.trace import Trace
 
 TARGETS = (1e-1, 1e-2, 1e-3)
 """Relative duality gaps."""

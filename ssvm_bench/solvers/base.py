@@ -32,7 +32,7 @@ class Solver(ABC):
         The last iteration has proved that the iterate is optimal, to the solver's own precision if
         it has one.
     ended : str or None
-        Another reason to end the run, of those that :mod:`ssvm_bench.runner` names.
+        Another reason to end the run, of those that :mod:`ssvm_bench.runs.runner` names.
     approx_passes : int
         Approximate passes of the last iteration.
     follows_paths : bool

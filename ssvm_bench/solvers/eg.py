@@ -27,16 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench import joint_features
 from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import check_choice, check_positive
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import allocating_kernel, is_implemented, kernel, nanoseconds
-from ssvm_bench.joint_features import longest, unary_scores
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block import SAMPLING, orders
-from ssvm_bench.validate import check_choice, check_positive
+from ssvm_bench.solvers.block.mpbcfw import SAMPLING, orders
 
 CODE_VERSION = 2
 

@@ -26,9 +26,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.problem import Problem, best_scale, line_search
 from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.validate import check_at_least, check_choice
 
 CODE_VERSION = 1
 

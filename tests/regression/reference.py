@@ -20,14 +20,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ssvm_bench import building, registry, runner
 from ssvm_bench.clock import Clock
+from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.problem import Problem
 from ssvm_bench.random import bell, uniform
-from ssvm_bench.terminal import Silent
+from ssvm_bench.runs import components, runner
+from ssvm_bench.runs.terminal import Silent
 
 FOLDER = Path(__file__).parent
 PROBLEMS = {
@@ -89,8 +90,8 @@ def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
         dataset = graphs(GRAPH_LABELS[name])
         oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, dataset)
     else:
-        dataset = building.load_dataset(config.dataset)
-        oracle = building.build_oracle(config.oracle, config.dataset)
+        dataset = components.load_dataset(config.dataset)
+        oracle = components.build_oracle(config.oracle, config.dataset)
     return Problem(oracle, config.lam_of(dataset.n)), dataset.fingerprint
 
 
@@ -106,7 +107,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = runner.Recorder(problem, Silent())
         clock = Clock("work", config.oracle.cost_call, config.oracle.cost_plane)
-        runner.loop(config, building.build_solver(config, problem, clock), recorder)
+        runner.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

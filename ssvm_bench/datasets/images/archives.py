@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from ssvm_bench.datasets.content import ContentError
+from ssvm_bench.datasets.tables import ContentError
 
 BLOCK = 1 << 20
 

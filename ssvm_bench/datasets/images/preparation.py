@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.datasets.cache import Arrays, cached
-from ssvm_bench.datasets.content import ContentError
 from ssvm_bench.datasets.images import features, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import shown
+from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import RunFailedError
 
 VERSION = 1

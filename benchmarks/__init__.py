@@ -1,0 +1,16 @@
+"""How fast the solvers are on this machine, as ratios: ``python -m benchmarks``.
+
+Seconds say more about the machine and its load than about the code, so every pass is compared
+with a yardstick that is timed right beside it, in the same process and on one core: the BLAS
+product of all parts' features with the unary weights, (parts × f) by (f × K) in float64 (of sparse
+features: scipy's), which the scores of one pass need once.
+
+=============  ===================================================================================
+module         what it measures
+=============  ===================================================================================
+``passes``     exact and approximate passes, averaging, evaluation; in one process
+``graphs``     calls of the oracles on graphs, and their share of the solvers' time
+``processes``  start-up, a run's overhead, peak memory, compilation; each in a process of its own
+``report``     the numbers with their targets: a table, and JSON
+=============  ===================================================================================
+"""

@@ -1,0 +1,118 @@
+"""What only whole processes show: start-up, a run's overhead, peak memory, compilation."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from benchmarks.report import HELP, MEMORY, OVERHEAD, Measurement, from_samples
+from ssvm_bench.errors import RunFailedError
+
+REPEATS = 3
+SHORT, LONG = 3, 25
+"""Iterations of a run; the working sets of a long one have reached their size."""
+
+_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss
+
+
+class Finished(NamedTuple):
+    """A process that has ended: its wall and CPU seconds, and its peak memory in bytes."""
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+def measure_processes(calls: Mapping[str, tuple[str, ...]], cold: bool) -> list[Measurement]:
+    """Measure start-up and runs.
+
+    Parameters
+    ----------
+    calls : mapping
+        Dataset → overrides that choose it.
+    cold : bool
+        Also measure the start with an empty cache of compiled code.
+    """
+    helps = [launch("--help").wall for _ in range(REPEATS + 2)]
+    measured = [from_samples("program", "", HELP, helps, unit="s")]
+    for name, call in calls.items():
+        _say(f"{name}: whole runs")
+        if cold:
+            measured += _compilation(name, call)
+        _run(call, 1)  # fills the caches
+        short = [_run(call, SHORT) for _ in range(REPEATS)]
+        subject = (name, short[0][1]["source"])
+        wall = [ended.wall - result["time"] - result["eval_time"] for ended, result in short]
+        cpu = [ended.cpu - result["cpu_time"] - result["eval_time"] for ended, result in short]
+        note = f"warm cache; {median(cpu):.2g} s of CPU"
+        measured.append(from_samples(*subject, f"mpbcfw: {OVERHEAD}", wall, unit="s", note=note))
+        for solver in ("mpbcfw", "mpbcfw_fast"):
+            ended, summary = _run(call, LONG, solver)
+            note = f"{LONG} iterations, {summary['working_set_mean']:.1f} planes a term"
+            what, memory = f"{solver}: {MEMORY}", [ended.peak / 1e6]
+            measured.append(from_samples(*subject, what, memory, unit="MB", note=note))
+    return measured
+
+
+def _compilation(name: str, call: tuple[str, ...]) -> list[Measurement]:
+    """Measure a tiny run with an empty cache of compiled code, then with a full one."""
+    tiny = (*call, "dataset.n_samples=10")
+    _run(tiny, 1)  # fills the cache of the data
+    measured = []
+    with tempfile.TemporaryDirectory() as folder:
+        for state in ("empty", "full"):
+            ended, summary = _run(tiny, 1, NUMBA_CACHE_DIR=folder)
+            what = f"tiny run, {state} cache of compiled code"
+            measured.append(from_samples(name, summary["source"], what, [ended.wall], unit="s"))
+    return measured
+
+
+def _run(
+    call: tuple[str, ...], iterations: int, solver: str = "mpbcfw", **environment: str
+) -> tuple[Finished, dict[str, Any]]:
+    """Return a run, and its ``summary.json``."""
+    with tempfile.TemporaryDirectory() as folder:
+        budget = f"budget.max_iterations={iterations}"
+        options = (*call, budget, f"results_dir={folder}", f"solver={solver}", "clock=wall")
+        ended = launch("run", "quiet=true", *options, **environment)
+        summary = next(Path(folder).rglob("summary.json"))
+        return ended, json.loads(summary.read_bytes())
+
+
+def launch(*arguments: str, **environment: str) -> Finished:
+    """Run ``ssvm-bench`` in a process of its own.
+
+    Raises
+    ------
+    RunFailedError
+        If it fails; with what it said last.
+    """
+    with tempfile.TemporaryFile() as said:
+        begin = perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ssvm_bench", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env={**os.environ, **environment},
+        )
+        # unlike RUSAGE_CHILDREN, this is about one child alone
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            said.seek(0)
+            last = said.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise RunFailedError(f"ssvm-bench {' '.join(arguments)} failed: {' '.join(last)}")
+    return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _PEAK_UNIT)
+
+
+def _say(text: str) -> None:
+    print(text, "…", file=sys.stderr, flush=True)

@@ -1,0 +1,197 @@
+"""Measurements, their targets, and how they are shown.
+
+A measurement meets its target if its value is not above it. The span beside a value goes from the
+lowest to the highest of the single comparisons, and so shows how noisy the machine was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ssvm_bench.runs.terminal import duration
+
+EXACT = "exact pass / product"
+APPROXIMATE = "approximate pass / exact pass"
+OVERHEAD = "run outside solving and evaluating"
+MEMORY = "peak memory of a run"
+HELP = "--help"
+BARE = "oracle call / bare cut"
+CALL = "oracle call"
+PARTIAL = "oracle call with partial optimality / without"
+IN_ORACLE = "time in the oracle"
+OUTSIDE_ORACLE = "time outside the oracle"
+QP = "inner QP of {} planes / PIQP"
+RIVAL = "mpbcfw_fast / LinearSVC: time to a primal within 0.1 %"
+
+WORSE = 1.3
+"""A ratio that is so many times its stored value is shown in red."""
+
+TARGETS: Mapping[tuple[str, str], float] = {
+    ("ocr", f"bcfw: {EXACT}"): 4.0,
+    ("usps", f"bcfw: {EXACT}"): 8.0,
+    ("ocr", f"mpbcfw: {APPROXIMATE}"): 0.3,
+    ("weizmann", f"mpbcfw: {APPROXIMATE}"): 0.02,
+    ("stanford", f"mpbcfw: {APPROXIMATE}"): 0.02,
+    **{
+        (dataset, f"{name}_avg / {name}: {kind} pass"): 1.1
+        for dataset in ("ocr", "usps", "weizmann", "stanford")
+        for name, kind in (("bcfw", "exact"), ("mpbcfw", "exact"), ("mpbcfw", "approximate"))
+    },
+    ("usps", RIVAL): 1.0,
+    ("mnist", f"fw: {EXACT}"): 3.0,
+    **{("usps", QP.format(size)): 1 / 3 for size in (200, 500, 1000, 2000)},
+    ("ocr", f"mpbcfw: {OVERHEAD}"): 3.0,
+    ("usps", f"mpbcfw: {OVERHEAD}"): 3.0,
+    ("ocr", f"mpbcfw: {MEMORY}"): 1000.0,
+    ("weizmann", BARE): 2.5,
+    ("stanford", CALL): 0.005,
+    ("weizmann", f"bcfw: {OUTSIDE_ORACLE}"): 10.0,
+    ("stanford", f"bcfw: {OUTSIDE_ORACLE}"): 10.0,
+    ("weizmann", f"mpbcfw: {IN_ORACLE}"): 25.0,
+    ("stanford", f"mpbcfw: {IN_ORACLE}"): 25.0,
+    ("program", HELP): 0.5,
+}
+"""(subject, quantity) → the value not to exceed."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number of the bench.
+
+    Attributes
+    ----------
+    subject : str
+        A dataset's name, or ``"program"``.
+    source : str
+        ``"real"``, ``"synthetic"``, or empty.
+    quantity : str
+        What was measured.
+    value, low, high : float
+        The number, and the lowest and highest of what it was made from.
+    unit : str
+        ``"×"`` for a ratio, ``"s"``, ``"%"`` or ``"MB"`` (10⁶ bytes).
+    seconds : float, optional
+        Of a ratio: the median time of its numerator.
+    series : tuple of float
+        The ratio pass by pass.
+    note : str
+        Under which conditions.
+    """
+
+    subject: str
+    source: str
+    quantity: str
+    value: float
+    low: float
+    high: float
+    unit: str = "×"
+    seconds: float | None = None
+    series: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def target(self) -> float | None:
+        """The value not to exceed, if there is one."""
+        return TARGETS.get((self.subject, self.quantity))
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met, if there is one."""
+        return None if self.target is None else self.value <= self.target
+
+
+def from_samples(
+    subject: str, source: str, quantity: str, samples: Iterable[float], **details: Any
+) -> Measurement:
+    """Return the measurement whose value is the median of some numbers."""
+    values = np.array(list(samples))
+    middle, low, high = np.median(values), values.min(), values.max()
+    return Measurement(subject, source, quantity, float(middle), float(low), float(high), **details)
+
+
+Stored = Mapping[tuple[str, str, str], float]
+"""(subject, source, quantity) → ratio."""
+
+
+def stored(path: Path | None) -> Stored:
+    """Return the ratios that a file of `write` holds; none if there is no such file."""
+    if path is None or not path.is_file():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
+    return {
+        (row["subject"], row["source"], row["quantity"]): row["value"]
+        for row in rows
+        if row["unit"] == "×"
+    }
+
+
+def show(
+    measured: Iterable[Measurement], where: Mapping[str, Any], before: Stored | None = None
+) -> None:
+    """Print the table to stdout, one section a subject.
+
+    Parameters
+    ----------
+    measured : iterable of Measurement
+        What to show.
+    where : mapping
+        Its provenance.
+    before : mapping, optional
+        Ratios to compare with; worse ones are shown in red.
+    """
+    before = before or {}
+    sections: dict[tuple[str, str], list[Measurement]] = {}
+    for one in measured:
+        sections.setdefault((one.subject, one.source), []).append(one)
+    table = Table(title=f"One thread of {where['cpu']}", title_justify="left", box=box.ASCII2)
+    for heading in ("what", "value", "min – max", "time", "target", "", "÷ stored"):
+        table.add_column(heading, justify="left" if heading == "what" else "right", no_wrap=True)
+    table.add_column("note: pass by pass")
+    for (subject, source), rows in sections.items():
+        table.add_section()
+        table.add_row(f"[bold]{subject}[/]" + (f" ({source} data)" if source else ""))
+        for one in rows:
+            table.add_row(*_cells(one, before.get((one.subject, one.source, one.quantity))))
+    # wide enough for the table: a narrow terminal wraps its lines, but no number is cut off
+    Console(highlight=False, width=176).print(table)
+
+
+def _cells(one: Measurement, before: float | None) -> tuple[str, ...]:
+    form = {"MB": ".0f", "s": ".3g", "%": ".1f"}.get(one.unit, ".2f")
+    verdict = {None: "", True: "[green]met[/]", False: "[bold red]missed[/]"}[one.met]
+    series = " ".join(f"{ratio:.1f}" for ratio in one.series)
+    return (
+        f"  {one.quantity}",
+        f"{one.value:{form}} {one.unit}",
+        "" if one.low == one.high else f"{one.low:{form}} – {one.high:{form}}",
+        "" if one.seconds is None else duration(one.seconds),
+        "" if one.target is None else f"≤ {one.target:g}",
+        verdict,
+        _against(one, before),
+        ": ".join(filter(None, (one.note, series))),
+    )
+
+
+def _against(one: Measurement, before: float | None) -> str:
+    """Compare a ratio with its stored value."""
+    if before is None or one.unit != "×" or before <= 0:
+        return ""
+    change = one.value / before
+    return f"[bold red]{change:.2f}[/]" if change > WORSE else f"{change:.2f}"
+
+
+def write(path: Path, measured: Iterable[Measurement], where: Mapping[str, Any]) -> None:
+    """Write all numbers, and where they come from, as JSON."""
+    rows = [{**asdict(one), "target": one.target, "met": one.met} for one in measured]
+    content = json.dumps({"provenance": where, "measurements": rows}, indent=1, ensure_ascii=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content + "\n", encoding="utf-8")

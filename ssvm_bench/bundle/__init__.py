@@ -1,1 +1,0 @@
-"""Cutting-plane models of the risk, and the quadratic programs that minimise them."""

@@ -1,0 +1,287 @@
+"""The command line: arguments in, exit status out.
+
+Exit status 0: done. 1: the run failed. 2: a mistake in the call or in a config. Whatever goes
+wrong ends in one message on stderr; ``--debug`` shows the traceback instead. The modules that do
+the work are imported by the command that needs them, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ssvm_bench import __version__
+from ssvm_bench.cli import help_texts
+from ssvm_bench.cli.data import data
+from ssvm_bench.cli.options import Commands, Settings, common_options
+from ssvm_bench.cli.report import report_command
+from ssvm_bench.config import catalog
+from ssvm_bench.errors import ConfigError, SsvmBenchError, nearest
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.runner import Outcome
+
+PROGRAM = "ssvm-bench"
+KINDS = {
+    "datasets": "dataset",
+    "oracles": "oracle",
+    "solvers": "solver",
+    "experiments": "experiments",
+}
+"""What ``list`` can show → the kind of :func:`catalog.entries`."""
+
+FORMATS = ("png", "pdf", "svg")
+DEFAULT_FORMATS = ("png", "pdf")
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """Return the one message for an error, and the exit status that goes with it."""
+    if isinstance(error, SsvmBenchError):
+        return str(error), error.exit_status
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        hint = f" Try '{context.command_path} --help'." if context is not None else ""
+        if isinstance(error, click.NoSuchOption) and error.option_name.startswith("--"):
+            hint += " Options of a run have no dashes: solver=bcfw."
+        return error.format_message() + hint, error.exit_code
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return "Interrupted.", 1
+    if isinstance(error, MemoryError):
+        return "Out of memory. Use fewer examples with dataset.n_samples=…", 1
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" for {error.filename}" if error.filename else ""
+        return f"No space left{where}. Make room, or choose another results_dir=…", 1
+    if isinstance(error, (PermissionError, NotADirectoryError, IsADirectoryError)):
+        return (
+            f"Cannot use {error.filename}: {error.strerror}. Change its permissions, or choose "
+            "another results_dir=…",
+            1,
+        )
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}: {text}. Run again with --debug for the traceback.", 1
+
+
+class Cli(Commands):
+    """A group of commands whose errors become one message and an exit status."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        """Run a command line and exit."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        settings = Settings()
+        extra.update(standalone_mode=False, prog_name=PROGRAM, obj=settings)
+        try:
+            status = super().main(arguments, **extra)
+            if sys.stdout is not None:  # as it is after `>&-`
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough. Nothing may be flushed into the pipe at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 1
+        except Exception as error:
+            status = report(error, settings.debug)
+        sys.exit(status or 0)
+
+
+def report(error: BaseException, debug: bool = False) -> int:
+    """Print the error's message to stderr and return the exit status."""
+    message, status = explain(error)
+    if debug:
+        traceback.print_exception(error)
+    click.echo(f"{PROGRAM}: error: {message}", err=True)
+    return status
+
+
+@click.group(
+    cls=Cli,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=help_texts.MAIN,
+)
+@click.version_option(__version__, prog_name=PROGRAM)
+@common_options
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Measure how fast structural-SVM training algorithms converge."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@main.command("run", epilog=help_texts.RUN)
+@click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
+@click.argument("overrides", nargs=-1)
+@common_options
+@click.pass_obj
+def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) -> int:
+    """Train one solver on one dataset and write its trace.
+
+    A run that has finished before is skipped; force=true makes it again. An interrupted sweep is
+    resumed by the same command.
+    """
+    from ssvm_bench.config.compose import compose_runs
+
+    configs = compose_runs(overrides, multirun, settings.config_dirs())
+    if multirun:
+        return _sweep(configs, settings.debug)
+    outcome = _run(configs[0])
+    _print_outcomes([(configs[0], outcome)])
+    return _status(configs[0], outcome)
+
+
+def _sweep(configs: list[RunConfig], debug: bool) -> int:
+    """Make all runs; one that fails is reported and does not stop the others.
+
+    The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
+    """
+    done, statuses = [], []
+    for k, config in enumerate(configs, 1):
+        if not config.quiet and len(configs) > 1:
+            click.echo(f"--- run {k} of {len(configs)} ---", err=True)
+        try:
+            outcome = _run(config)
+        except Exception as error:
+            statuses.append(report(error, debug))
+            continue
+        done.append((config, outcome))
+        statuses.append(_status(config, outcome))
+        if outcome.status == "interrupted":
+            break
+    _print_outcomes(done)
+    missing = len(configs) - statuses.count(0)
+    if missing:
+        click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
+    return max(statuses, default=0)
+
+
+def _run(config: RunConfig) -> Outcome:
+    """Make one run with the display that fits."""
+    from ssvm_bench.runs.runner import run
+    from ssvm_bench.runs.terminal import make_display
+
+    with make_display(config.quiet) as display:
+        return run(config, display)
+
+
+def _status(config: RunConfig, outcome: Outcome) -> int:
+    """Return the exit status of a run that ended; say why if it did not finish."""
+    if outcome.status in ("finished", "skipped"):
+        return 0
+    click.echo(
+        f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
+        f"{outcome.stop_reason}. The trace so far is in {outcome.folder}. "
+        "The same call starts anew.",
+        err=True,
+    )
+    return 1
+
+
+def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
+    """Print the closing table of the runs that are not quiet."""
+    from ssvm_bench.runs.terminal import print_results
+
+    shown = [(config, outcome) for config, outcome in outcomes if not config.quiet]
+    if shown:
+        rows = [(config, outcome.status, outcome.summary) for config, outcome in shown]
+        print_results(rows, [outcome.folder for _, outcome in shown])
+
+
+@main.command("experiment", epilog=help_texts.EXPERIMENT)
+@click.argument("name")
+@click.argument("overrides", nargs=-1)
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
+)
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Show which runs are done, running, failed or missing; make nothing.",
+)
+@common_options
+@click.pass_obj
+def experiment_command(
+    settings: Settings, name: str, overrides: tuple[str, ...], jobs: int, status: bool
+) -> int:
+    """Make all missing runs of an experiment, then its figures."""
+    if status:
+        return _show_status(name, overrides, jobs, settings)
+    from ssvm_bench.report import experiment_files
+    from ssvm_bench.runs.experiments import runs
+
+    outcome = experiment_files.make(name, overrides, settings.config_dirs(), jobs=jobs)
+    _print_outcomes(outcome.runs)
+    for figure in outcome.figures:
+        click.echo(f"figure: {figure}")
+    if outcome.failures:
+        click.echo(f"{PROGRAM}: {runs(len(outcome.failures))} failed.", err=True)
+    return int(outcome.failed > 0)
+
+
+def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Settings) -> int:
+    """Print where an experiment stands."""
+    from ssvm_bench.config.experiment import load
+    from ssvm_bench.runs import experiment_status
+
+    folders = settings.config_dirs()
+    found = experiment_status.survey(load(name, folders).configs(overrides, folders))
+    for line in experiment_status.lines(found, jobs):
+        click.echo(line)
+    return 0
+
+
+@main.command("plot", epilog=help_texts.PLOT)
+@click.argument("name")
+@click.argument("overrides", nargs=-1)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    help="File format; may be repeated. [default: png and pdf]",
+)
+@common_options
+@click.pass_obj
+def plot_command(
+    settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
+) -> None:
+    """Draw an experiment's figures from its finished runs."""
+    from ssvm_bench.report import experiment_files
+
+    chosen = formats or DEFAULT_FORMATS
+    for figure in experiment_files.plot(name, chosen, overrides, settings.config_dirs()):
+        click.echo(f"figure: {figure}")
+
+
+@main.command("list")
+@click.argument("kind", required=False, metavar="[datasets|oracles|solvers|experiments]")
+@common_options
+@click.pass_obj
+def list_command(settings: Settings, kind: str | None) -> None:
+    """Show what there is, one line each."""
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"There is no list of {kind!r}. {nearest(kind, KINDS)}")
+    shown = {
+        heading: catalog.entries(KINDS[heading], settings.config_dirs())
+        for heading in ([kind] if kind else KINDS)
+    }
+    width = max((len(name) for entries in shown.values() for name in entries), default=0)
+    for heading, entries in shown.items():
+        if kind is None:
+            click.echo(f"{heading}:")
+        indent = "" if kind else "  "
+        for name, file in entries.items():
+            click.echo(f"{indent}{name:<{width}}  {catalog.description(file)}".rstrip())
+
+
+main.add_command(data)
+main.add_command(report_command)

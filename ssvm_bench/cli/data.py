@@ -1,0 +1,116 @@
+"""The ``data`` commands: where each dataset stands, downloads, preparation, pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ssvm_bench.cli import help_texts
+from ssvm_bench.cli.options import Commands, common_options
+from ssvm_bench.config import catalog
+from ssvm_bench.errors import ConfigError, nearest
+
+SOURCES = ("auto", "real", "synthetic")
+
+source_option = click.option(
+    "--source",
+    type=click.Choice(SOURCES),
+    default="auto",
+    show_default=True,
+    help="The real data, the built-in stand-in, or what can be had.",
+)
+
+
+@click.group("data", cls=Commands, invoke_without_command=True, epilog=help_texts.DATA)
+@common_options
+@click.pass_context
+def data(context: click.Context) -> None:
+    """Show where each dataset stands, download it, prepare it, look at it."""
+    if context.invoked_subcommand is None:
+        context.invoke(status_command)
+
+
+@data.command("status")
+@click.argument("name", required=False)
+@common_options
+def status_command(name: str | None = None) -> None:
+    """Show where the files are, and what to do where they are not."""
+    from ssvm_bench.datasets.status import status
+
+    names = _names(name)
+    width = max(map(len, names))
+    for found in map(status, names):
+        size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
+        click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
+        if found.kept:
+            what = "stand-in prepared" if found.state == "missing" else "prepared"
+            click.echo(f"{'':<{width}}  {what}: {found.kept}")
+        if found.hint:
+            click.echo(f"{'':<{width}}  {found.hint}")
+
+
+@data.command("fetch")
+@click.argument("name", required=False)
+@common_options
+def fetch_command(name: str | None) -> None:
+    """Download a dataset, or all that are not there yet."""
+    from ssvm_bench.datasets import sources
+
+    for dataset in _names(name):
+        click.echo(f"{dataset}: {sources.fetch(dataset)}")
+
+
+@data.command("prepare")
+@click.argument("name", required=False)
+@source_option
+@common_options
+def prepare_command(name: str | None, source: str) -> None:
+    """Compute what runs need of a dataset, or of all, and keep it.
+
+    A run does so itself when it has to. A preparation that was interrupted goes on where it
+    stopped.
+    """
+    from ssvm_bench.cli import dataset_views
+
+    for dataset in _names(name):
+        click.echo("\n".join(dataset_views.prepared(dataset, source)))
+
+
+@data.command("show", epilog=help_texts.SHOW)
+@click.argument("name")
+@click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
+@click.option(
+    "--run",
+    "runs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of a run whose prediction to show; may be repeated.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The PNG file to write. [default: NAME-I.png in the current folder]",
+)
+@source_option
+@common_options
+def show_command(
+    name: str, numbers: tuple[int, ...], runs: tuple[Path, ...], output: Path | None, source: str
+) -> None:
+    """Draw images I (from 0) of a dataset, and predictions of runs.
+
+    Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
+    weights of finished runs predict.
+    """
+    from ssvm_bench.cli import dataset_views
+
+    (name,) = _names(name)
+    click.echo(f"figure: {dataset_views.show(name, numbers, runs, output, source)}")
+
+
+def _names(name: str | None) -> list[str]:
+    """Return the dataset of that name, or all."""
+    known = catalog.entries("dataset")
+    if name is not None and name not in known:
+        raise ConfigError(f"There is no dataset {name!r}. {nearest(name, known)}")
+    return [name] if name else list(known)

@@ -1,0 +1,1 @@
+"""Built-in stand-ins for data that cannot be had: handwriting and scenes, drawn."""

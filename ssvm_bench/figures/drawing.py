@@ -1,0 +1,337 @@
+"""From a tidy table of curves to a figure, and to the files of a figure."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import Transform, blended_transform_factory
+
+from ssvm_bench.figures import style, targets
+from ssvm_bench.figures.curves import why_empty
+from ssvm_bench.results.files import write
+
+FORMATS = ("png", "pdf", "svg")
+LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
+"""Lengths in a legend, in units of its font size."""
+PLAIN = FuncFormatter(lambda value, _: plain(value))
+Legend = tuple[Sequence[Line2D], Sequence[str]]
+MIN_WIDTH = 6.6
+"""Inches: room for the notes."""
+# No dates or program versions inside: the same numbers give the same file.
+_FILE_METADATA: dict[str, dict[str, str | None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
+
+
+def draw_curves(
+    table: pd.DataFrame,
+    x_label: str,
+    title: str,
+    notes: Sequence[str] = (),
+    log_x: bool = False,
+) -> Figure:
+    """Draw one row of panels per problem instance and one column per quantity.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `curves.suboptimality` gives it.
+    x_label, title : str
+        Label of the x axis, with its unit; title of the figure.
+    notes : sequence of str
+        Remarks below the figure.
+    log_x : bool
+        Whether x is logarithmic; then it begins at the first value above 0.
+
+    Returns
+    -------
+    Figure
+        Medians as lines, minimum to maximum as shaded bands, log y.
+    """
+    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
+    quantities = list(dict.fromkeys(table["quantity"]))
+    lines = style.dashes(table["solver"])
+    layout = page(title, notes, (len(problems), len(quantities)), legend_of(lines))
+    with layout as (figure, panels):
+        for row, (_, problem) in zip(panels, problems, strict=True):
+            for panel, quantity in zip(row, quantities, strict=True):
+                panel.set_yscale("log")
+                panel.set_xscale("log" if log_x else "linear")
+                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
+                label_log_y(panel)
+                panel.set_ylabel(quantity)
+            row[0].set_title(style.problem_title(problem), loc="left", fontweight="bold")
+        for panel in panels[-1]:
+            panel.set_xlabel(x_label)
+    return figure
+
+
+def draw_selection(
+    table: pd.DataFrame, x_label: str, title: str, notes: Sequence[str] = ()
+) -> Figure:
+    """Draw one row of panels per quantity and one column per problem instance, linear y.
+
+    Parameters are those of `draw_curves`; the table is as `selection.selection` gives it.
+    """
+    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
+    quantities = list(dict.fromkeys(table["quantity"]))
+    shape = len(quantities), len(problems)
+    lines = style.dashes(table["solver"])
+    layout = page(title, notes, shape, legend_of(lines), sharex="col")
+    with layout as (figure, panels):
+        for row, quantity in zip(panels, quantities, strict=True):
+            for panel, (_, problem) in zip(row, problems, strict=True):
+                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
+                panel.set_ylim(bottom=0)
+            row[0].set_ylabel(quantity)
+        for panel, (_, problem) in zip(panels[0], problems, strict=True):
+            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
+        for panel in panels[-1]:
+            panel.set_xlabel(x_label)
+    return figure
+
+
+def draw_targets(
+    table: pd.DataFrame, x_labels: Mapping[str, str], title: str, notes: Sequence[str] = ()
+) -> Figure:
+    """Draw one row of panels per cost and one column per problem instance; a line per solver.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `targets.targets` gives it.
+    x_labels : mapping of str to str
+        Cost, a column of the table → label of its x axis.
+    title, notes : str, sequence of str
+        As for `draw_curves`.
+
+    Returns
+    -------
+    Figure
+        Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
+    """
+    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
+    solvers = list(dict.fromkeys(table["solver"]))
+    names = [targets.marked_label(solver, table) for solver in solvers]
+    gaps = sorted(set(table["gap"]), reverse=True)
+    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
+    points = [
+        Line2D([], [], color="black", alpha=shades[gap], marker="o", linestyle="none")
+        for gap in gaps
+    ]
+    legend = (points, [f"relative gap {gap:g}" for gap in gaps])
+    height = 0.6 + 0.19 * len(solvers)
+    layout = page(title, notes, (len(x_labels), len(problems)), legend, height, sharey="row")
+    with layout as (figure, panels):
+        for row, (cost, x_label) in zip(panels, x_labels.items(), strict=True):
+            for panel, (_, problem) in zip(row, problems, strict=True):
+                panel.set_xscale("log")
+                panel.grid(axis="both")
+                panel.set_axisbelow(True)
+                for place, solver in enumerate(solvers):
+                    _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
+                panel.set_ylim(len(solvers) - 0.5, -0.5)
+                panel.set_yticks(range(len(solvers)), names)
+                panel.set_xlabel(x_label)
+                _label_log_x(panel)
+        for panel, (_, problem) in zip(panels[0], problems, strict=True):
+            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
+    return figure
+
+
+def _draw_costs(
+    panel: Axes, rows: pd.DataFrame, cost: str, place: int, shades: Mapping[float, float]
+) -> None:
+    """Draw what it costs one solver to reach each gap, at the height ``place``."""
+    text = "not reached by most runs" if len(rows) else "no runs"
+    rows = rows[rows[cost].notna() & (rows[cost] > 0)]
+    if rows.empty:
+        panel.text(0.02, place, text, transform=_across(panel), va="center", size=6.5)
+        return
+    color = style.color(str(rows["solver"].iloc[0]))
+    panel.plot(rows[cost], [place] * len(rows), color=color, linewidth=0.8, alpha=0.5)
+    for gap, middle, low, high in zip(
+        rows["gap"], rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"], strict=True
+    ):
+        panel.plot([low, high], [place, place], color=color, alpha=shades[gap], linewidth=2.4)
+        panel.plot(middle, place, "o", color=color, alpha=shades[gap], markersize=4.5)
+
+
+def _across(panel: Axes) -> Transform:
+    """Return coordinates with x from 0 to 1 across the panel, and y as its data."""
+    return blended_transform_factory(panel.transAxes, panel.transData)
+
+
+@contextmanager
+def page(
+    title: str,
+    notes: Sequence[str],
+    shape: tuple[int, int],
+    legend: Legend,
+    panel_height: float = 2.5,
+    sharex: Literal["none", "col"] = "none",
+    sharey: Literal["none", "row"] = "none",
+) -> Iterator[tuple[Figure, Any]]:
+    """Lay out a figure: rows of panels, then below them the legend, then the notes."""
+    rows, columns = shape
+    with mpl.rc_context(style.RC):
+        # In inches.
+        width = max(3.3 * columns, MIN_WIDTH)
+        legend_columns = _columns(legend[1], width)
+        notes_height = 0.06 + 0.16 * len(notes)
+        below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
+        height = 0.45 + panel_height * max(rows, 1) + below
+        layout = ConstrainedLayoutEngine(
+            rect=(0, below / height, 1, 1 - below / height), w_pad=0.08, h_pad=0.06
+        )
+        figure = Figure(figsize=(width, height), layout=layout)
+        FigureCanvasAgg(figure)
+        figure.suptitle(title)
+        yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+        _draw_legend(figure, legend, legend_columns, notes_height / height)
+        figure.text(0.5, 0.06 / height, "\n".join(notes), ha="center", va="bottom", fontsize=7.5)
+        layout.execute(figure)  # once, not for every format
+        figure.set_layout_engine("none")
+        for panel in figure.axes:  # the layout's last digit differs from time to time
+            panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
+
+
+def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Dashes]) -> None:
+    """Draw the curves of one quantity on one problem instance; each label has its line style."""
+    panel.grid(axis="y")
+    panel.set_axisbelow(True)
+    reason = why_empty(curves)
+    curves = curves[curves["x"] > 0] if panel.get_xscale() == "log" else curves.dropna(subset="x")
+    for label, curve in curves.groupby("solver", sort=False):
+        name = str(label)
+        color = style.color(name)
+        panel.fill_between(
+            curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
+        )
+        panel.plot(curve["x"], curve["median"], color=color, linestyle=lines[name])
+    panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
+    panel.margins(x=0.02)
+    if panel.get_xscale() == "log":
+        _label_log_x(panel)
+        return
+    whole = bool((curves["x"] % 1 == 0).all())
+    panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
+
+
+def label_log_y(panel: Axes) -> None:
+    """Label the log y axis: decades if there are two of them, else also between."""
+    low, high = panel.get_ylim()
+    if np.floor(np.log10(high)) > np.ceil(np.log10(low)):
+        panel.yaxis.set_minor_formatter(NullFormatter())
+        return
+    if high / low > 5:
+        panel.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+    panel.yaxis.set_major_formatter(PLAIN)
+    panel.yaxis.set_minor_formatter(PLAIN)
+    panel.grid(axis="y", which="minor")
+
+
+def _label_log_x(panel: Axes) -> None:
+    """Label the log x axis with plain numbers: 1, 10, 100, 10k; within two decades also 2 and 5."""
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_formatter(PLAIN)
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    if high / low < 120:
+        panel.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        panel.xaxis.set_minor_formatter(PLAIN)
+
+
+def plain(value: float) -> str:
+    """Return a number as an axis is labelled with it: 0.02, 5,000, 20k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= max(size, 1e4):
+            return f"{value / size:.4g}{letter}"
+    return f"{value:,.4g}"
+
+
+def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:
+    """Return the legend of curves with their line styles."""
+    handles = [
+        Line2D([], [], color=style.color(name), linestyle=dashes) for name, dashes in lines.items()
+    ]
+    return handles, [style.solver_label(name) for name in lines]
+
+
+def _columns(names: Sequence[str], width: float) -> int:
+    """Return the largest number of columns of a legend that is at most ``width`` inches wide."""
+    size = float(mpl.rcParams["legend.fontsize"])
+    texts = [TextPath((0, 0), name, size=size).get_extents().width / size for name in names]
+    room = 72 * 0.95 * width / size
+    for columns in range(len(texts), 1, -1):
+        widest = sum(part.max() for part in np.array_split(texts, columns))
+        lengths = columns * (LEGEND["handlelength"] + LEGEND["handletextpad"])
+        if widest + lengths + (columns - 1) * LEGEND["columnspacing"] <= room:
+            return columns
+    return 1
+
+
+def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) -> None:
+    """Put one legend for all panels below them, where it covers nothing."""
+    figure.legend(
+        *legend,
+        loc="lower center",
+        bbox_to_anchor=(0.5, bottom),
+        ncols=columns,
+        **LEGEND,
+        borderaxespad=0,
+        borderpad=0,
+    )
+
+
+def save(figure: Figure, table: pd.DataFrame, stem: Path, formats: Sequence[str]) -> list[Path]:
+    """Write a figure in the given formats, and its numbers as CSV beside it.
+
+    Parameters
+    ----------
+    figure, table
+        The figure and the numbers it shows.
+    stem : Path
+        Path of the files without their suffix; the folder is created.
+    formats : sequence of str
+        Some of ``png``, ``pdf``, ``svg``.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    RunFailedError
+        If a file cannot be written.
+    """
+    contents = {"csv": table.to_csv(index=False, float_format="%.6g").encode()}
+    contents.update((suffix, rendered(figure, suffix)) for suffix in formats)
+    return [
+        write(stem.with_name(f"{stem.name}.{suffix}"), content)
+        for suffix, content in contents.items()
+    ]
+
+
+def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
+    """Return the file of a figure, ``"png"``, ``"pdf"`` or ``"svg"``."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(style.RC):
+        figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA[suffix])
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""What each paper says, and how our runs judge it."""

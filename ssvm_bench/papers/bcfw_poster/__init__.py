@@ -1,0 +1,1 @@
+"""The BCFW poster: Jaggi, Lacoste-Julien, Schmidt and Pletscher, ICML 2013."""

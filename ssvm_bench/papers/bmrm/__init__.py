@@ -1,0 +1,1 @@
+"""The bundle-method report: Uřičář and Franc 2012."""

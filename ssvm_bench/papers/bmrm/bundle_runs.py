@@ -1,0 +1,179 @@
+"""The runs of the bundle methods, in the words of the report that proposes them.
+
+.. code-block:: text
+
+    λ of the report    λ n: it sums the losses of the examples, where we take their mean
+    BMRM               solver bmrm; P-BMRM has P planes an iteration in place of one
+    Prox-BMRM          solver prox_bmrm, with a prox-term; Prox-P-BMRM with both
+    ε                  solver.epsilon: the relative gap at which a run stops, as ``converged``
+
+What it prints is in ``bundle_report.yaml``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pandas as pd
+import yaml
+
+from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import labels
+from ssvm_bench.results.trace import Trace
+
+SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
+SEVERAL = ("p_bmrm", "prox_p_bmrm")
+"""Those with P planes an iteration."""
+
+Key = TypeVar("Key")
+REPORT = Path(__file__).with_name("report.yaml")
+
+
+class Instance(NamedTuple):
+    """The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
+
+    dataset: str
+    source: str
+    n: int
+    pixels: str
+    fingerprint: str
+
+
+INSTANCE = list(Instance._fields)
+"""Its columns in a table."""
+
+
+class Method(NamedTuple):
+    """A solver with its options: a row of a table, or a curve.
+
+    ``options`` are those, beside P, in which runs of the solver differ; mostly none.
+    """
+
+    solver: str
+    P: int = 1
+    options: str = ""
+
+    @property
+    def label(self) -> str:
+        """Return the label of the curve: the solver's name, then what tells it from others."""
+        several = f"P={self.P}" if self.solver in SEVERAL else ""
+        return " ".join(filter(None, (self.solver, several, self.options)))
+
+    @property
+    def title(self) -> str:
+        """Return its name in the report."""
+        name = style.SOLVERS[self.solver].label
+        if self.solver in SEVERAL:
+            name = name.replace("P-BMRM", f"P={self.P}-BMRM")
+        return f"{name} ({self.options})" if self.options else name
+
+
+class Run(NamedTuple):
+    """A run of a bundle method; ``lam_n`` is the report's λ."""
+
+    instance: Instance
+    epsilon: float
+    lam: float
+    lam_n: float
+    method: Method
+    trace: Trace
+    converged: bool
+
+
+def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
+    """Return the runs of bundle methods."""
+    return [trace for trace in traces if trace.metadata["config"]["solver"]["name"] in SOLVERS]
+
+
+def methods(traces: Sequence[Trace]) -> list[Method]:
+    """Return what each run is a run of; those of one method differ in nothing but the seed."""
+    found = []
+    for trace, label in zip(traces, labels(traces), strict=True):
+        solver, *options = label.split(" ")
+        other = [text for text in options if not text.startswith("P=")]
+        P = int(trace.metadata["config"]["solver"].get("P", 1))
+        found.append(Method(solver, P, " ".join(other)))
+    return found
+
+
+def runs(traces: Sequence[Trace]) -> list[Run]:
+    """Return the runs of bundle methods: by data, λ from the largest, ``SOLVERS``, and P."""
+    chosen = of_bundles(traces)
+    found = []
+    for trace, method in zip(chosen, methods(chosen), strict=True):
+        config, data = trace.metadata["config"], trace.metadata["dataset"]
+        lam, n = float(trace.metadata["lam"]), int(data["n"])
+        pixels = str(config.get("dataset", {}).get("pixels", ""))
+        found.append(
+            Run(
+                Instance(data["name"], data["source"], n, pixels, str(data["fingerprint"])),
+                float(config["solver"]["epsilon"]),
+                lam,
+                float(f"{lam * n:.6g}"),  # 1000/n · n is not quite 1000
+                method,
+                trace,
+                trace.summary.get("stop_reason") == "converged",
+            )
+        )
+    return sorted(
+        found,
+        key=lambda run: (run.instance, -run.lam, SOLVERS.index(run.method.solver), run.method),
+    )
+
+
+def grouped(runs: Iterable[Run], key: Callable[[Run], Key]) -> dict[Key, list[Run]]:
+    """Return the runs that agree in a key, in the order in which they come."""
+    groups: dict[Key, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    return groups
+
+
+def title(instance: pd.DataFrame) -> str:
+    """Say which data is shown: name, kind of pixels, source, size; from the rows of a table."""
+    first = instance.iloc[0]
+    name = style.DATASETS.get(first["dataset"], first["dataset"])
+    pixels = f", {first['pixels']} pixels" if first["pixels"] else ""
+    source = style.SOURCES.get(first["source"], first["source"])
+    return f"{name}{pixels}: {source}, n = {int(first['n'])}"
+
+
+@cache
+def _report() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(REPORT.read_text(encoding="utf-8"))
+    return content
+
+
+def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = None) -> float:
+    """Return a number of the report; NaN where it prints none.
+
+    Parameters
+    ----------
+    instance : mapping
+        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for stand-ins.
+    quantity : str
+        ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
+    method : Method, optional
+        Whose iterations or speed-up.
+    """
+    content = _report()
+    if (instance["dataset"], instance["source"]) != (content["dataset"], "real"):
+        return math.nan
+    numbers = content.get(quantity, {})
+    if method is not None:
+        own = [row for row in content["rows"] if (row["solver"], row["P"]) == method[:2]]
+        numbers = own[0][quantity] if own else {}
+    return float(numbers.get(instance["lam_n"], math.nan))
+
+
+def notes(table: pd.DataFrame) -> list[str]:
+    """Return what a reader has to know who compares a table with the report's numbers."""
+    content = _report()
+    compared = table[(table["dataset"] == content["dataset"]) & (table["source"] == "real")]
+    if (compared["n"] == content["n"]).all():
+        return []
+    return [f"The report's numbers are those of n = {content['n']} examples."]

@@ -1,0 +1,91 @@
+"""Figure 3 of the bundle-method report: how far the current solution is from the optimum.
+
+.. code-block:: text
+
+    y = (P(w) − F*) / F*,    F* = max F over every run ever made on the problem instance
+
+Two comparisons, each with BMRM in it: with P-BMRM for each P, and with Prox-BMRM. As F* is a lower
+bound, y is too large by as much as F* is too low; the note on the figure says how much that can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.figures import curves
+from ssvm_bench.figures.curves import Best, Problem, problem_of
+from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.papers.cases import percent
+from ssvm_bench.results.trace import Trace
+
+COMPARISONS = {
+    "BMRM and P-BMRM": ("bmrm", "p_bmrm"),
+    "BMRM and Prox-BMRM": ("bmrm", "prox_bmrm"),
+}
+"""What is compared → its solvers."""
+
+COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
+
+
+READING = (
+    "Relative distance of the current solution to the optimum, (P(w) − F*)/F*, with the highest "
+    "dual value ever seen on the problem instance for F*."
+)
+
+
+def compared(traces: Sequence[Trace]) -> list[Trace]:
+    """Return the runs that are compared: on problem instances on which there are some of BMRM."""
+    known = {problem_of(trace.metadata) for trace in traces if _solver(trace) == "bmrm"}
+    return [
+        trace
+        for trace in traces
+        if _solver(trace) in COMPARED and problem_of(trace.metadata) in known
+    ]
+
+
+def relative(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -> pd.DataFrame:
+    """Return the curves of the figure, as `curves.tabulate` does.
+
+    Returns
+    -------
+    DataFrame
+        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (the report's λ) and ``P``; the quantity is
+        one of ``COMPARISONS``, the solver a method's label. The largest λ of each dataset is first.
+    """
+    runs = bundle_runs.runs(compared(traces))
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        known = best[problem_of(trace.metadata)].dual
+        primal = trace.frame["primal"].to_numpy(float)
+        distance = primal / known - 1 if known > 0 else np.full_like(primal, np.nan)
+        return {
+            name: distance for name, solvers in COMPARISONS.items() if _solver(trace) in solvers
+        }
+
+    names = [run.method.label for run in runs]
+    table = curves.tabulate([run.trace for run in runs], values, axis, log=True, names=names)
+    curve = {(run.instance.fingerprint, run.lam, run.method.label): run for run in runs}
+    keys = zip(*(table[key] for key in ("fingerprint", "lam", "solver")), strict=True)
+    shown = [curve[key] for key in keys]
+    table["pixels"] = [run.instance.pixels for run in shown]
+    table["lam_n"] = [run.lam_n for run in shown]
+    table["P"] = [run.method.P for run in shown]
+    return table
+
+
+def notes(
+    table: pd.DataFrame, traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str
+) -> list[str]:
+    """Return what a reader of the figure has to know: of its measurements, and of F*."""
+    shown = compared(traces)
+    optima = [best[problem_of(trace.metadata)] for trace in shown]
+    error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
+    said = f"F*: the highest dual value ever seen; the optimum is at most {percent(error)} higher."
+    return [*curves.notes(table, shown, axis), said]
+
+
+def _solver(trace: Trace) -> str:
+    return str(trace.metadata["config"]["solver"]["name"])

@@ -1,0 +1,205 @@
+"""What the bundle-method report says of its methods in section 4.4, judged by `speedup`'s table.
+
+A statement about all λ holds if it holds at each of them, and does not hold if it fails at one.
+Numbers that are only known to lie in a range are compared where that suffices. The verdicts are
+those of `claims`. Where the report gives a word and no number ("strongly", "steadily"), the
+condition is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ssvm_bench.figures import text_table
+from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.papers.bmrm import bundle_runs, speedup
+from ssvm_bench.papers.cases import UnmeasurableError, percent
+from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
+
+FLUCTUATES = 0.1
+"""Share of iterations in which the primal of a method that fluctuates rises, at least."""
+
+HARDLY = 0.5
+"""The same share of one that hardly does, at most so many times as large."""
+
+Row = dict[str, Any]
+Judged = tuple[bool | None, str]
+"""Whether it holds (None: not known), and the numbers."""
+
+
+class Statement(NamedTuple):
+    """A statement of the report, how it is measured, and how it is judged on a block."""
+
+    text: str
+    measured: str
+    judge: Callable[[pd.DataFrame], Judged]
+
+
+class Verdict(NamedTuple):
+    """A statement on one block: its numbers, or the reason why there are none; the verdict."""
+
+    statement: Statement
+    ours: str
+    verdict: str
+
+
+def evaluate(block: pd.DataFrame) -> list[Verdict]:
+    """Judge every statement by the rows of one block of `speedup`'s table."""
+    found = []
+    for statement in STATEMENTS:
+        try:
+            holds, ours = statement.judge(block)
+        except UnmeasurableError as error:
+            holds, ours = None, str(error)
+        verdict = {True: HOLDS, False: FAILS, None: UNKNOWN}[holds]
+        found.append(Verdict(statement, ours, verdict))
+    return found
+
+
+# ---- how they are judged ----------------------------------------------------------------------
+
+
+def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
+    """Return the report's λ → row of a method, from the largest λ."""
+    rows: list[Any] = block.to_dict("records")
+    mine = [row for row in rows if (row["solver"].split(" ")[0], row["P"]) == (solver, P)]
+    name = bundle_runs.Method(solver, P).title
+    if not mine:
+        raise UnmeasurableError(f"no finished runs of {name}")
+    if any(row["options"] for row in mine):
+        raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+    return {row["lam_n"]: row for row in mine}
+
+
+def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[Row]]:
+    """Return the report's λ → rows of some methods, where all of them have runs."""
+    rows = [_runs(block, *method) for method in methods]
+    common = [lam for lam in rows[0] if all(lam in of for of in rows)]
+    if not common:
+        raise UnmeasurableError("no λ at which all of these methods have runs")
+    return {lam: [of[lam] for of in rows] for lam in common}
+
+
+def _all(judged: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold: false if one fails, else None if one is not known."""
+    if False in judged:
+        return False
+    return None if None in judged else True
+
+
+def _fewer_iterations(block: pd.DataFrame) -> Judged:
+    common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
+    lam = min(common)
+    prox, plain = (speedup.of(row, "iterations") for row in common[lam])
+    text = " against ".join(each.text("{:.0f}".format) for each in (prox, plain))
+    return prox.below(plain), f"{text}, at λ = {lam:g}"
+
+
+def _growing_speedup(block: pd.DataFrame) -> Judged:
+    common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
+    if len(common) < 2:
+        raise UnmeasurableError("both methods have runs at one λ only")
+    found = {lam: speedup.of(prox, "speedup") for lam, (prox, _) in common.items()}
+    holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
+    return holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()})
+
+
+def _more_planes_faster(block: pd.DataFrame) -> Judged:
+    common = _common(block, ("prox_p_bmrm", 16), ("prox_bmrm", 1))
+    seconds = {lam: [speedup.of(row, "seconds") for row in rows] for lam, rows in common.items()}
+    several, one = seconds[min(seconds)]
+    ratios = {lam: one.over(several) for lam, (several, one) in seconds.items()}
+    return several.below(one), _listed(
+        {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
+    )
+
+
+def _fewer_with_planes(block: pd.DataFrame) -> Judged:
+    several = block["solver"].str.partition(" ")[0] == "p_bmrm"
+    counts = [1, *sorted(set(block.loc[several, "P"]))]
+    if len(counts) == 1:
+        raise UnmeasurableError("no finished runs of P-BMRM")
+    of_count = {P: _runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts}
+    holds, texts = [], {}
+    for lam in of_count[1]:
+        found = [speedup.of(rows[lam], "iterations") for rows in of_count.values() if lam in rows]
+        holds += [later.below(one) for one, later in pairwise(found)]
+        texts[lam] = " → ".join(
+            speedup.of(rows[lam], "iterations").text("{:.0f}".format) if lam in rows else NONE
+            for rows in of_count.values()
+        )
+    planes = ", ".join(str(P) for P in counts)
+    return _all(holds), f"P = {planes}; {_listed(texts)}"
+
+
+def _fluctuates(block: pd.DataFrame) -> Judged:
+    common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
+    holds, texts = [], {}
+    for lam, (prox, plain) in common.items():
+        if pd.isna([prox["rises"], plain["rises"]]).any():
+            raise UnmeasurableError("a run does not say how often its primal rises")
+        high, low = plain["rises"], prox["rises"]
+        holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
+        texts[lam] = f"{percent(low)} against {percent(high)}"
+    return _all(holds), _listed(texts)
+
+
+def _listed(texts: dict[float, str]) -> str:
+    return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
+
+
+STATEMENTS = (
+    Statement(
+        "Prox-BMRM needs fewer iterations than BMRM at low λ.",
+        "iterations of both at the smallest λ",
+        _fewer_iterations,
+    ),
+    Statement(
+        "The speed-up of Prox-BMRM grows as λ falls.",
+        "speed-up from λ to λ; holds if each is larger than the one before",
+        _growing_speedup,
+    ),
+    Statement(
+        "P = 16 improves the speed-up of Prox-BMRM further.",
+        "seconds of Prox-BMRM over those of Prox-P=16-BMRM; holds if above 1 at the smallest λ",
+        _more_planes_faster,
+    ),
+    Statement(
+        "The number of iterations falls steadily with growing P.",
+        "iterations of BMRM and P-BMRM; holds if they fall from P to P at every λ",
+        _fewer_with_planes,
+    ),
+    Statement(
+        "The primal value of BMRM fluctuates, that of Prox-BMRM hardly does.",
+        "share of the evaluated iterations in which P(w) rises, Prox-BMRM against BMRM; holds if "
+        f"BMRM's is at least {percent(FLUCTUATES)} and Prox-BMRM's at most "
+        f"{HARDLY:g} times as large at every λ",
+        _fluctuates,
+    ),
+)
+
+# ---- as text ----------------------------------------------------------------------------------
+
+
+def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield the statements on each block of `speedup`'s table."""
+    header = ("statement (section 4.4)", "measured by", "ours", "verdict")
+    for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
+        rows = [
+            (found.statement.text, found.statement.measured, found.ours, Bold(found.verdict))
+            for found in evaluate(block)
+        ]
+        title = f"What the report says, on {bundle_runs.title(block)}"
+        yield Sheet(title, header, rows, words=len(header))
+
+
+def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """Return the costs and the statements as a page of Markdown."""
+    pairs = zip(speedup.sheets(table), sheets(table), strict=True)
+    shown = [one for pair in pairs for one in pair]
+    title = "Iterations, time and speed-up of the bundle methods"
+    return text_table.page(title, [speedup.READING, *notes], shown)

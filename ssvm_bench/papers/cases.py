@@ -1,0 +1,169 @@
+"""The runs that claims are judged by, and how their numbers are written.
+
+A `Case` is one problem instance with all its runs. A measure asks for those of one solver, which
+have to differ in the seed only; options of the solver tell more of its configurations apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ssvm_bench.figures.curves import Best, Problem, labels, problem_of
+from ssvm_bench.figures.style import solver_label
+from ssvm_bench.results.trace import Trace
+
+PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
+"""The pairs that the MP-BCFW paper compares: single-plane and multi-plane solver."""
+
+
+class UnmeasurableError(Exception):
+    """The traces do not say; the message says why."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem instance and its runs.
+
+    Attributes
+    ----------
+    dataset, source : str
+        As the traces name them.
+    problem : Problem
+        Fingerprint and λ.
+    runs : dict
+        Label of a curve, which starts with the solver → seed → trace.
+    best : Best, optional
+        Reference optima of the instance.
+    """
+
+    dataset: str
+    source: str
+    problem: Problem
+    runs: Mapping[str, Mapping[int, Trace]]
+    best: Best | None = None
+
+    @property
+    def solvers(self) -> frozenset[str]:
+        """The solvers that there are runs of."""
+        return frozenset(label.split(" ")[0] for label in self.runs)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What the traces say of the data: ``n`` and so on."""
+        return next(self.traces()).metadata["dataset"]
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield all runs."""
+        return (run for repeats in self.runs.values() for run in repeats.values())
+
+    def is_part_of(self, other: Case) -> bool:
+        """Tell whether it is made of the first examples of another case, at the same λ."""
+        configs = [
+            {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
+            for case in (self, other)
+        ]
+        return (
+            (self.dataset, self.source, self.problem.lam)
+            == (other.dataset, other.source, other.problem.lam)
+            and configs[0] == configs[1]
+            and self.data["n"] < other.data["n"]
+        )
+
+    def by_seed(self, solver: str, **options: Any) -> Mapping[int, Trace]:
+        """Return the runs of a solver with these options, in the order of their seeds.
+
+        Raises
+        ------
+        UnmeasurableError
+            If there are none, or they differ in more than the seed.
+        """
+        found = [
+            runs
+            for label, runs in self.runs.items()
+            if label.split(" ")[0] == solver
+            and options.items() <= next(iter(runs.values())).metadata["config"]["solver"].items()
+        ]
+        name = solver_label(" ".join([solver, *(f"{k}={value}" for k, value in options.items())]))
+        if not found:
+            raise UnmeasurableError(f"no finished runs of {name}")
+        if len(found) > 1:
+            raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+        return dict(sorted(found[0].items()))
+
+    def repeats(self, solver: str, **options: Any) -> list[Trace]:
+        """Return the runs of `by_seed`."""
+        return list(self.by_seed(solver, **options).values())
+
+    def timed(self, *solvers: str) -> list[list[Trace]]:
+        """Return the runs of solvers whose times may be compared."""
+        found = [self.repeats(solver) for solver in solvers]
+        clocks = {str(trace.metadata.get("clock")) for runs in found for trace in runs}
+        if "work" in clocks:
+            raise UnmeasurableError("clock=work counts work, it measures no time")
+        if len(clocks) > 1:
+            raise UnmeasurableError(
+                f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
+            )
+        return found
+
+
+def cases(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> list[Case]:
+    """Group runs by problem instance: real data first, then by name of the dataset.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs.
+    best : dict
+        Best values per problem instance.
+    """
+    groups: dict[tuple[str, str, Problem], list[Trace]] = {}
+    for trace in traces:
+        data, problem = trace.metadata["dataset"], problem_of(trace.metadata)
+        groups.setdefault((str(data["source"]), str(data["name"]), problem), []).append(trace)
+    found = []
+    for source, dataset, problem in sorted(groups):  # "real" < "synthetic"
+        members = groups[source, dataset, problem]
+        runs: dict[str, dict[int, Trace]] = {}
+        for trace, label in zip(members, labels(members), strict=True):
+            runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
+        found.append(Case(dataset, source, problem, runs, best.get(problem)))
+    return found
+
+
+# ---- words ------------------------------------------------------------------------------------
+
+
+def percent(value: float) -> str:
+    """Return a share as text."""
+    return f"{100 * value:.3g} %"
+
+
+def number(value: float) -> str:
+    """Return a number as text."""
+    return f"{value:.3g}"
+
+
+def times(value: float) -> str:
+    """Return a factor as text."""
+    return f"{value:.2g}×"
+
+
+def seconds(value: float) -> str:
+    """Return a duration as text."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> str:
+    """Return a range as text, or one value where both ends read the same."""
+    return "–".join(dict.fromkeys(text(end) for end in ends))
+
+
+def counts(values: Sequence[int]) -> str:
+    """Return the range of whole numbers as text."""
+    return span((min(values), max(values)), lambda value: f"{value:.0f}")

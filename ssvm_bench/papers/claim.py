@@ -1,0 +1,99 @@
+"""What a claim of a paper is: a statement, how it is measured, and when it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.papers.cases import Case
+
+
+class Measured(NamedTuple):
+    """One number per repeat, and the range in which the median must be for the claim to hold.
+
+    Attributes
+    ----------
+    values : ndarray
+        One per repeat; infinite where a run did not get there in the time it had.
+    low, high : float
+        Both ends belong to the range.
+    note : str
+        What else the traces say.
+    """
+
+    values: np.ndarray
+    low: float = -math.inf
+    high: float = math.inf
+    note: str = ""
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is in the range."""
+        return self.low <= value <= self.high
+
+
+Measure = Callable[[Case, Sequence[Case]], Measured]
+"""A case, and all cases of the same source → what was measured, or `UnmeasurableError`."""
+
+
+class Claim(NamedTuple):
+    """A statement of a paper: what it says of which dataset, and how it is measured.
+
+    Attributes
+    ----------
+    key, section, text : str
+        Its name here, where the paper makes it, and the statement in one sentence.
+    measured : str
+        How it is measured, and when it holds.
+    paper : dict
+        Dataset → what the paper says of it.
+    measure : callable
+        One number per repeat.
+    show : callable
+        Such a number as text.
+    timed : bool
+        Whether it is about time.
+    lam : float, optional
+        The only λ that it is judged at.
+    """
+
+    key: str
+    section: str
+    text: str
+    measured: str
+    paper: Mapping[str, str]
+    measure: Measure
+    show: Callable[[float], str]
+    timed: bool = False
+    lam: float | None = None
+
+
+class Paper(NamedTuple):
+    """The claims of one paper, in the order of their table.
+
+    Attributes
+    ----------
+    title : str
+        What it is called in headings.
+    file : str
+        Name of the table's files, without suffix.
+    claims : tuple of Claim
+        Of one or more datasets each.
+    solvers : frozenset of str
+        It is judged on problem instances with runs of any of these.
+    stands_for : dict
+        Dataset → the paper's, in whose place it is judged where there are no runs on that one.
+    """
+
+    title: str
+    file: str
+    claims: tuple[Claim, ...]
+    solvers: frozenset[str]
+    stands_for: Mapping[str, str]
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that its claims are about."""
+        return tuple(dict.fromkeys(name for claim in self.claims for name in claim.paper))

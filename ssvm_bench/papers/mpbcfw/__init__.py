@@ -1,0 +1,1 @@
+"""The MP-BCFW paper: Shah, Kolmogorov and Lampert, CVPR 2015."""

@@ -1,0 +1,330 @@
+"""What the MP-BCFW paper's claims are judged by: one number per repeat, computed from traces.
+
+- Two solvers are compared at equal iterations only where both were evaluated (repeats with the
+  same seed), and in time by the time to a gap: the *target* is the smallest duality gap that every
+  repeat of the single-plane solver reaches, i.e. the largest of their smallest positive gaps. The
+  time to it is read off a run's own curve, between two of its rows linearly in the logarithm of
+  the gap, as a log plot draws it; outside its rows it is unknown.
+- The approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so
+  that iterations that were not evaluated count, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.figures.curves import crossing
+from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers.cases import (
+    PAIRS,
+    Case,
+    UnmeasurableError,
+    counts,
+    percent,
+    seconds,
+    span,
+    times,
+)
+from ssvm_bench.papers.claim import Measure, Measured
+from ssvm_bench.results.trace import Trace
+
+# ---- at equal iterations ----------------------------------------------------------------------
+
+
+def _common(case: Case, pair: str) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return (iterations, primal of single, primal of multi) per seed, where both are finite.
+
+    Iteration 0 is left out: there w = 0 for everyone.
+    """
+    single, multi = PAIRS[pair]
+    of_single, of_multi = case.by_seed(single), case.by_seed(multi)
+    found = []
+    for seed in sorted(of_single.keys() & of_multi.keys()):
+        one = of_single[seed].frame.set_index("iteration")["primal"]
+        two = of_multi[seed].frame.set_index("iteration")["primal"]
+        at = one.dropna().index.intersection(two.dropna().index).sort_values()
+        at = at[at > 0]
+        if len(at):
+            found.append((at.to_numpy(), one[at].to_numpy(float), two[at].to_numpy(float)))
+    if not found:
+        raise UnmeasurableError("no iteration was evaluated in two runs with the same seed")
+    return found
+
+
+def share_below(pair: str) -> Measure:
+    """Measure the share of common iterations at which the multi-plane primal is lower."""
+
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
+        found = _common(case, pair)
+        shares = np.array([np.mean(two < one) for _, one, two in found])
+        at, every = [len(k) for k, _, _ in found], np.concatenate([k for k, _, _ in found])
+        note = f"{counts(at)} common iterations, {every.min()} to {every.max()}"
+        behind = [k[two >= one] for k, one, two in found]
+        last = [int(k[-1]) for k in behind if k.size]
+        if last:
+            note += f"; not lower at {sum(map(len, behind))} of {sum(at)} points, "
+            note += f"the last at iteration {counts(last)}"
+            note += f" ({len(last)} of {len(found)} repeats)" if len(last) < len(found) else ""
+        return Measured(shares, low=1.0, note=note)
+
+    return measure
+
+
+def gain_over_usps(pair: str) -> Measure:
+    """Measure how much larger the gain per iteration is than on USPS: a ratio of factors.
+
+    The gain is the geometric mean of (suboptimality of single) / (suboptimality of multi), over
+    the iterations common to all four solver curves of the two datasets.
+    """
+
+    def measure(case: Case, others: Sequence[Case]) -> Measured:
+        usps_cases = [other for other in others if other.dataset == "usps"]
+        if len(usps_cases) != 1:
+            raise UnmeasurableError("no finished runs on USPS to compare with")
+        here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
+        at = set.intersection(*(set(gains) for gains in (*here, *there)))
+        if not at:
+            raise UnmeasurableError(
+                "no iteration was evaluated, with positive values, on both datasets"
+            )
+        mine, usps = (
+            np.exp([np.mean([gains[k] for k in sorted(at)]) for gains in both])
+            for both in (here, there)
+        )
+        note = (
+            f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
+            f"over {len(at)} iterations up to {max(at)}"
+        )
+        return Measured(mine / np.median(usps), low=math.nextafter(1.0, 2.0), note=note)
+
+    return measure
+
+
+def _log_gains(case: Case, pair: str) -> list[dict[int, float]]:
+    """Return, per seed, iteration → log of the gain, where both suboptimalities are positive."""
+    if case.best is None or math.isnan(case.best.dual):
+        raise UnmeasurableError("no reference optimum")
+    gains = []
+    for at, one, two in _common(case, pair):
+        one, two = one - case.best.dual, two - case.best.dual
+        positive = (one > 0) & (two > 0)
+        logs = np.log(one[positive]) - np.log(two[positive])
+        gains.append(dict(zip(at[positive].tolist(), logs.tolist(), strict=True)))
+    return gains
+
+
+# ---- to a gap ---------------------------------------------------------------------------------
+
+
+def target_gap(runs: Sequence[Trace]) -> float:
+    """Return the smallest positive duality gap that each of the runs reaches."""
+    smallest = []
+    for run in runs:
+        gap = run.frame["gap"].to_numpy(float)
+        if not (gap > 0).any():
+            raise UnmeasurableError("no positive duality gap")
+        smallest.append(gap[gap > 0].min())
+    return float(max(smallest))
+
+
+def reach(run: Trace, target: float, axis: str) -> float:
+    """Return where a run's gap is first at most the target; infinite where it never is.
+
+    In time, interpolated in log gap between the two rows around it; for iterations, the first
+    evaluated one.
+    """
+    gap, x = run.frame["gap"].to_numpy(float), run.frame[axis].to_numpy(float)
+    if axis == "time":
+        return crossing(x, gap, target)
+    return float(x[gap <= target][0]) if (gap <= target).any() else math.inf
+
+
+def to_gap(pair: str, axis: str, bound: str) -> Measure:
+    """Measure the multi-plane time (or iterations) to the target gap, the single-plane median as 1.
+
+    Parameters
+    ----------
+    pair : str
+        One of ``PAIRS``.
+    axis : str
+        ``"time"`` or ``"iteration"``.
+    bound : str
+        ``"fewer"`` (below 1), ``"half"`` (at most 1/2), ``"similar"`` (from 1/2 to 2),
+        ``"not slower"`` (at most the slowest single-plane repeat) or ``"not faster"`` (at least
+        the fastest).
+    """
+
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
+        solvers = PAIRS[pair]
+        if axis == "time":
+            single, multi = case.timed(*solvers)
+        else:
+            single, multi = (case.repeats(solver) for solver in solvers)
+        target = target_gap(single)
+        times = np.array([reach(run, target, axis) for run in single])
+        base = float(np.median(times))
+        if base == 0:
+            raise UnmeasurableError("the gap does not fall below its first value")
+        spread = bound in ("not slower", "not faster")
+        if spread and len(times) < 2:
+            raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
+        low, high = {
+            "fewer": (-math.inf, math.nextafter(1.0, 0.0)),
+            "half": (-math.inf, 0.5),
+            "similar": (0.5, 2.0),
+            "not slower": (-math.inf, times.max() / base),
+            "not faster": (times.min() / base, math.inf),
+        }[bound]
+        limit = high if math.isfinite(high) else low
+        values = []
+        for run in multi:
+            value = reach(run, target, axis) / base
+            if math.isinf(value) and float(run.frame[axis].iloc[-1]) / base < limit:
+                raise UnmeasurableError(
+                    f"{solver_label(solvers[1])} ended before it reached that gap"
+                )
+            values.append(value)
+        relative = target / max(abs(_primal_of(single)), 1e-12)
+        unit = " s" if axis == "time" else " iterations"
+        note = f"gap {target:.3g} ({relative:.2g} of the primal); "
+        note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
+        note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
+        return Measured(np.array(values), low, high, note)
+
+    return measure
+
+
+def _primal_of(runs: Sequence[Trace]) -> float:
+    return float(np.nanmedian([run.frame["primal"].iloc[-1] for run in runs]))
+
+
+# ---- the oracle -------------------------------------------------------------------------------
+
+
+def oracle_share(solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measure:
+    """Measure oracle time / time of whole runs; per dataset, the range in which it must be."""
+
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
+        last = _last_rows(case, solver)
+        inside = [row["oracle_time"] / row["oracle_calls"] for row in last]
+        outside = [(row["time"] - row["oracle_time"]) / row["oracle_calls"] for row in last]
+        call, rest = float(np.median(inside)), float(np.median(outside))
+        note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
+        (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
+        shares = np.array([row["oracle_time"] / row["time"] for row in last])
+        if solver == "bcfw" and not low <= np.median(shares) <= high:
+            would = (paper[0] / (paper[0] + rest), paper[1] / (paper[1] + rest))
+            note += f"; with the paper's {span(paper)} per call, else as here, it would be "
+            note += span(would, percent)
+        return Measured(shares, low, high, note)
+
+    return measure
+
+
+PAPER_CALL = {
+    "usps": (1e-6, 10e-6),
+    "ocr": (50e-6, 50e-6),
+    "horseseg": (1e-3, 5e-3),
+    "weizmann": (1e-3, 5e-3),
+    "stanford": (1e-3, 5e-3),
+}
+"""Seconds of an oracle call in the paper: "a few µs", "approximately 50 µs", "1 to 5 ms"."""
+
+
+def call_time(case: Case, _: Sequence[Case]) -> Measured:
+    """Measure the seconds of an exact oracle call in BCFW; half to twice a single number hold."""
+    calls = np.array([r["oracle_time"] / r["oracle_calls"] for r in _last_rows(case, "bcfw")])
+    low, high = PAPER_CALL[case.dataset]
+    found = Measured(calls, *((low / 2, high * 2) if low == high else (low, high)))
+    median, note = float(np.median(calls)), ""
+    if 0 < median < found.low:
+        note = f"{span((low / median, high / median), times)} faster than the paper's"
+    elif median > found.high:
+        note = f"{span((median / high, median / low), times)} slower than the paper's"
+    return found._replace(note=note)
+
+
+def _last_rows(case: Case, solver: str) -> list[Mapping[str, Any]]:
+    rows = [run.frame.iloc[-1] for run in case.timed(solver)[0]]
+    if not all(row["oracle_calls"] > 0 and row["time"] > 0 for row in rows):
+        raise UnmeasurableError("a run made no oracle call")
+    return rows  # type: ignore[return-value]
+
+
+# ---- working sets and passes ------------------------------------------------------------------
+
+
+def passes(run: Trace) -> np.ndarray:
+    """Return the approximate passes of every iteration; means between two evaluated ones."""
+    steps = np.diff(run.frame["iteration"].to_numpy(int))
+    if not steps.sum():
+        raise UnmeasurableError("a run made no iteration")
+    calls = np.diff(run.frame["approx_calls"].to_numpy(float))
+    done = steps > 0
+    mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
+    return np.repeat(mean, steps[done])
+
+
+def of_passes(
+    number: Callable[[np.ndarray], float], low: float = -math.inf, high: float = math.inf
+) -> Measure:
+    """Measure a number of the passes per iteration of MP-BCFW."""
+
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
+        series = [passes(run) for run in case.repeats("mpbcfw")]
+        ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
+        count = [one.size for one in series]
+        note = (
+            f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
+        )
+        return Measured(np.array([number(one) for one in series]), low, high, note)
+
+    return measure
+
+
+def growth_exponent(series: np.ndarray) -> float:
+    """Return the slope of log(1 + passes) against log(iteration), by least squares."""
+    if series.size < 10:
+        raise UnmeasurableError("fewer than ten iterations")
+    return float(np.polyfit(np.log(np.arange(1, series.size + 1)), np.log1p(series), 1)[0])
+
+
+def of_planes(
+    number: Callable[[np.ndarray, np.ndarray], float],
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Measure:
+    """Measure a number of (iteration, mean planes per term) of MP-BCFW."""
+
+    def measure(case: Case, _: Sequence[Case]) -> Measured:
+        values, peaks, notes = [], [], []
+        for run in case.repeats("mpbcfw"):
+            at = run.frame["iteration"].to_numpy(int)
+            planes = run.frame["working_set_mean"].to_numpy(float)
+            if at.size < 3:
+                raise UnmeasurableError("fewer than three evaluated iterations")
+            values.append(number(at, planes))
+            peaks.append((float(planes.max()), int(at[planes.argmax()])))
+            notes.append((float(planes[-1]), int(at[-1])))
+        (peak, top), (end, last) = np.median(peaks, axis=0), np.median(notes, axis=0)
+        note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
+        return Measured(np.array(values), low, high, note)
+
+    return measure
+
+
+def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return the last number of planes relative to the largest."""
+    return float(planes[-1] / planes.max()) if planes.max() > 0 else math.nan
+
+
+def late_change(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return (max − min) / max of the planes over the last quarter of the iterations."""
+    late = planes[at >= 0.75 * at[-1]]
+    if late.size < 2:
+        raise UnmeasurableError("fewer than two evaluated iterations in the last quarter")
+    return float((late.max() - late.min()) / late.max()) if late.max() > 0 else 0.0

@@ -1,0 +1,301 @@
+"""From the finished runs of an experiment to its files: figures, and the numbers they show.
+
+.. code-block:: text
+
+    <results_dir>/
+      figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
+      claims.md, claims.csv        the claims table, where the experiment asks for it
+      reference/optima.json        the best values ever seen, see `optima`
+      traces/<experiment>/         thinned traces, see `thinned`; of one that it is like, that one's
+
+All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
+source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssvm_bench.config.experiment import AXES, Experiment, along_paths, load
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.trace import Trace, is_finished, read_trace
+from ssvm_bench.runs import experiments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.figures.curves import Best, Problem
+    from ssvm_bench.runs.experiments import ExperimentOutcome
+    from ssvm_bench.runs.terminal import Display
+
+FORMATS = ("png", "pdf")
+"""Formats of the figures unless others are asked for."""
+
+
+def make(
+    name: str,
+    overrides: Sequence[str] = (),
+    config_dirs: Sequence[Path] = (),
+    make_display: Callable[[bool], Display] | None = None,
+    say: Callable[[str], object] = experiments.to_stderr,
+    jobs: int = 1,
+) -> ExperimentOutcome:
+    """Make all missing runs of an experiment, then its figures, unless it was interrupted.
+
+    Parameters and errors are those of `experiments.run`, and those of `draw`.
+    """
+    outcome = experiments.run(name, overrides, config_dirs, make_display, say, jobs)
+    if outcome.folders and not outcome.interrupted:
+        experiment = load(name, config_dirs)
+        outcome.figures = draw(experiment, outcome.folders, outcome.results_dir, FORMATS, say)
+    return outcome
+
+
+def plot(
+    name: str,
+    formats: Sequence[str] = FORMATS,
+    overrides: Sequence[str] = (),
+    config_dirs: Sequence[Path] = (),
+    say: Callable[[str], object] = experiments.to_stderr,
+) -> list[Path]:
+    """Draw the figures of an experiment from its finished runs; run nothing.
+
+    Parameters
+    ----------
+    name, overrides, config_dirs, say
+        As for `run`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
+        there are any, else those on its stand-in.
+    formats : sequence of str
+        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf.
+
+    Returns
+    -------
+    list of Path
+        The files written: figures and tables, and the numbers they show as CSV.
+
+    Raises
+    ------
+    ConfigError
+        If the experiment or an override is wrong.
+    RunFailedError
+        If no run has finished, a run cannot be read, or a file cannot be written.
+    """
+    from ssvm_bench.results import stored_traces
+
+    experiment = load(name, config_dirs)
+    configs = along_paths(experiment.configs(overrides, config_dirs))
+    results_dir = configs[0].results_dir
+    kept = stored_traces.read(results_dir, experiment.runs)
+    runs: list[Path | Trace] = []
+    missing: list[str] = []
+    for dataset in dict.fromkeys(config.dataset.name for config in configs):
+        mine = [config for config in configs if config.dataset.name == dataset]
+        found = _found(mine, {trace.folder: trace for trace in kept})
+        present = [item for item in found if item is not None]
+        earlier = [] if present else _earlier(mine, kept)
+        if earlier:
+            say(f"{dataset}: drawn as stored by an earlier version or with other options.")
+        else:
+            missing += [
+                experiments.title(config)
+                for config, item in zip(mine, found, strict=True)
+                if item is None
+            ]
+        runs += [*present, *earlier]
+    if not runs:
+        made_by = name if experiment.runs == experiment.name else experiment.runs
+        raise RunFailedError(
+            f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
+            f"with `ssvm-bench experiment {made_by}`, and plot with the same overrides as you run; "
+            "or choose another folder with results_dir=…"
+        )
+    if missing:
+        say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")
+    return draw(experiment, runs, results_dir, formats or FORMATS, say)
+
+
+def _found(configs: Sequence[RunConfig], stored: Mapping[Path, Trace]) -> list[Path | Trace | None]:
+    """Return the run of each config of one dataset: its folder, else as stored; of one source."""
+    found: list[Path | Trace | None] = []
+    for source in ("real", "synthetic"):
+        folders = [
+            (config.with_source(source) if config.dataset.source == "auto" else config).folder
+            for config in configs
+        ]
+        found = [folder if is_finished(folder) else stored.get(folder) for folder in folders]
+        if any(item is not None for item in found):
+            break
+    return found
+
+
+def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trace]:
+    """Return the stored runs of one dataset, whatever their other options, of one source.
+
+    Options come with time and versions change, and with them the hash of a run; what was stored
+    before can still be drawn. Never together with runs of the present options.
+    """
+    wanted = {(config.dataset.name, config.solver.name, config.seed) for config in configs}
+    sources = {config.dataset.source for config in configs}
+    for source in ("real", "synthetic"):
+        found = [
+            trace
+            for trace in stored
+            if trace.metadata["dataset"]["source"] == source and _name(trace) in wanted
+        ]
+        if found and sources & {"auto", source}:
+            return found
+    return []
+
+
+def _name(trace: Trace) -> tuple[str, str, int]:
+    config = trace.metadata["config"]
+    return trace.metadata["dataset"]["name"], config["solver"]["name"], config["seed"]
+
+
+def draw(
+    experiment: Experiment,
+    runs: Iterable[Path | Trace],
+    results_dir: Path,
+    formats: Sequence[str],
+    say: Callable[[str], object],
+) -> list[Path]:
+    """Write all files of an experiment; the real data and the stand-ins apart.
+
+    Everything is drawn from traces as they are stored, thinned: so the same files come out again
+    where there are no raw runs.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to draw.
+    runs : iterable of Path or Trace
+        Its finished runs: folders, which are stored thinned first, or traces as stored before.
+    results_dir : Path
+        Where to.
+    formats : sequence of str
+        Some of ``png``, ``pdf``, ``svg``.
+    say : callable
+        Told about other runs in the results folder that cannot be read.
+
+    Returns
+    -------
+    list of Path
+        Figures and tables.
+    """
+    from ssvm_bench.results import optima, stored_traces
+
+    runs = list(runs)
+    stored = {run.folder: run for run in runs if isinstance(run, Trace)}
+    order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)
+    raw = [folder for folder in order if folder not in stored]
+    kept = stored_traces.write([read_trace(folder) for folder in raw], results_dir, experiment.runs)
+    stored.update(zip(raw, kept, strict=True))
+    traces = [stored[folder] for folder in order]
+    best = optima.reference(traces, results_dir, say)
+    written = []
+    for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
+        shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
+        suffix = "" if source == "real" else f"-{source}"
+        written += _draw(experiment, shown, best, results_dir, suffix, formats)
+    return written
+
+
+def _draw(
+    experiment: Experiment,
+    traces: Sequence[Trace],
+    best: Mapping[Problem, Best],
+    results_dir: Path,
+    suffix: str,
+    formats: Sequence[str],
+) -> list[Path]:
+    """Write the files of an experiment that show one source of data."""
+    from ssvm_bench.figures import agreement, curves, drawing, provenance, selection, targets
+    from ssvm_bench.papers import judging
+    from ssvm_bench.results.files import write
+
+    folder = results_dir / "figures" / experiment.name
+    written: list[Path] = []
+    for axis in experiment.figures.get("suboptimality", ()):
+        table = curves.suboptimality(traces, best, axis)
+        notes = curves.notes(table, traces, axis)
+        label = curves.axis_label(traces, axis)
+        log_x = curves.needs_log_x(table, axis)
+        figure = drawing.draw_curves(table, label, experiment.title, notes, log_x)
+        written += drawing.save(figure, table, folder / f"{AXES[axis]}{suffix}", formats)
+    for axis in experiment.figures.get("selection", ()):
+        selecting = selection.with_working_sets(traces)
+        if selecting:
+            table = selection.selection(selecting, axis)
+            notes = curves.notes(table, selecting, axis)
+            label = curves.axis_label(selecting, axis)
+            figure = drawing.draw_selection(table, label, experiment.title, notes)
+            written += drawing.save(figure, table, folder / f"selection{suffix}", formats)
+    if "targets" in experiment.figures:
+        table = targets.targets(traces, best, experiment.gaps)
+        notes = targets.notes(table, traces)
+        x_labels = {axis: targets.x_label(traces, axis) for axis in experiment.figures["targets"]}
+        figure = drawing.draw_targets(table, x_labels, experiment.title, notes)
+        written += drawing.save(figure, table, folder / f"targets{suffix}", formats)
+        page = targets.markdown(table, notes).encode()
+        written.append(write(folder / f"targets{suffix}.md", page))
+    if "agreement" in experiment.figures:
+        table = agreement.agreement(traces, best)
+        written += _write_table(folder / f"agreement{suffix}", agreement.markdown(table), table)
+    written += _draw_bundles(experiment, traces, best, folder, suffix, formats)
+    for name in experiment.figures.get("claims", ()):
+        paper = judging.PAPERS[name]
+        rows = judging.evaluate(paper, traces, best)
+        stem = results_dir / f"{paper.file}{suffix}"
+        written += _write_table(stem, judging.markdown(paper, rows), judging.table(rows))
+    text = json.dumps(provenance.origin(traces), indent=2)
+    write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
+    return written
+
+
+def _draw_bundles(
+    experiment: Experiment,
+    traces: Sequence[Trace],
+    best: Mapping[Problem, Best],
+    folder: Path,
+    suffix: str,
+    formats: Sequence[str],
+) -> list[Path]:
+    """Write figures and tables of the bundle methods; none without their runs."""
+    from ssvm_bench.figures import curves, drawing
+    from ssvm_bench.papers.bmrm import relative, relative_drawing, risks, speedup, statements
+
+    written: list[Path] = []
+    for axis in experiment.figures.get("relative", ()):
+        table = relative.relative(traces, best, axis)
+        if len(table):
+            notes = relative.notes(table, traces, best, axis)
+            label = curves.axis_label(traces, axis)
+            log_x = curves.needs_log_x(table, axis)
+            figure = relative_drawing.draw_relative(table, label, experiment.title, notes, log_x)
+            written += drawing.save(
+                figure, table, folder / f"relative_{AXES[axis]}{suffix}", formats
+            )
+    if "risks" in experiment.figures:
+        table = risks.risks(traces)
+        if len(table):
+            written += _write_table(folder / f"risks{suffix}", risks.markdown(table), table)
+    if "speedup" in experiment.figures:
+        table = speedup.speedup(traces)
+        if len(table):
+            page = statements.markdown(table, speedup.notes(table, traces))
+            written += _write_table(folder / f"speedup{suffix}", page, table)
+    return written
+
+
+def _write_table(stem: Path, page: str, table: pd.DataFrame) -> list[Path]:
+    """Write a table as a page of Markdown, and its numbers as CSV beside it."""
+    from ssvm_bench.results.files import write
+
+    files = {"md": page, "csv": table.to_csv(index=False, float_format="%.6g")}
+    return [
+        write(stem.with_name(f"{stem.name}.{kind}"), text.encode()) for kind, text in files.items()
+    ]

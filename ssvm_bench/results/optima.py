@@ -1,0 +1,217 @@
+"""The best primal and dual values ever seen: ``<results_dir>/reference/optima.json``.
+
+Suboptimality is measured against the highest dual and the lowest primal value of any run on the
+same problem instance: the data (fingerprint) and λ. Here they are kept, each with the run that saw
+it, so that a curve does not depend on which runs still lie in the results folder. A value is only
+ever replaced by a better one. Delete the file to start afresh.
+
+A dual value bounds the optimum whatever the oracle. A primal value that an inexact oracle
+measured may lie below it: it is marked ``"exact": false``, and makes way for any exact one.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import filelock
+import numpy as np
+
+from ssvm_bench.config import registry
+from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.figures.curves import Best, Problem, problem_of
+from ssvm_bench.results.files import cannot_write, write
+from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
+
+FORMAT = 1
+FILE = Path("reference", "optima.json")
+KEYS = ("best_primal", "best_dual")
+
+Instance = dict[str, Any]
+"""One entry of the file: dataset, source, fingerprint, n, lam, best_primal, best_dual."""
+
+
+def reference(
+    traces: Sequence[Trace], results_dir: Path, say: Callable[[str], object] | None = None
+) -> dict[Problem, Best]:
+    """Tighten the file, and return its values per problem instance.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs. They count, and so does every finished run below the results folder on
+        one of their datasets.
+    results_dir : Path
+        The results folder.
+    say : callable, optional
+        Told about runs below the results folder that cannot be read and are passed over.
+
+    Raises
+    ------
+    RunFailedError
+        If the file is damaged or cannot be written.
+    """
+    path = results_dir / FILE
+    seen: dict[Problem, Instance] = {}
+    for instance in _instances(traces, results_dir, say or (lambda text: None)):
+        seen = _tightened(seen, [instance])
+    known = _read(path)
+    if _tightened(known, seen.values()) != known:
+        known = _tighten_file(path, seen)
+    return {problem: _best(instance) for problem, instance in known.items()}
+
+
+def read(results_dir: Path) -> list[Instance]:
+    """Return the entries of the file, sorted; none if there is no file. Raises as `reference`."""
+    return list(_read(results_dir / FILE).values())
+
+
+def _tighten_file(path: Path, seen: Mapping[Problem, Instance]) -> dict[Problem, Instance]:
+    """Merge values into the file while no other process does, and return all of its values."""
+    mutex = filelock.FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mutex.acquire()
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        known = _tightened(_read(path), seen.values())
+        content = {"format": FORMAT, "instances": list(known.values())}
+        write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+        return known
+    finally:
+        mutex.release()
+
+
+def _tightened(
+    known: Mapping[Problem, Instance], others: Iterable[Instance]
+) -> dict[Problem, Instance]:
+    """Return the better of the values, sorted; of two equal ones, the one known."""
+    result = dict(known)
+    for other in others:
+        problem = _problem(other)
+        mine = result.get(problem, other)
+        better = {
+            key: min((mine[key], other[key]), key=functools.partial(_rank, key)) for key in KEYS
+        }
+        result[problem] = {**mine, **better}
+    order = ("dataset", "source", "n", "lam", "fingerprint")
+    return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in order]))
+
+
+def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
+    """Return how good a value is: the lower, the better."""
+    if record is None:
+        return 2, 0.0
+    if key == "best_dual":
+        return 0, -record["value"]
+    return int(record["exact"] is not True), record["value"]
+
+
+# ---- from runs --------------------------------------------------------------------------------
+
+
+def _instances(
+    traces: Sequence[Trace], results_dir: Path, say: Callable[[str], object]
+) -> Iterator[Instance]:
+    """Yield what each run saw."""
+    for trace in traces:
+        yield _instance(trace.metadata, trace.summary, trace.folder, trace)
+    done = {trace.folder for trace in traces}
+    for dataset in dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces):
+        for folder in find_runs(results_dir, dataset):
+            if folder in done:
+                continue
+            try:
+                yield _instance(read_metadata(folder), read_summary(folder), folder)
+            except RunFailedError as error:
+                say(f"Passed over: {error}")
+
+
+def _instance(
+    metadata: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    folder: Path,
+    trace: Trace | None = None,
+) -> Instance:
+    data, config = metadata["dataset"], metadata["config"]
+    oracle = config.get("oracle", {})
+    values = {key: summary.get(key) for key in KEYS}
+
+    def record(key: str) -> dict[str, Any] | None:
+        value = values[key]
+        if value is None or not math.isfinite(value):
+            return None
+        return {
+            "value": float(value),
+            "iteration": _iteration(trace or read_trace(folder), key, value),
+            "solver": config["solver"]["name"],
+            "config": folder.parent.name,
+            "seed": config["seed"],
+            "oracle": oracle.get("name"),
+            "exact": _is_exact(str(oracle.get("kind"))),
+            "commit": metadata.get("git"),
+        }
+
+    problem = problem_of(metadata)
+    return {
+        "dataset": data["name"],
+        "source": data["source"],
+        "fingerprint": problem.fingerprint,
+        "n": int(data["n"]),
+        "lam": problem.lam,
+        **{key: record(key) for key in KEYS},
+    }
+
+
+def _iteration(trace: Trace, key: str, value: float) -> int | None:
+    rows = trace.frame[trace.frame[key.removeprefix("best_")] == value]
+    return int(rows["iteration"].iloc[0]) if len(rows) else None
+
+
+@functools.cache
+def _is_exact(kind: str) -> bool | None:
+    """Tell whether an oracle always finds a best labeling; None if it is not installed."""
+    from ssvm_bench.oracles.base import Oracle
+
+    try:
+        module = registry.module("oracle", kind)
+    except SsvmBenchError:
+        return None
+    classes = [item for item in vars(module).values() if isinstance(item, type)]
+    return all(item.exact for item in classes if issubclass(item, Oracle))
+
+
+# ---- the file ---------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> dict[Problem, Instance]:
+    """Return the file's entries, checked."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != FORMAT:
+            raise ValueError(f"format version {content['format']}; this program reads {FORMAT}")
+        for instance in content["instances"]:
+            _best(instance)
+        return _tightened({}, content["instances"])
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        raise RunFailedError(
+            f"Cannot read the best values in {path}: {reason.rstrip('.')}. Restore the file, or "
+            "delete it: then it is made again from the runs there are."
+        ) from error
+
+
+def _problem(instance: Instance) -> Problem:
+    return Problem(str(instance["fingerprint"]), float(instance["lam"]))
+
+
+def _best(instance: Instance) -> Best:
+    records = [instance[key] for key in KEYS]
+    return Best(*(np.nan if record is None else float(record["value"]) for record in records))

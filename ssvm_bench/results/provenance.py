@@ -1,0 +1,88 @@
+"""Where a number comes from: versions, commit, processor. No host or user name."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from contextlib import suppress
+from importlib import metadata as installed
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
+    *("hydra-core", "pymaxflow", "scikit-image", "scikit-learn", "opencv-python-headless"),
+)
+THREAD_VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"),
+)
+
+
+def provenance() -> dict[str, Any]:
+    """Return what produced a number; no host or user name.
+
+    Returns
+    -------
+    dict
+        ``versions`` {package: version}, ``git`` (commit of the source checkout, or None),
+        ``git_dirty`` (its code differs from that commit, or None), ``cpu`` (model), ``cores``
+        (that this process may use), ``system``, ``threads`` (the thread variables that are set).
+    """
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(installed.PackageNotFoundError):
+            versions[package] = installed.version(package)
+    commit, dirty = _source_commit(Path(__file__).resolve().parents[2])
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return {
+        "versions": versions,
+        "git": commit,
+        "git_dirty": dirty,
+        "cpu": _cpu_model(),
+        "cores": len(affinity(0)) if affinity else os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "threads": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
+    }
+
+
+def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
+    """Return a checkout's commit and whether its code (not its results) has changed since.
+
+    Only a folder with its own ``.git`` counts: an installed package must not report the commit
+    of whatever repository its environment happens to lie in.
+    """
+    if not (checkout / ".git").exists():
+        return None, None
+    commit = _output("git", "-C", str(checkout), "rev-parse", "HEAD")
+    code = ("ssvm_bench", "configs", "experiments", "pyproject.toml")
+    status = ("--no-optional-locks", "status", "--porcelain", "--", *code)
+    changes = _output("git", "-C", str(checkout), *status)
+    return commit, None if commit is None or changes is None else bool(changes)
+
+
+def _cpu_model() -> str:
+    """Return the processor's model name as the system gives it."""
+    model = None
+    if platform.system() == "Darwin":
+        model = _output("sysctl", "-n", "machdep.cpu.brand_string")
+    else:
+        with suppress(OSError, StopIteration):
+            lines = Path("/proc/cpuinfo").read_text().splitlines()
+            model = next(line for line in lines if line.startswith("model name"))
+            model = model.partition(":")[2].strip()
+    return model or platform.processor() or platform.machine()
+
+
+def _output(*command: str) -> str | None:
+    """Return what a program prints, or None if it cannot be asked."""
+    # Inside a git hook, GIT_DIR and its kin point at the hook's repository.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,195 @@
+"""Thinned traces, small enough to be kept: ``<results_dir>/traces/<experiment>/``.
+
+Raw runs are large and stay on the machine that made them. What figures, claims and report need of
+them is kept here: one parquet file per dataset and solver (and one of its own for stand-ins), with
+the metadata and summary of every run, and of its rows the first, the last, those with the best
+primal and dual, and at most `ROWS` more, evenly spaced in log(iteration + 1). Which iterations
+those are depends on the longest of the repeats alone, so repeats keep the same ones.
+
+Values that are subtracted from one another, primal and dual, keep all digits, others seven.
+
+A file holds the configurations last written to it: runs of other configurations of that dataset
+and solver make way, other seeds of the same ones stay.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.files import write as write_file
+from ssvm_bench.results.trace import COLUMNS, Trace
+
+FORMAT = 1
+RUN = "run"
+"""Column that holds all of a run but its rows, as JSON; parquet keeps each text once."""
+
+ROWS = 140
+"""Rows that are kept of a run, but for four that always are."""
+
+EXACT = ("primal", "dual")
+DERIVED = "gap"
+
+
+def write(traces: Sequence[Trace], results_dir: Path, name: str) -> list[Trace]:
+    """Store the traces of an experiment, thinned; the same traces give the same bytes.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Finished runs.
+    results_dir, name
+        The results folder and the experiment's name.
+
+    Returns
+    -------
+    list of Trace
+        The same runs as `read` gives them.
+
+    Raises
+    ------
+    RunFailedError
+        If a file cannot be written, or the one that is there cannot be read.
+    """
+    files: dict[Path, list[Trace]] = {}
+    for trace in traces:
+        files.setdefault(_folder(results_dir, name) / _file_name(trace), []).append(trace)
+    stored = {}
+    for path, new in sorted(files.items()):
+        runs = {_key(trace): trace for trace in new}
+        hashes = {trace.folder.parent.name for trace in new}
+        if path.is_file():
+            for old in _read(path, results_dir):
+                if old.folder.parent.name in hashes:
+                    runs.setdefault(_key(old), old)
+        write_file(path, _parquet([runs[key] for key in sorted(runs)]))
+        stored.update({(path, _key(trace)): trace for trace in _read(path, results_dir)})
+    return [stored[_folder(results_dir, name) / _file_name(trace), _key(trace)] for trace in traces]
+
+
+def read(results_dir: Path, name: str) -> list[Trace]:
+    """Return the stored traces of an experiment; none if there are none.
+
+    The folder of a trace is where its raw run was, below this results folder; it need not exist.
+
+    Raises
+    ------
+    RunFailedError
+        If a file is damaged.
+    """
+    paths = sorted(_folder(results_dir, name).glob("*.parquet"))
+    return [trace for path in paths for trace in _read(path, results_dir)]
+
+
+def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
+    """Return the rows that are kept of each of some repeats."""
+    longest = max((trace.frame["iteration"].to_numpy(float) for trace in traces), key=len)
+    ratio = 1.0 + 1e-3
+    while len(longest) > ROWS and len(np.unique(_bins(longest, ratio))) > ROWS:
+        ratio *= 1.001
+    return [trace.frame[_kept(trace.frame, ratio)] for trace in traces]
+
+
+def _kept(frame: pd.DataFrame, ratio: float) -> np.ndarray:
+    """Tell which rows are kept: the first in each bin, and the special ones."""
+    kept = np.zeros(len(frame), bool)
+    kept[[0, -1]] = True
+    kept[np.unique(_bins(frame["iteration"].to_numpy(float), ratio), return_index=True)[1]] = True
+    for column, sign in (("primal", 1), ("dual", -1)):
+        values = sign * frame[column].to_numpy(float)
+        if not np.isnan(values).all():
+            kept[np.nanargmin(values)] = True
+    return kept
+
+
+def _bins(iteration: np.ndarray, ratio: float) -> np.ndarray:
+    return np.floor(np.log1p(iteration) / np.log(ratio))
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+def _folder(results_dir: Path, name: str) -> Path:
+    return results_dir / "traces" / name
+
+
+def _file_name(trace: Trace) -> str:
+    data = trace.metadata["dataset"]
+    suffix = "" if data["source"] == "real" else f"-{data['source']}"
+    return f"{data['name']}-{trace.metadata['config']['solver']['name']}{suffix}.parquet"
+
+
+def _key(trace: Trace) -> tuple[str, int]:
+    """Return what tells the runs of one file apart: config hash and seed, in order."""
+    return trace.folder.parent.name, int(trace.metadata["config"]["seed"])
+
+
+def _parquet(traces: Sequence[Trace]) -> bytes:
+    """Return the bytes of a file."""
+    groups: dict[str, list[Trace]] = {}
+    for trace in traces:
+        groups.setdefault(trace.folder.parent.name, []).append(trace)
+    frames = [
+        rows.drop(columns=DERIVED).assign(run=_run(trace))
+        for group in groups.values()
+        for trace, rows in zip(group, thin(group), strict=True)
+    ]
+    table = pd.concat(frames, ignore_index=True)
+    columns = {str(name): table[name].to_numpy(_stored_type(str(name))) for name in table}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _run(trace: Trace) -> str:
+    """Return all of a run but its rows."""
+    content = {
+        "format": FORMAT,
+        "folder": "/".join(trace.folder.parts[-4:]),
+        "metadata": trace.metadata,
+        "summary": trace.summary,
+    }
+    return json.dumps(content, sort_keys=True)
+
+
+def _stored_type(column: str) -> str:
+    if column == RUN:
+        return "object"
+    if column in EXACT or (column in COLUMNS and COLUMNS[column].dtype == "int64"):
+        return COLUMNS[column].dtype
+    return "float32"
+
+
+def _read(path: Path, results_dir: Path) -> list[Trace]:
+    try:
+        table = pq.read_table(path).to_pandas()
+        missing = [name for name in (RUN, *COLUMNS) if name not in table and name != DERIVED]
+        if missing:
+            raise ValueError(f"it lacks the columns {', '.join(missing)}")
+        groups = table.groupby(RUN, sort=False)
+        return [_trace(rows, json.loads(str(run)), results_dir) for run, rows in groups]
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise RunFailedError(
+            f"Cannot read the stored traces {path}: {reason}. Restore the file, or delete it and "
+            "run the experiment again."
+        ) from error
+
+
+def _trace(rows: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
+    if run["format"] != FORMAT:
+        raise ValueError(f"format version {run['format']}; this program reads {FORMAT}")
+    further = [name for name in rows if name not in COLUMNS and name != RUN]
+    rows = rows.assign(**{DERIVED: rows["primal"] - rows["dual"]})[[*COLUMNS, *further]]
+    types = {name: COLUMNS[name].dtype if name in COLUMNS else "float64" for name in rows}
+    folder = results_dir / "runs" / run["folder"]
+    return Trace(rows.astype(types).reset_index(drop=True), run["metadata"], run["summary"], folder)

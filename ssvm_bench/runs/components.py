@@ -1,0 +1,98 @@
+"""From a config to what a run works with: dataset, oracle and solver, with compiled kernels."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import filelock
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config import registry
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.cache import user_folder
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs.terminal import Display
+from ssvm_bench.solvers.base import Solver
+
+_WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
+
+
+@functools.lru_cache(maxsize=1)
+def load_dataset(config: Any) -> Dataset:
+    """Load a dataset; the last one is kept for the next run of a sweep."""
+    return registry.module("dataset", config.kind).load(config)
+
+
+@functools.lru_cache(maxsize=1)
+def build_oracle(config: Any, dataset_config: Any) -> Oracle:
+    """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
+    return registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
+
+
+def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
+    """Build the solver of a run, at w = 0, with an oracle of its own."""
+    module = registry.module("solver", config.solver.kind)
+    own = replace(problem, oracle=problem.oracle.fresh())
+    return module.build(config.solver, own, clock, config.seed)
+
+
+def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
+    """Compile, or load from the disk cache, every kernel of the run on its first examples.
+
+    Two are enough, unless the solver's config has a larger ``least_n``. One process at a time: what
+    it compiles, the others load.
+    """
+    size = max(2, getattr(config.solver, "least_n", 2))
+    head = dataset.take(np.arange(min(size, dataset.n)))
+    problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
+    notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
+    notice.start()
+    try:
+        with _alone():
+            # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
+            solver = build_solver(config, problem, Clock("work"))
+            for _ in range(_WARM_UP_ITERATIONS):
+                solver.iterate()
+            w, dual = solver.reported()
+            problem.primal(w)
+            limits = config.budget.max_iterations, config.budget.max_seconds
+            if math.isnan(dual) and limits == (None, None):
+                raise ConfigError(
+                    f"solver={config.solver.name} has no dual value, so that budget.gap_tol never "
+                    "ends the run. Set budget.max_iterations or budget.max_seconds."
+                )
+            if solver.needs_path and not config.path:
+                raise ConfigError(
+                    f"solver={config.solver.name} goes on from the solution of a larger lam, so it "
+                    "needs them: path=[larger,smaller,…]."
+                )
+            if config.path:
+                if not solver.follows_paths:
+                    raise ConfigError(
+                        f"solver={config.solver.name} cannot go on with another λ: "
+                        "leave path empty, or choose another solver."
+                    )
+                solver.go_on(0.5, Clock("work"))
+    finally:
+        notice.cancel()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other process compile meanwhile; a cache folder that cannot be locked is no error."""
+    folder = user_folder()
+    with ExitStack() as stack:
+        with suppress(OSError, NotImplementedError):
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(filelock.FileLock(folder / "warm-up.lock"))
+        yield

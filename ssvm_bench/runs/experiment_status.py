@@ -1,0 +1,179 @@
+"""Where an experiment stands: which of its runs are done, and how long the others may take.
+
+==========  ================================================================================
+``done``    it has finished
+``running`` a process works on it
+``failed``  the last try ended in an error in one of its iterations, or diverged
+``missing`` none of these; also a run that was interrupted, which starts anew, and one that
+            failed before its first iteration or with its process
+==========  ================================================================================
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.datasets.status import status as dataset_status
+from ssvm_bench.errors import SsvmBenchError
+from ssvm_bench.results.run_folder import is_locked, partial_folder
+from ssvm_bench.results.trace import is_finished, read_summary
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.runner import Outcome
+
+STATES = ("done", "running", "failed", "missing")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """Where one run stands.
+
+    Attributes
+    ----------
+    config : RunConfig
+        Which run.
+    state : str
+        One of ``STATES``.
+    folder : Path
+        Where its files are: of a failed run, its trace so far and the traceback.
+    """
+
+    config: RunConfig
+    state: str
+    folder: Path
+
+
+def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
+    """Return where each run stands, and each along its path, by a look at its folder."""
+    return [_status(config) for config in along_paths(configs)]
+
+
+def _status(config: RunConfig) -> RunStatus:
+    """Return the state of a run; if its source is open, the one further on of both."""
+    found = [_state(config.with_source(source)) for source in _sources(config)]
+    return min(found, key=lambda status: STATES.index(status.state))
+
+
+def _state(config: RunConfig) -> RunStatus:
+    folder = config.folder
+    if is_finished(folder):
+        return RunStatus(config, "done", folder)
+    if is_locked(folder):
+        return RunStatus(config, "running", folder)
+    partial = partial_folder(folder)
+    try:
+        failed = partial.is_dir() and read_summary(partial)["stop_reason"] != "interrupted"
+    except (SsvmBenchError, KeyError):
+        failed = False
+    return RunStatus(config, "failed" if failed else "missing", partial if failed else folder)
+
+
+def _sources(config: RunConfig) -> tuple[str, ...]:
+    """Return where the data of a run can come from, as far as that is seen without loading it."""
+    if config.dataset.source != "auto":
+        return (config.dataset.source,)
+    try:
+        missing = dataset_status(config.dataset.kind).state == "missing"
+    except SsvmBenchError:  # a dataset that has no raw file
+        missing = True
+    return ("real", "synthetic") if missing else ("real",)
+
+
+def finished_before(config: RunConfig) -> Outcome | None:
+    """Return what became of a run and its path if that is certain without loading its data."""
+    from ssvm_bench.runs.runner import Outcome
+
+    sources = _sources(config)
+    if len(sources) > 1 or config.force:
+        return None
+    config = config.with_source(sources[0])
+    if not all(is_finished(stage.folder) for stage in config.stages()):
+        return None
+    folder = config.folder
+    summary = read_summary(folder)
+    return Outcome("skipped", summary["stop_reason"], folder, summary)
+
+
+class Durations:
+    """Seconds from the start of a run to its end, learned from the runs of its kind.
+
+    Parameters
+    ----------
+    runs : iterable of (RunConfig, summary)
+        Runs that have finished.
+    """
+
+    def __init__(self, runs: Iterable[tuple[RunConfig, Mapping[str, Any]]] = ()) -> None:
+        self._seen: dict[tuple[str, str], list[float]] = {}
+        for config, summary in runs:
+            self.add(config, summary)
+
+    def add(self, config: RunConfig, summary: Mapping[str, Any]) -> None:
+        """Learn from a run that has finished."""
+        seconds = summary.get("wall_time")
+        if seconds is not None:
+            self._seen.setdefault(_kind(config), []).append(float(seconds))
+
+    def left(self, configs: Sequence[RunConfig], jobs: int) -> float | None:
+        """Return the seconds that runs will take, several at once; None if that is unknown."""
+        each = [self._of(config) for config in configs]
+        known = [seconds for seconds in each if seconds is not None]
+        if len(known) < len(each):
+            return None
+        return max(sum(known) / min(jobs, len(known)), *known) if known else 0.0
+
+    def _of(self, config: RunConfig) -> float | None:
+        """Return the median of the runs of that dataset and solver, else the run's budget."""
+        seen = self._seen.get(_kind(config))
+        return statistics.median(seen) if seen else config.budget.max_seconds
+
+
+def _kind(config: RunConfig) -> tuple[str, str]:
+    return config.dataset.name, config.solver.name
+
+
+def lines(found: Sequence[RunStatus], jobs: int) -> list[str]:
+    """Return what there is to say: dataset by solver, the sum, and the failed runs.
+
+    Parameters
+    ----------
+    found : sequence of RunStatus
+        As `survey` gives them.
+    jobs : int
+        Number of runs at once, for the estimate of the time left.
+    """
+    solvers = list(dict.fromkeys(run.config.solver.name for run in found))
+    cells = [["", *solvers]]
+    for dataset in dict.fromkeys(run.config.dataset.name for run in found):
+        kinds = [(dataset, solver) for solver in solvers]
+        counts = [_count([run for run in found if _kind(run.config) == kind]) for kind in kinds]
+        cells.append([dataset, *counts])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    text = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    text += ["", f"{_count(found)}, of {len(found)} runs{_eta(found, jobs)}"]
+    return text + [f"failed: {run.folder}" for run in found if run.state == "failed"]
+
+
+def _count(found: Sequence[RunStatus]) -> str:
+    counts = {state: sum(run.state == state for run in found) for state in STATES}
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "-"
+
+
+def _eta(found: Sequence[RunStatus], jobs: int) -> str:
+    from ssvm_bench.runs.terminal import time_left
+
+    done = [run for run in found if run.state == "done"]
+    durations = Durations((run.config, read_summary(run.folder)) for run in done)
+    seconds = durations.left([run.config for run in found if run.state != "done"], jobs)
+    if seconds is None:
+        return "; ETA unknown until a run of each kind is done"
+    return f"; ETA {time_left(seconds)} with --jobs {jobs}" if seconds else ""

@@ -1,0 +1,234 @@
+"""Experiments: all runs of a grid, one after the other or several at once.
+
+A run that has finished is never made again, so an experiment that was interrupted, or in which
+runs failed, is completed by the same command. What the files say is read by
+`config.experiment`; what is drawn of finished runs is a matter of `outputs`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssvm_bench.config import experiment
+from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.runs.experiment_status import Durations, finished_before
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.runner import Outcome
+    from ssvm_bench.runs.terminal import Display
+
+
+@dataclass
+class ExperimentOutcome:
+    """What became of an experiment.
+
+    Attributes
+    ----------
+    configs : list of RunConfig
+        Its runs.
+    outcomes : dict
+        Number of a run in `configs` → what became of it, finished or not.
+    failures : dict
+        Number of a run → why it failed.
+    interrupted : bool
+        Whether it was stopped before all runs had been looked at.
+    figures : list of Path
+        The files drawn of them, by :mod:`ssvm_bench.report.experiment_files`.
+    """
+
+    configs: list[RunConfig]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    interrupted: bool = False
+    figures: list[Path] = field(default_factory=list)
+
+    @property
+    def results_dir(self) -> Path:
+        """Root of the runs' files."""
+        return self.configs[0].results_dir
+
+    @property
+    def runs(self) -> list[tuple[RunConfig, Outcome]]:
+        """Every run that was looked at, in order."""
+        return [(self.configs[k], self.outcomes[k]) for k in sorted(self.outcomes)]
+
+    @property
+    def folders(self) -> list[Path]:
+        """Folders of the finished runs, with those along their paths."""
+        known = [config.with_source(outcome.summary["source"]) for config, outcome in self._done]
+        return [config.folder for config in along_paths(known)]
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that are not finished."""
+        return len(self.configs) - len(self._done)
+
+    @property
+    def _done(self) -> list[tuple[RunConfig, Outcome]]:
+        done = ("finished", "skipped")
+        return [(config, outcome) for config, outcome in self.runs if outcome.status in done]
+
+    @property
+    def status(self) -> str:
+        """``finished``, ``interrupted``, or ``failed`` if any run is not finished."""
+        if self.interrupted:
+            return "interrupted"
+        return "failed" if self.failed else "finished"
+
+
+def to_stderr(text: str) -> None:
+    """Print a message to stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(
+    name: str,
+    overrides: Sequence[str] = (),
+    config_dirs: Sequence[Path] = (),
+    make_display: Callable[[bool], Display] | None = None,
+    say: Callable[[str], object] = to_stderr,
+    jobs: int = 1,
+) -> ExperimentOutcome:
+    """Make all missing runs of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
+    overrides : sequence of str
+        For every run; an option of the experiment is replaced.
+    config_dirs : sequence of Path
+        Further folders of config files.
+    make_display : callable, optional
+        From ``quiet`` to the display of a run, if they are made one after the other; default
+        `terminal.make_display`.
+    say : callable
+        Told what goes on, and which run failed why.
+    jobs : int
+        Number of runs at once; more than one are made by processes of their own.
+
+    Returns
+    -------
+    ExperimentOutcome
+        A run that fails does not stop the others; an interrupt does.
+
+    Raises
+    ------
+    ConfigError
+        If the experiment, an override or a combination of them is wrong.
+    """
+    configs = experiment.load(name, config_dirs).configs(overrides, config_dirs)
+    result = ExperimentOutcome(configs)
+    waiting = dict(enumerate(configs))
+    for number, config in enumerate(configs):
+        before = finished_before(config)
+        if before is not None:
+            result.outcomes[number] = before
+            del waiting[number]
+    if result.outcomes:
+        say(f"{len(result.outcomes)} of {runs(len(configs))} had finished before.")
+    if jobs == 1:
+        _in_turn(waiting, result, make_display, say)
+    elif waiting:
+        _at_once(waiting, result, jobs, say)
+    if result.interrupted:
+        _look_again(result)
+        how = "the same command, without force=true," if configs[0].force else "the same command"
+        say(f"Interrupted; {result.failed} of {runs(len(configs))} missing: {how} goes on.")
+    return result
+
+
+def _look_again(result: ExperimentOutcome) -> None:
+    """Count the runs whose processes were ended when their files had just been written."""
+    for number, config in enumerate(result.configs):
+        before = None if number in result.outcomes else finished_before(config)
+        if before is not None:
+            result.outcomes[number] = before
+
+
+def _in_turn(
+    waiting: Mapping[int, RunConfig],
+    result: ExperimentOutcome,
+    make_display: Callable[[bool], Display] | None,
+    say: Callable[[str], object],
+) -> None:
+    """Make runs one after the other, in this process."""
+    from ssvm_bench.runs import runner, terminal
+
+    make_display = make_display or terminal.make_display
+    for number, config in waiting.items():
+        if not config.quiet:
+            say(f"run {number + 1}/{len(result.configs)} {title(config)}")
+        try:
+            with make_display(config.quiet) as display:
+                outcome = runner.run(config, display)
+        except RunFailedError as error:
+            result.failures[number] = str(error)
+            say(f"{title(config)} failed: {error}")
+            continue
+        result.outcomes[number] = outcome
+        if outcome.status == "interrupted":
+            result.interrupted = True
+            return
+
+
+def _at_once(
+    waiting: Mapping[int, RunConfig],
+    result: ExperimentOutcome,
+    jobs: int,
+    say: Callable[[str], object],
+) -> None:
+    """Make several runs at once, each in a process of its own."""
+    from ssvm_bench.runs.terminal import number as text
+    from ssvm_bench.runs.terminal import time_left
+    from ssvm_bench.runs.workers import make
+
+    left = dict(waiting)
+    begun = itertools.count(len(result.configs) - len(waiting) + 1)
+    durations = Durations((config, before.summary) for config, before in result.runs)
+
+    def started(number: int) -> None:
+        if not result.configs[number].quiet:
+            say(f"run {next(begun)}/{len(result.configs)} {title(result.configs[number])} …")
+
+    def ended(number: int, answer: Outcome | RunFailedError) -> None:
+        config = result.configs[number]
+        if not isinstance(answer, RunFailedError) and answer.status == "interrupted":
+            result.outcomes[number] = answer
+            say(f"{title(config)} interrupted: its trace so far is in {answer.folder}")
+            return
+        del left[number]
+        if isinstance(answer, RunFailedError):
+            result.failures[number] = str(answer)
+            say(f"{title(config)} failed: {answer}")
+            return
+        result.outcomes[number] = answer
+        durations.add(config, answer.summary)
+        if not config.quiet:
+            seconds = durations.left(along_paths(left.values()), jobs)
+            eta = f"; {runs(len(left))} left, ETA {time_left(seconds)}" if left and seconds else ""
+            row = answer.summary
+            say(
+                f"{title(config)} {answer.status} ({answer.stop_reason}): iteration "
+                f"{row.get('iteration', 0)}, gap {text(row.get('gap'), '.2g')}{eta}"
+            )
+
+    result.interrupted = not make(waiting, jobs, started, ended, say)
+
+
+def runs(count: int) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{count} run{'s' * (count != 1)}"
+
+
+def title(config: RunConfig) -> str:
+    """Return how a run is called in messages."""
+    lam = "" if config.lam is None else f" lam={config.lam}"
+    return f"{config.dataset.name} {config.solver.name} seed={config.seed}{lam}"

@@ -1,0 +1,291 @@
+"""Several runs at once, each in a process of its own that nothing disturbs but the other runs.
+
+A worker process is started, never forked, makes one run after the other, and keeps the dataset and
+the oracle of the last one. It is pinned to one core where the system allows it, and its libraries
+are told to use one thread before they are loaded; so times are those of one core. That other runs
+went on beside it is part of a run's metadata: they share caches and memory.
+
+Workers hear nothing of the terminal: Ctrl-C comes to this process, which asks every worker to end
+after its iteration. A worker that dies loses the run it was making, and another one takes its
+place. If this process dies, each worker still ends its run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import TYPE_CHECKING, TypeAlias
+
+from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.results.provenance import THREAD_VARIABLES
+from ssvm_bench.runs.terminal import Silent
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.runner import Outcome
+
+PROGRAM = """import sys
+sys.path[:] = {path!r}
+from ssvm_bench.runs.workers import work
+work({descriptor}, {core}, {concurrent_runs})"""
+"""What a worker process executes."""
+
+Ended: TypeAlias = "Outcome | RunFailedError"
+"""What becomes of a run."""
+
+_POLL_SECONDS = 0.2  # a signal does not end a wait
+
+
+def make(
+    runs: Mapping[int, RunConfig],
+    jobs: int,
+    started: Callable[[int], object],
+    ended: Callable[[int, Ended], object],
+    say: Callable[[str], object],
+) -> bool:
+    """Make runs, several at once.
+
+    Parameters
+    ----------
+    runs : mapping
+        The runs by number, in the order in which they are begun: seed by seed, and within a seed
+        such that a worker gets the dataset that it has.
+    jobs : int
+        Number of runs at once.
+    started, ended : callable
+        Told the number of a run when it begins, and the number and what became of it at its end.
+    say : callable
+        Told what the runner of a run has to say.
+
+    Returns
+    -------
+    bool
+        False if it was interrupted; then some runs have not `ended`, or were not even started.
+
+    Raises
+    ------
+    ConfigError
+        If dataset, oracle and solver of a run do not fit together; the other runs are stopped.
+    """
+    from ssvm_bench.runs.runner import interrupts
+
+    waiting = dict(runs)
+    jobs = min(jobs, len(waiting))
+    available = _cores()
+    if None not in available and jobs > len(available):
+        say(f"{jobs} runs at once share {len(available)} cores: wall times will be longer.")
+    cores = itertools.cycle(available)
+    workers: list[Worker] = []
+    asked_to_end = False
+    with interrupts() as interrupted:
+        try:
+            workers += [Worker(next(cores), jobs - 1) for _ in range(jobs)]
+            while True:
+                for worker in workers:
+                    if not worker.busy and waiting and not interrupted.is_set():
+                        number = _choose(waiting, worker, workers)
+                        started(number)
+                        worker.begin(number, waiting.pop(number))
+                busy = {
+                    worker.connection: worker for worker in workers if worker.number is not None
+                }
+                if interrupted.is_set() and not asked_to_end:
+                    asked_to_end = True
+                    if busy:
+                        say("Ending after the current iterations; Ctrl-C again ends at once.")
+                    for worker in busy.values():
+                        worker.process.terminate()
+                if not busy:
+                    return not interrupted.is_set()
+                for connection in wait(list(busy), _POLL_SECONDS):
+                    worker = busy[connection]  # type: ignore[index]
+                    working_on, answer = worker.number, worker.receive()
+                    if isinstance(answer, str):
+                        say(answer)
+                    elif isinstance(answer, _DiedError) and asked_to_end:
+                        pass  # in the middle of loading or compiling: there is no trace to keep
+                    elif isinstance(answer, SsvmBenchError) and not isinstance(
+                        answer, RunFailedError
+                    ):
+                        raise answer
+                    else:
+                        assert working_on is not None
+                        ended(working_on, answer)
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+def _cores() -> list[int | None]:
+    """Return the cores to pin workers to; None stands for any."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return sorted(affinity(0)) if affinity else [None]
+
+
+def _choose(waiting: Mapping[int, RunConfig], worker: Worker, workers: list[Worker]) -> int:
+    """Return the number of the next run: its own dataset first, then one that nobody else has."""
+    others = {other.dataset for other in workers if other is not worker}
+    first = next(iter(waiting.values()))
+    numbers = [number for number, config in waiting.items() if config.seed == first.seed]
+
+    def distance(number: int) -> tuple[bool, bool]:
+        dataset = waiting[number].dataset.name
+        return dataset != worker.dataset, dataset in others
+
+    return min(numbers, key=distance)
+
+
+class _DiedError(RunFailedError):
+    """A worker has ended in the middle of its run."""
+
+
+class Worker:
+    """A process that makes runs.
+
+    Parameters
+    ----------
+    core : int or None
+        Where it is pinned to.
+    concurrent_runs : int
+        Number of runs that go on beside its own.
+
+    Attributes
+    ----------
+    number : int or None
+        Of the run that it is making.
+    dataset : str or None
+        Name of the dataset that it has loaded.
+    """
+
+    def __init__(self, core: int | None, concurrent_runs: int) -> None:
+        self.core, self.concurrent_runs = core, concurrent_runs
+        self.number: int | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self.dataset: str | None = None
+        self.connection, theirs = Pipe()
+        program = PROGRAM.format(
+            path=sys.path,
+            descriptor=theirs.fileno(),
+            core=self.core,
+            concurrent_runs=self.concurrent_runs,
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is making a run."""
+        return self.number is not None
+
+    def begin(self, number: int, config: RunConfig) -> None:
+        """Begin a run; a worker that died while it was idle is replaced."""
+        self.number = number
+        try:
+            self.connection.send(config)
+        except OSError:
+            self._restart()
+            self.connection.send(config)
+        self.dataset = config.dataset.name
+
+    def receive(self) -> str | Outcome | SsvmBenchError:
+        """Return what the worker has to say, or what became of its run.
+
+        A worker that died is replaced by a new one when there is another run to make.
+        """
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            answer = _DiedError(_reason(self.process.wait()))
+            self.dataset = None
+        if not isinstance(answer, str):
+            self.number = None
+        return answer
+
+    def _restart(self) -> None:
+        self.end()
+        self._start()
+
+    def end(self) -> None:
+        """End the process, at once if it is in the middle of a run."""
+        self.connection.close()  # which an idle worker takes as its end
+        if self.busy:
+            self.process.kill()
+        self.process.wait()
+
+
+def _reason(status: int) -> str:
+    """Say why a worker has ended."""
+    if status == -signal.SIGKILL:
+        return (
+            "its process was killed, as the system does when memory runs out. The same command "
+            "makes this run again, with fewer --jobs if need be."
+        )
+    how = f"signal {-status}" if status < 0 else f"exit status {status}"
+    return f"its process ended ({how}). The same command makes this run again."
+
+
+# ---- in the worker's process ------------------------------------------------------------------
+
+
+class _Messages(Silent):
+    """A display that passes on what is worth a line among those of other runs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def message(self, text: str) -> None:
+        """Send the text."""
+        with suppress(OSError):
+            self.connection.send(text)
+
+
+def work(descriptor: int, core: int | None, concurrent_runs: int) -> None:
+    """Make the runs that come through a pipe until it is closed.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of this end of the pipe.
+    core : int or None
+        The only core to use.
+    concurrent_runs : int
+        Number of runs that go on beside.
+    """
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    connection = Connection(descriptor)
+    display = _Messages(connection)
+    while True:
+        try:
+            config = connection.recv()
+        except (EOFError, OSError):
+            return
+        from ssvm_bench.runs import runner
+
+        answer: Outcome | SsvmBenchError
+        try:
+            answer = runner.run(config, display, concurrent_runs)
+        except SsvmBenchError as error:
+            answer = error
+        except Exception as error:
+            answer = RunFailedError(f"{type(error).__name__}: {error}")
+        try:
+            connection.send(answer)
+        except OSError:  # nobody listens any more
+            return
+        except Exception as error:  # it cannot be sent as it is
+            connection.send(RunFailedError(f"{type(error).__name__}: {error}"))

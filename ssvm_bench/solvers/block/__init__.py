@@ -1,0 +1,1 @@
+"""Block-coordinate Frank–Wolfe: BCFW, MP-BCFW, and steps beyond the papers."""

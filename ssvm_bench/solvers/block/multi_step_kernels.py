@@ -1,0 +1,305 @@
+"""Visits of several steps over a working set, with inner products that are computed once.
+
+For term i with the planes p of W_i, let s[p] = ⟨n φ^{ip}, [w 1]⟩ and h = ⟨n φ^i, [w 1]⟩. A step
+moves φ^i by γ δ/n along one of the directions
+
+.. code-block:: text
+
+                δ                    g = ⟨δ, [w 1]⟩   γ ≤            b = argmax s,
+    fw          n (φ^{ib} − φ^i)     s[b] − h         1              a = argmin of s where α > 0
+    away        n (φ^i − φ^{ia})     h − s[a]         α[a]/(1−α[a])
+    pairwise    n (φ^{ib} − φ^{ia})  s[b] − s[a]      α[a]
+
+(``away`` takes the steeper one of the first two). With r[p] = ⟨n φ^{ip}⋆, δ⋆⟩, e = ⟨n φ^i⋆, δ⋆⟩
+and l = ‖δ⋆‖², all from the numbers of :mod:`ssvm_bench.planes.simplex`, in O(|W_i|) operations,
+
+.. code-block:: text
+
+    γ = clip( λ n g / l )       s ← s − γ/(λ n) r      h ← h + γ g − γ/(λ n) (e + γ l)
+                                v ← v + γ r            u ← u + 2 γ e + γ² l
+
+After the last step, w and φ^i are moved once, by the sum of all. A step along away or pairwise
+directions that takes all the weight of a plane is a *drop step*.
+
+Sources: Lacoste-Julien and Jaggi, *On the global linear convergence of Frank-Wolfe optimization
+variants*, NeurIPS 2015, Algorithms 1 and 2 (away and pairwise steps); Osokin et al., *Minding the
+gaps for block Frank-Wolfe optimization of structured SVMs*, ICML 2016, sections 3.2 (away and
+pairwise steps in blocks) and 3.3 (when the planes of a term will do); Shah et al. 2015, section 5
+(inner products kept).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import implements, kernel
+from ssvm_bench.planes.blocks import (
+    aim,
+    aim_mix,
+    here,
+    load,
+    remove,
+    same,
+    value,
+)
+from ssvm_bench.planes.simplex import Simplex, complete, forget
+from ssvm_bench.solvers.block.kernels import arrive, keep_truth, move, revisit, spares, take_step
+
+# mypy: disable-error-code="no-untyped-def"
+
+FW, AWAY, PAIRWISE = range(3)
+_ALMOST_ALL = 1.0 - 1e-9
+"""No step away from a plane with more weight than this: it would be as long as 1/(1 − α)."""
+_NOISE = 1e-14
+"""Slopes below this, relative to their terms, are rounding."""
+
+
+class Cached(NamedTuple):
+    """The policy of visits of several steps.
+
+    Attributes
+    ----------
+    N, T : int
+        As for MP-BCFW; planes with weight are never dropped (away and pairwise steps).
+    steps : int
+        ``FW``, ``AWAY`` or ``PAIRWISE``.
+    inner_steps : int
+        Most steps of a visit.
+    share, floor : float
+        The planes of a term will do without its oracle if their gap is at least ``share`` of the
+        term's last exact gap, and at least ``floor``; ``share`` = ∞ always calls the oracle.
+    simplex : Simplex
+    gaps : ndarray of float64, shape (n,)
+        n times the block gap at the last exact call of each term; ∞ before the first.
+    planes_gaps : ndarray of float64, shape (n,)
+        n times the gap over W_i at the last approximate visit of each term, before its steps.
+    drops : ndarray of int64, shape (1,)
+        Number of drop steps.
+    """
+
+    N: int
+    T: int
+    steps: int
+    inner_steps: int
+    share: float
+    floor: float
+    simplex: Simplex
+    gaps: np.ndarray
+    planes_gaps: np.ndarray
+    drops: np.ndarray
+
+
+@implements(spares, Cached)
+def _spares(policy, blocks, i, state, average, rule, now):
+    if policy.share == np.inf or policy.gaps[i] == np.inf:
+        return 0
+    load(blocks, state.w, i)
+    best, gap = _look(policy, blocks, i)
+    if gap <= max(policy.share * policy.gaps[i], policy.floor):
+        return 0
+    evaluated = blocks.n_planes[i]
+    _steps(policy, blocks, i, best, gap, state, average, rule, now)
+    _drop_inactive(policy, blocks, i, now - policy.T)
+    return evaluated
+
+
+@implements(arrive, Cached)
+def _arrive(policy, blocks, i, state, average, rule, now):
+    p = blocks.n_planes[i]
+    gap = aim(blocks, i, p)
+    policy.gaps[i] = max(gap, 0.0)
+    if policy.N == 0:
+        return take_step(blocks, i, p, gap, state, average, rule)
+    _insert(blocks, i, now)
+    best, gap = _look(policy, blocks, i)
+    changed = _steps(policy, blocks, i, best, gap, state, average, rule, now)
+    if policy.steps != FW:  # planes without weight: there may be no approximate passes
+        _drop_inactive(policy, blocks, i, now - policy.T)
+    if blocks.n_planes[i] > policy.N:
+        _drop_oldest(policy, blocks, i)
+    return changed
+
+
+@implements(revisit, Cached)
+def _revisit(policy, blocks, i, state, average, rule, now):
+    evaluated = blocks.n_planes[i]
+    load(blocks, state.w, i)
+    best, gap = _look(policy, blocks, i)
+    policy.planes_gaps[i] = gap
+    _steps(policy, blocks, i, best, gap, state, average, rule, now)
+    _drop_inactive(policy, blocks, i, now - policy.T)
+    return evaluated
+
+
+@implements(keep_truth, Cached)
+def _keep_truth(policy, blocks, i, scale, now):
+    if policy.N == 0:
+        return
+    simplex = policy.simplex
+    truth = _insert(blocks, i, now)
+    complete(simplex, blocks, i)
+    first = simplex.start[i]
+    for p in range(first, first + blocks.n_planes[i]):
+        simplex.alpha[p] *= scale
+        simplex.product[p] *= scale
+    simplex.alpha[first + truth] += 1.0 - scale
+    simplex.square[i] *= scale * scale
+    if blocks.n_planes[i] > policy.N:
+        _drop_oldest(policy, blocks, i)
+
+
+@kernel
+def _insert(blocks, i, now):
+    """Put the candidate into W_i, unless it is there already; return its place."""
+    candidate = blocks.n_planes[i]
+    for p in range(candidate):
+        if same(blocks, i, p, candidate):
+            blocks.active[blocks.start[i] + p] = now
+            return p
+    blocks.active[blocks.start[i] + candidate] = now
+    blocks.n_planes[i] = candidate + 1
+    return candidate
+
+
+@kernel
+def _look(policy, blocks, i):
+    """Compute s; return its argmax, the oldest of several, and n times the gap over W_i."""
+    simplex = policy.simplex
+    complete(simplex, blocks, i)
+    s = simplex.values
+    best = 0
+    for p in range(blocks.n_planes[i]):
+        s[p] = value(blocks, i, p)
+        if s[p] > s[best]:
+            best = p
+    return best, s[best] - here(blocks, i)
+
+
+@kernel
+def _steps(policy, blocks, i, best, gap, state, average, rule, now):
+    """Do the steps of a visit, after ``_look``; return whether anything has changed."""
+    simplex = policy.simplex
+    m = blocks.n_planes[i]
+    lam_n = rule.lam * blocks.n_planes.size
+    s = simplex.values
+    change = simplex.change
+    alpha = simplex.alpha[simplex.start[i] :]
+    v = simplex.product[simplex.start[i] :]
+    room = simplex.room[i]
+    gram = simplex.gram[simplex.gram_start[i] :]
+    u = simplex.square[i]
+    h = s[best] - gap
+    change[:m] = 0.0
+    own = 0.0
+    weighted = policy.steps != FW
+
+    for _ in range(policy.inner_steps):
+        to_best = 0.0  # δ = to_best · n φ^{ib} + from_worst · n φ^{ia} + from_own · n φ^i
+        from_worst = 0.0
+        from_own = 0.0
+        worst = 0
+        limit = 1.0
+        slope = s[best] - h
+        if weighted:
+            worst = -1
+            for p in range(m):
+                if alpha[p] > 0.0 and (worst < 0 or s[p] < s[worst]):
+                    worst = p
+        if policy.steps == PAIRWISE:
+            slope = s[best] - s[worst]
+            to_best, from_worst, limit = 1.0, -1.0, alpha[worst]
+        elif policy.steps == AWAY and h - s[worst] > slope and alpha[worst] < _ALMOST_ALL:
+            slope = h - s[worst]
+            from_worst, from_own = -1.0, 1.0
+            limit = alpha[worst] / (1.0 - alpha[worst])
+        else:
+            to_best, from_own = 1.0, -1.0
+        blocks.active[blocks.start[i] + best] = now
+        if slope <= _NOISE * (abs(s[best]) + abs(h)):
+            break
+
+        across = to_best * v[best] + from_worst * v[worst] + from_own * u
+        length = (
+            to_best * gram[best * room + best]
+            + gram[worst * room + worst] * abs(from_worst)
+            + abs(from_own) * u
+            + 2.0
+            * (
+                to_best * from_worst * gram[best * room + worst]
+                + to_best * from_own * v[best]
+                + from_worst * from_own * v[worst]
+            )
+        )
+        numerator = lam_n * slope
+        gamma = limit if numerator >= limit * length else numerator / length
+        scale = gamma / lam_n
+        h += gamma * slope - scale * (across + gamma * length)
+        u += gamma * (2.0 * across + gamma * length)
+        shrink = 1.0 + gamma * from_own
+        for p in range(m):
+            r = (
+                to_best * gram[best * room + p]
+                + from_worst * gram[worst * room + p]
+                + from_own * v[p]
+            )
+            s[p] -= scale * r
+            v[p] += gamma * r
+            if from_own != 0.0:
+                alpha[p] *= shrink
+                change[p] *= shrink
+        if from_own != 0.0:
+            own = (1.0 + own) * shrink - 1.0
+        alpha[best] += gamma * to_best
+        change[best] += gamma * to_best
+        alpha[worst] += gamma * from_worst
+        change[worst] += gamma * from_worst
+        if from_worst != 0.0 and gamma == limit:
+            alpha[worst] = 0.0
+            policy.drops[0] += 1
+        best = 0
+        for p in range(1, m):
+            if s[p] > s[best]:
+                best = p
+
+    simplex.square[i] = u
+    delta_circ = own * blocks.circ[i]
+    moved = own
+    for p in range(m):
+        moved += abs(change[p])
+        delta_circ += change[p] * blocks.offset[blocks.start[i] + p]
+    if moved == 0.0 and own == 0.0:
+        return move(blocks, i, 0.0, 0.0, state, average, rule)
+    aim_mix(blocks, i, own, change)
+    return move(blocks, i, 1.0, delta_circ, state, average, rule)
+
+
+@kernel
+def _may_go(policy, i, p):
+    return policy.steps == FW or policy.simplex.alpha[policy.simplex.start[i] + p] == 0.0
+
+
+@kernel
+def _drop_inactive(policy, blocks, i, last):
+    """Drop the planes of W_i that were last active in iteration ``last`` or before."""
+    p = 0
+    while p < blocks.n_planes[i]:
+        if blocks.active[blocks.start[i] + p] <= last and _may_go(policy, i, p):
+            remove(blocks, i, p)
+            forget(policy.simplex, i, p)
+        else:
+            p += 1
+
+
+@kernel
+def _drop_oldest(policy, blocks, i):
+    """Drop the longest inactive plane of W_i, the oldest of several."""
+    active = blocks.active[blocks.start[i] :]
+    oldest = -1
+    for p in range(blocks.n_planes[i]):
+        if _may_go(policy, i, p) and (oldest < 0 or active[p] < active[oldest]):
+            oldest = p
+    if oldest >= 0:
+        remove(blocks, i, oldest)
+        forget(policy.simplex, i, oldest)

@@ -1,0 +1,1 @@
+"""Bundle methods: models of the risk, and the quadratic programs that minimise them."""

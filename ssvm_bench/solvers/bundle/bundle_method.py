@@ -1,0 +1,317 @@
+"""Bundle methods on the primal: BMRM, P-BMRM, Prox-BMRM, Prox-P-BMRM (Uřičář and Franc 2012).
+
+With F the primal objective, F_t its model (:mod:`ssvm_bench.solvers.bundle.model`) after t oracle
+passes,
+
+.. code-block:: text
+
+    BMRM (Algorithm 1)          w_{t+1} = argmin F_t(w)           until F(w) − min F_t ≤ ε |F(w)|
+
+    Prox-BMRM (Algorithm 2)     w^α = argmin F_t(w) + α ‖w − w_t‖²
+        if F(w_t) − F(w^α) ≥ γ:     w_{t+1} = w^α                 α, γ unchanged
+        else:                       w_{t+1} = w^α̂, α̂ the smallest of 0, 1, 2, 4, … (times 1/n) with
+                                    ‖w^α̂ − w_t‖ ≤ K;  α ← α̂;  γ ← F(w_{t+1})/T − min F_t/(T(1 − ε))
+
+K is 0.01 ‖w₁‖ unless set. The search for α̂ begins at the α of before; min F_t (α = 0) is computed
+there and nowhere else. After T steps of at least γ, F is down to min F_t/(1 − ε).
+
+============  =================================================================================
+option        meaning
+============  =================================================================================
+P             number of risks with a model of their own: terms in P ranges of one size
+prox          Algorithm 2 in place of 1
+T, K          its constants; K relative to ‖w₁‖
+accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
+              w_{t+1} all the same, and the search for α̂ begins there: a pass less
+epsilon       relative gap ε at which to stop
+init          w₁: ``zero``; ``sgd``: the best, by F, after each of 10 passes of ``ssg``, whose 10
+              evaluations count as oracle passes; ``reuse``: the solution at the larger λ before
+              (``path``), where the first λ of all has w₁ = 0
+drop          planes without weight in so many iterations are dropped; null: none
+qp_steps      most steps of an inner QP
+============  =================================================================================
+
+An iteration is a pass of the oracle; it makes P planes, also where Algorithm 2 does not accept the
+point. With w₁ = 0, K would be 0: then the method is BMRM. The dual value is the best lower bound
+so far, at least 0. What is reported is the newest w_t, before its F is known; but the best w so far
+at first with init=sgd, and where a QP has not converged.
+
+The scale: the report's risk is a sum, ours a mean; its λ and α are n times ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import check_at_least, check_choice, check_positive, check_share
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers import ssg
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.block.kernels import squared_norm
+from ssvm_bench.solvers.bundle.model import Model, Reduced
+
+CODE_VERSION = 1
+
+ACCEPT = ("sufficient", "always")
+INITS = ("zero", "sgd", "reuse")
+
+_SGD_PASSES = 10
+QP_SHARE = 0.01
+"""An inner QP is solved to this share of the gap at which the method stops."""
+_MOST_DOUBLINGS = 60
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options; see the module's docstring."""
+
+    name: str
+    kind: str
+    P: int
+    prox: bool
+    T: int
+    K: float
+    accept: str
+    epsilon: float
+    init: str
+    drop: int | None
+    qp_steps: int
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_at_least("solver.P", self.P, 1)
+        check_at_least("solver.T", self.T, 1)
+        check_positive("solver.K", self.K)
+        check_choice("solver.accept", self.accept, ACCEPT)
+        check_share("solver.epsilon", self.epsilon)
+        check_choice("solver.init", self.init, INITS)
+        if self.drop is not None:
+            check_at_least("solver.drop", self.drop, 1)
+        check_at_least("solver.qp_steps", self.qp_steps, 1)
+        if self.prox and self.init == "zero":
+            raise ConfigError(
+                "solver.prox needs w₁ ≠ 0, for it keeps steps within K ‖w₁‖: set solver.init=sgd, "
+                "or solver.init=reuse with a path."
+            )
+
+    @property
+    def least_n(self) -> int:
+        """Fewest terms that the solver needs."""
+        return self.P
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BundleMethod:
+    """Return the solver at w = 0.
+
+    Raises
+    ------
+    ConfigError
+        If there are more risks than terms.
+    """
+    if problem.n < config.least_n:
+        raise ConfigError(
+            f"solver.P must be at most the number of examples, {problem.n}, got {config.P}."
+        )
+    return BundleMethod(config, problem, clock, seed)
+
+
+class BundleMethod(Solver):
+    """The bundle methods.
+
+    Attributes
+    ----------
+    w : ndarray, shape (d,)
+        w_t, and its ``primal`` value.
+    point : ndarray, shape (d,)
+        Where the oracle is asked next.
+    due : bool
+        Whether the point will be w_{t+1} whatever its value.
+    lower : float
+        The best lower bound.
+    alpha, gamma, reach : float
+        α, γ, and the length of a step that a search for α̂ allows.
+    """
+
+    follows_paths = True
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        self.needs_path = config.init == "reuse"
+        self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
+        self.qp_time = self.gram_time = 0.0
+        self._sgd: ssg.SubgradientMethod | None = None
+        self._best: tuple[float, np.ndarray, tuple[np.ndarray, np.ndarray] | None]
+        if config.init == "sgd":
+            of_ssg = ssg.Config(name="ssg", kind="ssg", sampling="permutation", average="none")
+            self._sgd = ssg.SubgradientMethod(of_ssg, problem, clock, seed)
+        self._begin(np.zeros(problem.d))
+
+    def _begin(self, w: np.ndarray) -> None:
+        """Let w be w₁, and know nothing."""
+        self.model = Model(self.problem.d, self.config.P, truth=False)
+        self.w = self.point = w
+        self.primal = math.inf
+        self.due = True
+        self.lower = 0.0
+        self.proximal = self.config.prox and bool(w.any())
+        self.alpha, self.gamma = 0.0, math.inf
+        self.reach = self.config.K * math.sqrt(squared_norm(w))
+        self.solved: Reduced | None = None
+        self._best = math.inf, w, None
+
+    def iterate(self) -> None:
+        """Do a pass of the oracle at the point, and find the next point."""
+        if self._sgd is not None:
+            self._pretrain(self._sgd)
+            return
+        self.learn(*self.sample(self.point))
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Begin anew with another λ, at the solution so far.
+
+        Raises
+        ------
+        ConfigError
+            If the method is not to begin there.
+        """
+        if self.config.init != "reuse":
+            raise ConfigError(
+                f"solver.init={self.config.init} does not begin at the solution of the λ before: "
+                "set solver.init=reuse, or leave path empty."
+            )
+        w = self.reported().w
+        self.problem, self.clock = replace(self.problem, lam=lam), clock
+        self.converged, self.ended = False, None
+        self.qp_time = self.gram_time = 0.0
+        self._begin(w)
+
+    def reported(self) -> Iterate:
+        """Return w_t, or the best iterate if the run ends early, and the lower bound."""
+        if self._sgd is not None or self.ended:
+            return Iterate(self._best[1].copy(), self.lower)
+        return Iterate((self.point if self.due else self.w).copy(), self.lower)
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of planes per term: that of its risk."""
+        return self.model.size / self.config.P
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the seconds spent on inner QPs, and on the Gram matrix."""
+        return {"qp_time": self.qp_time, "gram_time": self.gram_time}
+
+    def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
+        """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.
+
+        The evaluation is a pass of the oracle, so its planes are those of the point.
+        """
+        sgd.iterate()
+        w = sgd.reported().w
+        primal, planes = self.sample(w)
+        if primal < self._best[0]:
+            self._best = primal, w, planes
+        if sgd.passes == _SGD_PASSES:
+            primal, w, best = self._best
+            assert best is not None
+            self._sgd = None
+            self._begin(w)
+            self.learn(primal, best)
+
+    def sample(self, w: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+        """Return F(w), and a plane of each of the P risks at w."""
+        with self.clock.exact(self.problem.n):
+            risks = [
+                self.problem.oracle.risk(w, begin=begin, end=end)
+                for begin, end in zip(self.bounds[:-1], self.bounds[1:], strict=True)
+            ]
+        value = sum(risk.value for risk in risks)
+        planes = np.array([risk.star for risk in risks]), np.array([risk.offset for risk in risks])
+        return 0.5 * self.problem.lam * squared_norm(w) + value, planes
+
+    def learn(self, primal: float, planes: tuple[np.ndarray, np.ndarray]) -> None:
+        """Take in what the oracle said of the point, and find the next one."""
+        begin = self.clock.now()
+        if self.config.drop is not None and self.model.drop(self.config.drop):
+            self.solved = None
+        self.model.add(*planes)
+        added = self.clock.now()
+        self.gram_time += added - begin
+        if primal < self._best[0]:
+            self._best = primal, self.point, None
+        if self.due or self.primal - primal >= self.gamma:
+            self._accept(primal)
+        else:
+            if self.config.accept == "always":
+                self._move(primal)
+            self._tune()
+        self.qp_time += self.clock.now() - added
+
+    def _accept(self, primal: float) -> None:
+        """Let the point be w_{t+1}, and find the next one."""
+        first = math.isinf(self.primal)
+        self._move(primal)
+        if self.proximal and self.due and not first:
+            bound = self.lower / (1.0 - self.config.epsilon)
+            self.gamma = (primal - bound) / self.config.T  # equation 11
+        if self._certified():
+            return
+        if self.proximal and first:
+            self._tune()
+            return
+        self._next(self._solve(self.alpha), due=not self.proximal)
+
+    def _move(self, primal: float) -> None:
+        """Let w_t be the point."""
+        self.w, self.primal = self.point, primal
+        if self.proximal:
+            solved = self.solved
+            self.model.move_center(self.w, None if solved is None else solved.heights)
+
+    def _tune(self) -> None:
+        """Find the point of the smallest α that is near enough to w_t (Algorithm 2, line 7)."""
+        found = self._solve(0.0)
+        if self._certified():
+            self.due = False
+            return
+        if not self._near(found):
+            unit = 1.0 / self.problem.n
+            found = self._solve(max(self.alpha, unit))
+            if self._near(found):
+                while found.alpha > unit:
+                    nearer = self._solve(0.5 * found.alpha)
+                    if not self._near(nearer):
+                        break
+                    found = nearer
+            for _ in range(_MOST_DOUBLINGS):
+                if self._near(found):
+                    break
+                found = self._solve(2.0 * found.alpha)
+        self.alpha = found.alpha
+        self._next(found, due=True)
+
+    def _near(self, found: Reduced) -> bool:
+        return squared_norm(found.w - self.w) <= self.reach * self.reach
+
+    def _next(self, found: Reduced, due: bool) -> None:
+        self.point, self.solved, self.due = found.w, found, due
+
+    def _solve(self, alpha: float) -> Reduced:
+        """Solve the reduced problem; with α = 0, that bounds F from below."""
+        config, lam = self.config, self.problem.lam
+        tol = QP_SHARE * config.epsilon * abs(self.primal)
+        found = self.model.minimise(lam, alpha, tol, config.qp_steps)
+        if alpha == 0.0:
+            self.lower = max(self.lower, found.value)
+        if found.gap > tol:
+            self.ended = "qp_steps"
+        return found
+
+    def _certified(self) -> bool:
+        """Tell whether w_t is ε-optimal (Algorithm 2, line 10)."""
+        self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
+        return self.converged

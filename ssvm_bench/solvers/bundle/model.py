@@ -1,0 +1,278 @@
+"""Cutting-plane models of the risk, and the reduced problem of the bundle methods.
+
+The risk is a sum over P blocks of terms, R(w) = Σ_p R(w, p), R(w, p) = Σ_{i in block p} H_i(w).
+A plane of block p is a subgradient and an offset; with ⟨a, w_s⟩ + b = R(w_s, p) where it was taken,
+
+.. code-block:: text
+
+    R_t(w) = Σ_p max_{j in p} { ⟨a_j, w⟩ + b_j }  ≤  R(w)         (equations 6 and 14)
+
+    min_w  λ/2 ‖w‖² + R_t(w) + α ‖w − c‖²                         (equation 10; α = 0: equation 9)
+
+is solved through its dual (equation 13): with μ = λ + 2α and G = A Aᵀ, A having the planes a_j as
+rows, the QP of :mod:`ssvm_bench.solvers.bundle.qp` with
+
+.. code-block:: text
+
+    q = b + 2α/μ A c            w = (2α c − Aᵀβ)/μ            value = D(β) + αλ/μ ‖c‖²
+
+(equation numbers: Uřičář and Franc 2012). Every value is a lower bound of the reduced problem's,
+and for α = 0 of the problem's, however well the QP is solved. The QP's gradient is A w + b, the
+heights of the planes at w; so A c is known when c is such a w, and a plane costs only its row of G.
+
+Sums are in a fixed order: the same bits on every machine.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import kernel
+from ssvm_bench.solvers.bundle import qp
+
+# mypy: disable-error-code="no-untyped-def"
+
+_ROOM = 64
+
+
+class Reduced(NamedTuple):
+    """A solution of the reduced problem.
+
+    Attributes
+    ----------
+    w : ndarray, shape (d,)
+    value : float
+        Lower bound of the minimum.
+    gap : float
+        By how much the minimum can be higher.
+    alpha : float
+        α.
+    heights : ndarray, shape (m,)
+        A w + b, over the planes that there were.
+    """
+
+    w: np.ndarray
+    value: float
+    gap: float
+    alpha: float
+    heights: np.ndarray
+
+
+class Model:
+    """The planes of P blocks.
+
+    Parameters
+    ----------
+    d, P : int
+        Number of weights, and of blocks.
+    truth : bool
+        Whether each block begins with the plane of the ground truths, which is 0: the slack of a
+        block is then never negative.
+
+    Attributes
+    ----------
+    size : int
+        Number of planes m.
+    """
+
+    def __init__(self, d: int, P: int, truth: bool) -> None:
+        self.d, self.P = d, P
+        self.size = 0
+        self._planes = np.zeros((_ROOM, d))
+        self._gram = np.zeros((_ROOM, _ROOM))
+        self._offsets = np.zeros(_ROOM)
+        self._block = np.zeros(_ROOM, np.int64)
+        self._used = np.zeros(_ROOM, np.int64)
+        self._weights: dict[bool, np.ndarray] = {}  # β of the last solution with α = 0, and α > 0
+        self._center = np.zeros(d)
+        self._along = np.zeros(_ROOM)  # A c
+        self._iteration = 0
+        if truth:
+            self.add(np.zeros((P, d)), np.zeros(P))
+
+    def add(self, stars: np.ndarray, offsets: np.ndarray) -> None:
+        """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,)."""
+        begin, self.size = self.size, self.size + self.P
+        while self.size > self._offsets.size:
+            self._grow()
+        new = slice(begin, self.size)
+        self._planes[new], self._offsets[new] = stars, offsets
+        self._block[new] = np.arange(self.P)
+        self._iteration += 1
+        self._used[new] = self._iteration
+        if self.P == 1:
+            _add_row(self._gram, self._planes, begin)
+        else:
+            across = np.ascontiguousarray(self._planes[new].T)
+            _add_rows(self._gram, self._planes, begin, across, np.zeros(self.P))
+        for j in range(begin, self.size):
+            self._along[j] = _dot(self._planes[j], self._center)
+        for weights in self._weights.values():
+            weights[new] = 0.0
+
+    def move_center(self, c: np.ndarray, heights: np.ndarray | None = None) -> None:
+        """Let c be the point that the next solutions keep close to.
+
+        Parameters
+        ----------
+        c : ndarray, shape (d,)
+        heights : ndarray, optional
+            A c + b over the first planes, if no plane has been dropped since.
+        """
+        self._center = c.copy()
+        known = 0
+        if heights is not None:
+            known = heights.size
+            self._along[:known] = heights - self._offsets[:known]
+        for j in range(known, self.size):
+            self._along[j] = _dot(self._planes[j], c)
+
+    def minimise(self, lam: float, alpha: float, tol: float, most_steps: int) -> Reduced:
+        """Solve the reduced problem, from the last solution's β, to a gap of ``tol``.
+
+        If the QP ends before that, the gap is larger
+        (:func:`ssvm_bench.solvers.bundle.qp.maximise`).
+        """
+        gram, block, q, mu = self.quadratic(lam, alpha)
+        beta = self.weights(alpha > 0.0)
+        found = qp.maximise(gram, block, q, mu, beta, tol, most_steps)
+        w = (2.0 * alpha / mu) * self._center
+        _subtract(self._planes, beta, 1.0 / mu, w)
+        self._used[: self.size][beta > 0.0] = self._iteration
+        still = alpha * lam / mu * _dot(self._center, self._center)
+        return Reduced(w, found.value + still, found.gap, alpha, found.gradient)
+
+    def quadratic(
+        self, lam: float, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Return G, the blocks, q and μ: the first arguments of :func:`qp.maximise`."""
+        m, mu = self.size, lam + 2.0 * alpha
+        q = self._offsets[:m] + (2.0 * alpha / mu) * self._along[:m]
+        return self._gram, self._block[:m], q, mu
+
+    def drop(self, age: int) -> bool:
+        """Drop the planes that have had no weight in the last ``age`` iterations, if any."""
+        kept = np.flatnonzero(self._used[: self.size] > self._iteration - age)
+        if kept.size == self.size:
+            return False
+        for name in ("_planes", "_offsets", "_block", "_used", "_along"):
+            array = getattr(self, name)
+            array[: kept.size] = array[kept]
+        self._gram[: kept.size, : kept.size] = self._gram[np.ix_(kept, kept)]
+        # what one kind of problem does without, the last solution of the other may still use
+        lost = np.ones(self.size, np.bool_)
+        lost[kept] = False
+        for proximal, weights in list(self._weights.items()):
+            if weights[: self.size][lost].any():
+                del self._weights[proximal]
+            else:
+                weights[: kept.size] = weights[kept]
+        self.size = kept.size
+        return True
+
+    def value(self, w: np.ndarray) -> float:
+        """Return R_t(w)."""
+        heights = self._planes[: self.size] @ w + self._offsets[: self.size]
+        highest = np.full(self.P, -np.inf)
+        np.maximum.at(highest, self._block[: self.size], heights)
+        return float(highest.sum())
+
+    def weights(self, proximal: bool) -> np.ndarray:
+        """Return β of the last solution with α > 0, or with α = 0; shape (m,), a view."""
+        if proximal not in self._weights:
+            self._weights[proximal] = np.zeros(self._offsets.size)
+            other = self._weights.get(not proximal)
+            if other is not None:
+                self._weights[proximal][:] = other
+            else:
+                _, first = np.unique(self._block[: self.size], return_index=True)
+                self._weights[proximal][first] = 1.0
+        return self._weights[proximal][: self.size]
+
+    def _grow(self) -> None:
+        """Make room for a quarter more planes: G may take most of the memory there is."""
+        room = self._offsets.size + self._offsets.size // 4
+        self._planes = _roomier(self._planes, room, self.d)
+        self._gram = _roomier(self._gram, room, room)
+        for name in ("_offsets", "_block", "_used", "_along"):
+            setattr(self, name, _roomier(getattr(self, name), room))
+        self._weights = {key: _roomier(beta, room) for key, beta in self._weights.items()}
+
+
+def _roomier(array: np.ndarray, *shape: int) -> np.ndarray:
+    """Return a copy with room for more, 0; what is not used yet takes hardly any memory."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger
+
+
+@kernel
+def _dot(a, b):
+    """Return ⟨a, b⟩ in eight interleaved sums."""
+    k = 0
+    t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while k + 8 <= a.size:
+        t0 += a[k] * b[k]
+        t1 += a[k + 1] * b[k + 1]
+        t2 += a[k + 2] * b[k + 2]
+        t3 += a[k + 3] * b[k + 3]
+        t4 += a[k + 4] * b[k + 4]
+        t5 += a[k + 5] * b[k + 5]
+        t6 += a[k + 6] * b[k + 6]
+        t7 += a[k + 7] * b[k + 7]
+        k += 8
+    while k < a.size:
+        t0 += a[k] * b[k]
+        k += 1
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@kernel
+def _add_row(gram, planes, new):
+    """Compute row and column ``new`` of G."""
+    for j in range(new + 1):
+        gram[j, new] = _dot(planes[j], planes[new])
+        gram[new, j] = gram[j, new]
+
+
+@kernel
+def _add_rows(gram, planes, begin, across, row):
+    """Compute the last P rows and columns of G, from ``begin`` on.
+
+    ``across`` holds those planes as columns, shape (d, P): with them side by side, the inner loop
+    runs over P products at once.
+    """
+    d, P = across.shape
+    for j in range(begin + P):
+        plane = planes[j]
+        for p in range(P):
+            row[p] = 0.0
+        k = 0
+        # four places at a time: a quarter of the loads and stores of ``row``
+        while k + 4 <= d:
+            va, vb, vc, vd = plane[k], plane[k + 1], plane[k + 2], plane[k + 3]
+            a, b, c, e = across[k], across[k + 1], across[k + 2], across[k + 3]
+            for p in range(P):
+                row[p] += (va * a[p] + vb * b[p]) + (vc * c[p] + vd * e[p])
+            k += 4
+        while k < d:
+            a = across[k]
+            for p in range(P):
+                row[p] += plane[k] * a[p]
+            k += 1
+        for p in range(P):
+            gram[j, begin + p] = row[p]
+            gram[begin + p, j] = row[p]
+
+
+@kernel
+def _subtract(planes, beta, scale, w):
+    """Let w −= scale · Aᵀβ."""
+    for j in range(beta.size):
+        if beta[j] > 0.0:
+            factor = scale * beta[j]
+            row = planes[j]
+            for k in range(w.size):
+                w[k] -= factor * row[k]

@@ -1,0 +1,1 @@
+"""Cutting-plane methods: n-slack and 1-slack."""

@@ -9,11 +9,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from ssvm_bench.linalg import line_search, rounded_once
 from ssvm_bench.oracles.base import Oracle
 
 
@@ -74,12 +74,4 @@ def best_scale(w: np.ndarray, circ: float, old: float, new: float) -> float:
     between φ and the planes of the ground truth, which are 0. With the old λ's optimum, and a
     smaller λ, s w λ/λ_new is again about w.
     """
-    squares = math.fsum(w * w)  # rounded once: the last bits of BLAS differ between machines
-    return line_search(circ, old * old / new * squares)
-
-
-def line_search(slope: float, curvature: float) -> float:
-    """Return argmax over γ in [0, 1] of γ · slope − γ²/2 · curvature (1 or 0 if it is flat)."""
-    if slope <= 0.0:
-        return 0.0
-    return 1.0 if slope >= curvature else slope / curvature
+    return line_search(circ, old * old / new * rounded_once(w, w))

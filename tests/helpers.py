@@ -219,4 +219,4 @@ def dual_of(phi, lam):
 
 
 def working_sets(made, table):
-    return [cached(made.blocks, table, i)[0] for i in range(table.n)]
+    return [cached(made.phi.blocks, table, i)[0] for i in range(table.n)]

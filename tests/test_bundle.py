@@ -333,8 +333,8 @@ def test_pretraining_keeps_the_best_of_ten_passes(data):
 def test_reuse_begins_at_the_last_solution(data):
     posed = problem(data, 0.2)
     made = solver(posed, "prox_p_bmrm", init="reuse", P=3)
-    assert made.follows_paths
-    assert made.needs_path
+    assert made.config.follows_paths
+    assert made.config.needs_path
     assert not made.proximal  # w₁ = 0
     finish(made)
     w = made.reported().w

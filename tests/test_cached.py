@@ -17,8 +17,8 @@ from helpers import (
 )
 
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.planes import passes
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.block import kernels
 from ssvm_bench.solvers.block.acceleration import Acceleration
 
 DATA = {
@@ -78,7 +78,7 @@ def test_one_step_a_visit_is_mpbcfw(data, average, rows):
         np.testing.assert_allclose(other.reported().w, one.reported().w, atol=1e-9)
         assert other.reported().dual == pytest.approx(one.reported().dual, abs=1e-12)
         assert other.approx_passes == one.approx_passes
-        assert (other.blocks.n_planes == one.blocks.n_planes).all()
+        assert (other.phi.blocks.n_planes == one.phi.blocks.n_planes).all()
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -119,10 +119,10 @@ def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa):
     n = table.n
     options = {"steps": steps, "inner_steps": 3, "T": 4, "kappa": kappa}
     for made in follow_a_path(solver(problem(data), "mpbcfw_pairwise", **options), 24):
-        numbers = made.policy.simplex
+        numbers = made.visits.policy.simplex
         phi = np.zeros(table.d + 1)
         for i in range(n):
-            _, planes = cached(made.blocks, table, i)
+            _, planes = cached(made.phi.blocks, table, i)
             planes, known = n * np.array(planes), numbers.known[i]
             first, room = numbers.start[i], numbers.room[i]
             gram = numbers.gram[numbers.gram_start[i] :][: room * room].reshape(room, room)
@@ -135,7 +135,7 @@ def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa):
             assert (alpha >= 0).all()
             assert alpha.sum() == pytest.approx(1, abs=1e-12)
             of_term = alpha @ planes
-            assert made.blocks.circ[i] == pytest.approx(of_term[-1], abs=1e-12)
+            assert made.phi.blocks.circ[i] == pytest.approx(of_term[-1], abs=1e-12)
             product = numbers.product[first : first + known]
             np.testing.assert_allclose(product, stars @ of_term[:-1], atol=1e-9)
             assert numbers.square[i] == pytest.approx(of_term[:-1] @ of_term[:-1], abs=1e-9)
@@ -149,25 +149,26 @@ def test_planes_with_weight_stay(steps):
     data = DATA["chains"]
     options = {"steps": steps, "N": 1, "T": 1, "M": 3}
     for made in run(problem(data, LAM), 20, **options):
-        numbers = made.policy.simplex
+        numbers = made.visits.policy.simplex
         for i in range(data.n):
-            alpha = numbers.alpha[numbers.start[i] :][: made.blocks.n_planes[i]]
+            alpha = numbers.alpha[numbers.start[i] :][: made.phi.blocks.n_planes[i]]
             assert alpha.sum() == pytest.approx(1, abs=1e-12)
             # over N, and after T iterations, the others go
-            new = made.blocks.active[made.blocks.start[i] :][: alpha.size] == made.iteration
+            new = made.phi.blocks.active[made.phi.blocks.start[i] :][: alpha.size] == made.iteration
             assert ((alpha > 0) | new).all()
-    assert made.policy.drops[0] > 0
+    assert made.visits.policy.drops[0] > 0
 
 
 def test_gap_sampling_draws_in_proportion():
     made = solver(problem(DATA["multiclass"]), "mpbcfw_pairwise", sampling="gap")
     gaps = np.array([0.0, 1.0, 3.0] + [0.0] * 9)
-    made.policy = made.policy._replace(gaps=gaps)
-    drawn = np.bincount(made._drawn(4000), minlength=12)
+    order = made.parts.order
+    made.visits.policy.gaps[:] = gaps
+    drawn = np.bincount(order.drawn(4000), minlength=12)
     assert drawn[[0, *range(3, 12)]].sum() == 0
     assert drawn[2] == pytest.approx(3000, abs=150)  # five standard deviations
-    made.policy = made.policy._replace(gaps=np.zeros(12))
-    assert sorted(made._drawn(12)) == list(range(12))
+    made.visits.policy.gaps[:] = 0
+    assert sorted(order.drawn(12)) == list(range(12))
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -175,14 +176,14 @@ def test_gap_sampling_refreshes_with_a_permutation(name):
     data = DATA[name]
     made = solver(problem(data, LAM), "bcfw_gap", refresh=3)
     visited = []
-    part = made._part
-    made._part = lambda order, share: (visited.append(order), part(order, share))[1]
+    prepare = made.visits.prepare
+    made.visits.prepare = lambda *of: (visited.append(of[1]), prepare(*of))[1]
     for _ in range(7):
         made.iterate()
     whole = [order for order in visited if order.size == data.n]
     assert [sorted(order) == list(range(data.n)) for order in whole] == [True] * 3
     assert sum(order.size for order in visited) == 7 * data.n == made.clock.oracle_calls
-    assert (made.blocks.n_planes == 0).all()
+    assert (made.phi.blocks.n_planes == 0).all()
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -193,16 +194,18 @@ def test_spared_calls_are_counted_as_calls_of_working_sets(name):
         made.iterate()
     assert made.clock.oracle_calls + made.clock.approx_calls == 30 * data.n
     assert 3 * data.n < made.clock.oracle_calls < 30 * data.n
-    assert np.isfinite(made.policy.gaps).all()
+    assert np.isfinite(made.visits.policy.gaps).all()
 
 
 def test_terms_with_nothing_to_gain_are_left_out():
     made = solver(problem(DATA["multiclass"], LAM), "mpbcfw_pairwise", shrink=0.5)
-    made.policy.planes_gaps[:] = [0, 1, 0.49, *[0] * 8, 10.51]
+    made.visits.policy.planes_gaps[:] = [0, 1, 0.49, *[0] * 8, 10.51]
     order = np.arange(12)[::-1].copy()
-    assert made._worth_visiting(order).tolist() == order.tolist()
-    made.approx_passes = 1
-    assert made._worth_visiting(order).tolist() == [11, 1]
+    assert made.visits.worth_visiting(order).tolist() == [11, 1]
+    visited, do = [], made.parts.passes.do
+    made.parts.passes.do = lambda number, *of: (visited.append((number, of[0])), do(number, *of))
+    made.iterate()
+    assert [terms.size == 12 for number, terms in visited if number == 0] == [True]
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -214,12 +217,12 @@ def test_passes_that_go_astray_are_undone(name, steps, average, monkeypatch):
     posed, dual = problem(DATA[name], LAM), -np.inf
     options = {"steps": steps, "kappa": 1e4, "M": 4, "average": average}
     for made in run(posed, 30, **options):  # κ is much too large, and never reduced
-        current = made._dual()
+        current = made.phi.dual()
         assert current >= dual - 1e-12
         dual = current
-        w = made.state.w.copy()
-        kernels.sum_of_planes(made.blocks, LAM, w)
-        np.testing.assert_allclose(made.state.w, w, atol=1e-9)
+        w = made.phi.state.w.copy()
+        passes.sum_of_terms(made.phi.blocks, LAM, w)
+        np.testing.assert_allclose(made.phi.state.w, w, atol=1e-9)
     assert undone
 
 

@@ -24,6 +24,7 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem, best_scale
 from ssvm_bench.results.trace import read_summary, read_trace
+from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.fw import FrankWolfe
 
 DATA = {
@@ -70,7 +71,7 @@ def test_phi_stays_feasible_and_all_planes_stay(data, name, rows):
             continue
         for i, (old, new) in enumerate(zip(before, working_sets(made, table), strict=True)):
             # what N = 0 remembers is nothing
-            assert set(new) == ({*old, table.truth[i]} if made.config.N else set())
+            assert set(new) == ({*old, table.truth[i]} if made.visits.policy.N else set())
 
 
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_fast"])
@@ -205,7 +206,7 @@ def test_a_path_that_does_not_lead_to_lam_is_refused(tmp_path):
 
 
 def test_a_solver_that_cannot_go_on_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(FrankWolfe, "follows_paths", False)
+    monkeypatch.setattr(fw.Config, "follows_paths", False)
     result = call("run", *USPS, "solver=fw", "path=[0.5]", "lam=0.1", f"results_dir={tmp_path}")
     assert "solver=fw cannot go on with another λ" in error_of(result, 2)
     assert not run_folders(tmp_path)

@@ -15,10 +15,8 @@ from helpers import (
 )
 
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.planes import blocks as operations
-from ssvm_bench.planes import labelings, rows
+from ssvm_bench.planes import labelings, operations, passes, rows
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.block import kernels
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
@@ -37,7 +35,7 @@ def make(data, storage, name, **options):
         posed = Problem(Plain(posed.oracle), posed.lam)
     made = solver(posed, name, **options)
     expected = labelings.Labelings if storage == "labelings" else rows.Rows
-    assert isinstance(made.blocks, expected)
+    assert isinstance(made.phi.blocks, expected)
     return made
 
 
@@ -84,7 +82,7 @@ def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, s
     for _ in range(4):
         made.iterate()
     for i in range(table.n):
-        found, planes = cached(made.blocks, table, i)
+        found, planes = cached(made.phi.blocks, table, i)
         for row, plane in zip(found, planes, strict=True):
             np.testing.assert_allclose(plane, table.planes[i][row], rtol=0, atol=ROUNDING)
             for _ in range(5):
@@ -130,7 +128,7 @@ def test_phi_stays_a_convex_combination_of_planes_even_of_dropped_ones(data, sto
         made.iterate()
         total = np.zeros(table.d + 1)
         for i in range(table.n):
-            phi = iterate_of(made.blocks, table, i)
+            phi = iterate_of(made.phi.blocks, table, i)
             total += phi
             # a point is in a convex hull if no direction separates it
             for _ in range(10):
@@ -147,7 +145,7 @@ def test_marginals_are_probabilities(data):
     made = make(data, "labelings", "mpbcfw", T=1, N=2)
     for _ in range(10):
         made.iterate()
-    store = made.blocks
+    store = made.phi.blocks
     assert store.mu.min() >= 0  # μ − γ μ cannot round below 0
     # some thousand updates, each rounding by 2⁻⁵³
     np.testing.assert_allclose(store.mu.sum(axis=1), 1, atol=ROUNDING)
@@ -169,11 +167,11 @@ def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
     made = make(data, storage, name)
     for _ in range(9):
         made.iterate()
-    w = np.full_like(made.state.w, np.nan)
-    circ = kernels.sum_of_planes(made.blocks, made.problem.lam, w)
+    w = np.full_like(made.phi.state.w, np.nan)
+    circ = passes.sum_of_terms(made.phi.blocks, made.problem.lam, w)
     # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each
-    np.testing.assert_allclose(w, made.state.w, rtol=0, atol=ROUNDING)
-    assert circ == pytest.approx(made.state.circ[0], abs=ROUNDING)
+    np.testing.assert_allclose(w, made.phi.state.w, rtol=0, atol=ROUNDING)
+    assert circ == pytest.approx(made.phi.state.circ[0], abs=ROUNDING)
 
 
 # ---- working sets -------------------------------------------------------------------------------
@@ -186,7 +184,7 @@ def test_working_sets_begin_with_the_truth(data, storage):
     assert working_sets(made, table) == [[row] for row in table.truth]
     assert made.working_set_mean() == 1
     for i in range(table.n):
-        (plane,) = cached(made.blocks, table, i)[1]
+        (plane,) = cached(made.phi.blocks, table, i)[1]
         assert not plane.any()
     bcfw = make(data, storage, "bcfw")
     bcfw.iterate()
@@ -220,16 +218,16 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        kernels.remember_truth(self.blocks, N, 0)
+        passes.begin_at_candidates(self.blocks, N)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
     def put(self, plane):
         """Make a plane the candidate, in a storage of rows."""
-        room = rows.put(self.blocks, 0, *plane)
+        room = rows.set_candidate(self.blocks, 0, *plane)
         if any(room):
             self.blocks = rows.make_room(self.blocks, 0, *room)
-            assert rows.put(self.blocks, 0, *plane) == (0, 0)
+            assert rows.set_candidate(self.blocks, 0, *plane) == (0, 0)
 
     def find(self, letters, now):
         """Let the exact oracle return these planes in iteration ``now``."""
@@ -237,10 +235,10 @@ class Hand:
             y = self.table.labelings[0][self.rows[letter]].astype(np.uint8)
             if isinstance(self.blocks, labelings.Labelings):
                 self.blocks = labelings.reserve(self.blocks, np.ones(1, np.int64), self.N)
-                labelings.put(self.blocks, 0, y)
+                labelings.set_candidate(self.blocks, 0, y)
             else:
                 self.put(self.oracle.plane(0, y))
-            operations.remember(self.blocks, 0, self.N, now)
+            operations.insert_candidate(self.blocks, 0, self.N, now)
 
     def letters(self):
         names = {row: letter for letter, row in self.rows.items()}
@@ -249,12 +247,12 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    kernels.remember_truth(blocks, 10, 0)
+    passes.begin_at_candidates(blocks, 10)
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
-    room = rows.put(blocks, 0, *nothing)
+    room = rows.set_candidate(blocks, 0, *nothing)
     assert any(room)
     blocks = rows.make_room(blocks, 0, *room)
-    assert rows.put(blocks, 0, *nothing) == (0, 0)
+    assert rows.set_candidate(blocks, 0, *nothing) == (0, 0)
     assert blocks.offset[blocks.start[0] + 1] == 0.5
     assert blocks.offset[blocks.start[1]] == 0  # not the other term's plane
 
@@ -304,13 +302,13 @@ def test_after_an_approximate_pass_all_planes_were_active_lately(data, storage, 
     made = make(data, storage, "mpbcfw", T=T, M=1)
     dropped = False
     for now in range(1, 9):
-        before = int(made.blocks.n_planes.sum())
+        before = int(made.phi.blocks.n_planes.sum())
         made.iterate()
         assert made.approx_passes == 1
         for i in range(data.n):
-            first = made.blocks.start[i]
-            active = made.blocks.active[first : first + made.blocks.n_planes[i]]
+            first = made.phi.blocks.start[i]
+            active = made.phi.blocks.active[first : first + made.phi.blocks.n_planes[i]]
             assert now - T < active.min()
             assert active.max() == now
-        dropped |= int(made.blocks.n_planes.sum()) < before
+        dropped |= int(made.phi.blocks.n_planes.sum()) < before
     assert dropped or T == 3

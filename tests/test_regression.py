@@ -11,10 +11,12 @@ import pytest
 from program import environment
 from regression import reference
 
-from ssvm_bench import problem
+from ssvm_bench import linalg
+from ssvm_bench.planes import passes
 from ssvm_bench.solvers import fw
+from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.block import mpbcfw
-from ssvm_bench.solvers.block.kernels import WorkingSets
+from ssvm_bench.solvers.block.one_step import OneStep
 
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
@@ -99,7 +101,7 @@ def test_another_step_is_noticed(name):
 
 @on_one_problem
 def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
-    right = problem.line_search
+    right = linalg.line_search
     monkeypatch.setattr(fw, "line_search", lambda *slope: (1 - 1e-7) * right(*slope))
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {"fw"}
@@ -107,12 +109,12 @@ def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
 
 @on_one_problem
 def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
-    approximate = mpbcfw.kernels.approximate_pass
+    approximate = passes.approximate_pass
 
     def twice(*arguments):
         return approximate(*arguments) + approximate(*arguments)
 
-    monkeypatch.setattr(mpbcfw.kernels, "approximate_pass", twice)
+    monkeypatch.setattr(passes, "approximate_pass", twice)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {
         *(solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")),
@@ -123,14 +125,14 @@ def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
 @on_one_problem
 def test_a_missing_plane_is_noticed(name, monkeypatch):
     """A working set that forgets what it was given in every third pass."""
-    exact = mpbcfw.BlockSolver.iterate
+    exact = mpbcfw.MultiPlane.iterate
 
     def forgetful(self):
         exact(self)
-        if self.iteration % 3 == 0 and isinstance(self.policy, WorkingSets) and self.policy.N > 0:
-            self.blocks.n_planes[self.blocks.n_planes > 1] -= 1
+        if self.iteration % 3 == 0 and isinstance(self.visits.policy, OneStep):
+            self.phi.blocks.n_planes[self.phi.blocks.n_planes > 1] -= 1
 
-    monkeypatch.setattr(mpbcfw.BlockSolver, "iterate", forgetful)
+    monkeypatch.setattr(mpbcfw.MultiPlane, "iterate", forgetful)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {"mpbcfw", "mpbcfw_avg"}
 
@@ -138,7 +140,7 @@ def test_a_missing_plane_is_noticed(name, monkeypatch):
 @on_one_problem
 def test_a_stale_average_is_noticed(name, monkeypatch):
     """An average over exact steps that does not hear of the approximate ones."""
-    monkeypatch.setattr(mpbcfw.BlockSolver, "_shift", lambda *_: None)
+    monkeypatch.setattr(Averages, "_shift", lambda *_: None)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {"mpbcfw_avg"}
 

@@ -22,7 +22,7 @@ from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers import ssg
-from ssvm_bench.solvers.block.mpbcfw import orders
+from ssvm_bench.solvers.orders import orders
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),

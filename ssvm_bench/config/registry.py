@@ -20,7 +20,7 @@ GROUPS = ("dataset", "oracle", "solver")
 
 _KINDS = {
     "ssvm_bench.solvers.block.mpbcfw": "block",
-    "ssvm_bench.solvers.block.multi_step": "cached",
+    "ssvm_bench.solvers.block.beyond": "cached",
     "ssvm_bench.solvers.bundle.bundle_method": "bundle",
     "ssvm_bench.solvers.cutting_plane.n_slack": "cutting_plane",
 }

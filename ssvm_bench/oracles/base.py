@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class OracleConfig:
         Seconds that one exact call and one evaluation of a cached plane count for under
         ``clock=work``.
     """
+
+    has_expectations: ClassVar[bool] = True
 
     name: str
     kind: str

@@ -1,7 +1,10 @@
-"""How φ^i and the working sets W_i of all terms are stored, and the operations on them.
+"""φ^i and the working sets W_i of all terms: how they are stored, and passes over them.
 
-Two storages, chosen by the oracle: :mod:`~ssvm_bench.planes.labelings` (a plane is a labeling, φ^i
-its label marginals) and :mod:`~ssvm_bench.planes.rows` (a plane is a row over the coordinates that
-the planes of its term touch). The solvers see only the operations of
-:mod:`~ssvm_bench.planes.blocks`.
+Two storages implement the operations of :mod:`~ssvm_bench.planes.operations`: labelings, where φ^i
+is kept as label marginals, and rows over the coordinates that the planes of a term touch. Solvers
+hold a :class:`~ssvm_bench.planes.dual_iterate.DualIterate`, and see neither.
 """
+
+from ssvm_bench.planes import labeling_products, labeling_steps, row_products, rows
+
+__all__ = ["labeling_products", "labeling_steps", "row_products", "rows"]

@@ -14,14 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.planes import blocks
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@implements(blocks.here, Labelings)
-def _here(blocks, i):
+@implements(operations.present_value, Labelings)
+def _present_value(blocks, i):
     features = blocks.features
     first = features.offsets[i]
     total = blocks.circ[i]
@@ -36,8 +36,8 @@ def _here(blocks, i):
     return total
 
 
-@implements(blocks.aim_mix, Labelings)
-def _aim_mix(blocks, i, own, change):
+@implements(operations.set_direction_of_mixture, Labelings)
+def _set_direction_of_mixture(blocks, i, own, change):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -68,7 +68,7 @@ def _aim_mix(blocks, i, own, change):
                     blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
 
 
-@implements(blocks.inner_products, Labelings)
+@implements(operations.inner_products, Labelings)
 def _inner_products(blocks, i, p, row):
     features = blocks.features
     first = features.offsets[i]
@@ -96,8 +96,8 @@ def _inner_products(blocks, i, p, row):
         row[q] = _against(blocks, i, q, of_truth)
 
 
-@implements(blocks.product, Labelings)
-def _product(blocks, i, p):
+@implements(operations.product_with_term, Labelings)
+def _product_with_term(blocks, i, p):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.joint_features import add_labels, add_labels_twice, label_scores
-from ssvm_bench.planes import blocks
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
 
 # mypy: disable-error-code="no-untyped-def"
 
 
 @kernel
-def load_from(storage, w, i, theta):
-    """Do what ``load`` does, given all unary scores ``theta`` of term i."""
+def gather_from(storage, w, i, theta):
+    """Do what ``gather`` does, given all unary scores ``theta`` of term i."""
     first = storage.features.offsets[i]
     for l in range(storage.features.offsets[i + 1] - first):
         for k in range(storage.seen_count[first + l]):
@@ -39,8 +39,8 @@ def _load_moves(storage, w, i):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
 
-@implements(blocks.fetch, Labelings)
-def _fetch(blocks, i):
+@implements(operations.prefetch_term, Labelings)
+def _prefetch_term(blocks, i):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -66,8 +66,8 @@ def _fetch_range(array, begin, end):
         prefetch(array, k)
 
 
-@implements(blocks.load, Labelings)
-def _load(blocks, w, i):
+@implements(operations.gather, Labelings)
+def _gather(blocks, w, i):
     features = blocks.features
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
@@ -79,8 +79,8 @@ def _load(blocks, w, i):
     _load_moves(blocks, w, i)
 
 
-@implements(blocks.value, Labelings)
-def _value(blocks, i, p):
+@implements(operations.plane_value, Labelings)
+def _plane_value(blocks, i, p):
     features = blocks.features
     L = features.offsets[i + 1] - features.offsets[i]
     base = blocks.plane_start[i] + p * L
@@ -93,8 +93,8 @@ def _value(blocks, i, p):
     return total
 
 
-@implements(blocks.aim, Labelings)
-def _aim(blocks, i, p):
+@implements(operations.set_direction, Labelings)
+def _set_direction(blocks, i, p):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -124,8 +124,8 @@ def _aim(blocks, i, p):
     return total
 
 
-@implements(blocks.aim_from_truth, Labelings)
-def _aim_from_truth(blocks, i):
+@implements(operations.set_direction_from_truth, Labelings)
+def _set_direction_from_truth(blocks, i):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -148,8 +148,8 @@ def _aim_from_truth(blocks, i):
             blocks.move_delta[k] -= 1.0
 
 
-@implements(blocks.length2, Labelings)
-def _length2(blocks, i):
+@implements(operations.squared_length, Labelings)
+def _squared_length(blocks, i):
     features = blocks.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -178,8 +178,8 @@ def _length2(blocks, i):
     return total
 
 
-@implements(blocks.spread, Labelings)
-def _spread(blocks, i, scale, v):
+@implements(operations.add_direction, Labelings)
+def _add_direction(blocks, i, scale, v):
     features = blocks.features
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -192,8 +192,8 @@ def _spread(blocks, i, scale, v):
             v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
 
 
-@implements(blocks.spread_twice, Labelings)
-def _spread_twice(blocks, i, scale, v, other_scale, other):
+@implements(operations.add_direction_to_both, Labelings)
+def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
     features = blocks.features
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -209,8 +209,8 @@ def _spread_twice(blocks, i, scale, v, other_scale, other):
             other[place] += other_scale * blocks.move_delta[k]
 
 
-@implements(blocks.advance, Labelings)
-def _advance(blocks, i, gamma):
+@implements(operations.move_term, Labelings)
+def _move_term(blocks, i, gamma):
     first = blocks.features.offsets[i]
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -222,8 +222,8 @@ def _advance(blocks, i, gamma):
             blocks.nu[begin + k] += gamma * blocks.move_delta[k]
 
 
-@implements(blocks.same, Labelings)
-def _same(blocks, i, p, q):
+@implements(operations.same_plane, Labelings)
+def _same_plane(blocks, i, p, q):
     L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
     one = blocks.plane_start[i] + p * L
     other = blocks.plane_start[i] + q * L
@@ -233,8 +233,8 @@ def _same(blocks, i, p, q):
     return True
 
 
-@implements(blocks.copy, Labelings)
-def _copy(blocks, i, p, q):
+@implements(operations.copy_plane, Labelings)
+def _copy_plane(blocks, i, p, q):
     L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
     source = blocks.plane_start[i] + p * L
     target = blocks.plane_start[i] + q * L

@@ -30,7 +30,7 @@ _WIDTH = 4  # labels of a part at first, and by how many its list grows
 
 
 class Labelings(NamedTuple):
-    """Storage; the first five fields as in :mod:`ssvm_bench.planes.blocks`.
+    """Storage; the first five fields as in :mod:`ssvm_bench.planes.operations`.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ def _move(source, target, count, old_start, new_start):
 def _begin_at_truth(storage):
     offsets = storage.features.offsets
     for i in range(storage.n_planes.size):
-        put(storage, i, storage.features.truth[offsets[i] : offsets[i + 1]])
+        set_candidate(storage, i, storage.features.truth[offsets[i] : offsets[i + 1]])
         storage.mu[offsets[i] : offsets[i + 1], 0] = 1.0
         if storage.features.transitions:
             for l in range(1, offsets[i + 1] - offsets[i]):
@@ -212,7 +212,7 @@ def _begin_at_truth(storage):
 
 
 @kernel
-def put(storage, i, y):
+def set_candidate(storage, i, y):
     """Make labeling y the candidate of term i; its labels and transitions count as seen."""
     features = storage.features
     first = features.offsets[i]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from ssvm_bench.jit import implements
+from ssvm_bench.linalg import dot
 from ssvm_bench.oracles.joint_features import dot_at
-from ssvm_bench.planes import blocks
-from ssvm_bench.planes.rows import Rows, dot, plane
+from ssvm_bench.planes import operations
+from ssvm_bench.planes.rows import Rows, plane
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@implements(blocks.here, Rows)
-def _here(blocks, i):
+@implements(operations.present_value, Rows)
+def _present_value(blocks, i):
     phi = blocks.phi[blocks.support_start[i] :]
     return dot(phi, blocks.w_here, blocks.size[i]) + blocks.circ[i]
 
 
-@implements(blocks.aim_mix, Rows)
-def _aim_mix(blocks, i, own, change):
+@implements(operations.set_direction_of_mixture, Rows)
+def _set_direction_of_mixture(blocks, i, own, change):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.delta[k] = own * phi[k]
@@ -28,7 +29,7 @@ def _aim_mix(blocks, i, own, change):
                 blocks.delta[places[k]] += change[p] * values[k]
 
 
-@implements(blocks.inner_products, Rows)
+@implements(operations.inner_products, Rows)
 def _inner_products(blocks, i, p, row):
     for k in range(blocks.size[i]):
         blocks.delta[k] = 0.0
@@ -40,7 +41,7 @@ def _inner_products(blocks, i, p, row):
         row[q] = dot_at(factors, others, blocks.delta)
 
 
-@implements(blocks.product, Rows)
-def _product(blocks, i, p):
+@implements(operations.product_with_term, Rows)
+def _product_with_term(blocks, i, p):
     places, values = plane(blocks, i, p)
     return dot_at(values, places, blocks.phi[blocks.support_start[i] :])

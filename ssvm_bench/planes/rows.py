@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
+from ssvm_bench.linalg import dot
 from ssvm_bench.oracles.joint_features import dot_at
-from ssvm_bench.planes import blocks
+from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,7 +31,7 @@ SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
 
 
 class Rows(NamedTuple):
-    """Storage; the first five fields as in :mod:`ssvm_bench.planes.blocks`.
+    """Storage; the first five fields as in :mod:`ssvm_bench.planes.operations`.
 
     Attributes
     ----------
@@ -196,7 +197,7 @@ def _compact(blocks, places, values):
 
 
 @kernel
-def put(blocks, i, indices, values, offset):
+def set_candidate(blocks, i, indices, values, offset):
     """Make a plane (scaled by 1/n) the candidate of term i, if there is room for it.
 
     Returns
@@ -254,23 +255,6 @@ def _forget_last(blocks):
 
 
 @kernel
-def dot(a, b, size):
-    """Sum in four interleaved partial sums: the same bits everywhere, four times as fast."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    k = 0
-    while k + 4 <= size:
-        s0 += a[k] * b[k]
-        s1 += a[k + 1] * b[k + 1]
-        s2 += a[k + 2] * b[k + 2]
-        s3 += a[k + 3] * b[k + 3]
-        k += 4
-    while k < size:
-        s0 += a[k] * b[k]
-        k += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@kernel
 def plane(blocks, i, p):
     """Return the places and values of plane p of term i."""
     slot = blocks.start[i] + p
@@ -278,26 +262,26 @@ def plane(blocks, i, p):
     return blocks.places[begin:end], blocks.values[begin:end]
 
 
-@implements(blocks.fetch, Rows)
-def _fetch(blocks, i):
+@implements(operations.prefetch_term, Rows)
+def _prefetch_term(blocks, i):
     pass  # long rows: the processor's own prefetching sees them coming
 
 
-@implements(blocks.load, Rows)
-def _load(blocks, w, i):
+@implements(operations.gather, Rows)
+def _gather(blocks, w, i):
     support = blocks.support[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.w_here[k] = w[support[k]]
 
 
-@implements(blocks.value, Rows)
-def _value(blocks, i, p):
+@implements(operations.plane_value, Rows)
+def _plane_value(blocks, i, p):
     places, values = plane(blocks, i, p)
     return dot_at(values, places, blocks.w_here) + blocks.offset[blocks.start[i] + p]
 
 
-@implements(blocks.aim, Rows)
-def _aim(blocks, i, p):
+@implements(operations.set_direction, Rows)
+def _set_direction(blocks, i, p):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.delta[k] = -phi[k]
@@ -308,42 +292,42 @@ def _aim(blocks, i, p):
     return dot(blocks.delta, blocks.w_here, blocks.size[i]) + climb
 
 
-@implements(blocks.aim_from_truth, Rows)
-def _aim_from_truth(blocks, i):
+@implements(operations.set_direction_from_truth, Rows)
+def _set_direction_from_truth(blocks, i):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.delta[k] = phi[k]
 
 
-@implements(blocks.length2, Rows)
-def _length2(blocks, i):
+@implements(operations.squared_length, Rows)
+def _squared_length(blocks, i):
     return dot(blocks.delta, blocks.delta, blocks.size[i])
 
 
-@implements(blocks.spread, Rows)
-def _spread(blocks, i, scale, v):
+@implements(operations.add_direction, Rows)
+def _add_direction(blocks, i, scale, v):
     support = blocks.support[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         v[support[k]] += scale * blocks.delta[k]
 
 
-@implements(blocks.spread_twice, Rows)
-def _spread_twice(blocks, i, scale, v, other_scale, other):
+@implements(operations.add_direction_to_both, Rows)
+def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
     support = blocks.support[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         v[support[k]] += scale * blocks.delta[k]
         other[support[k]] += other_scale * blocks.delta[k]
 
 
-@implements(blocks.advance, Rows)
-def _advance(blocks, i, gamma):
+@implements(operations.move_term, Rows)
+def _move_term(blocks, i, gamma):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         phi[k] += gamma * blocks.delta[k]
 
 
-@implements(blocks.same, Rows)
-def _same(blocks, i, p, q):
+@implements(operations.same_plane, Rows)
+def _same_plane(blocks, i, p, q):
     if blocks.offset[blocks.start[i] + p] != blocks.offset[blocks.start[i] + q]:
         return False
     places, values = plane(blocks, i, p)
@@ -356,8 +340,8 @@ def _same(blocks, i, p, q):
     return True
 
 
-@implements(blocks.copy, Rows)
-def _copy(blocks, i, p, q):
+@implements(operations.copy_plane, Rows)
+def _copy_plane(blocks, i, p, q):
     first = blocks.start[i]
     blocks.begin[first + q] = blocks.begin[first + p]
     blocks.length[first + q] = blocks.length[first + p]

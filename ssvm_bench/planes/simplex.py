@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import kernel
-from ssvm_bench.planes.blocks import inner_products, product
+from ssvm_bench.planes.operations import inner_products, product_with_term
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -120,7 +120,7 @@ def complete(simplex, blocks, i):
         for q in range(p + 1):
             simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
             simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
-        simplex.product[simplex.start[i] + p] = product(blocks, i, p)
+        simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
         if p > 0:
             simplex.alpha[simplex.start[i] + p] = 0.0
     simplex.known[i] = blocks.n_planes[i]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,7 +21,7 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs.terminal import Display
-from ssvm_bench.solvers.base import Solver
+from ssvm_bench.solvers.base import Solver, SolverConfig
 
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 
@@ -46,6 +45,38 @@ def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
     return module.build(config.solver, own, clock, config.seed)
 
 
+def check_requirements(config: RunConfig) -> None:
+    """Check what solver, oracle and budget need of each other, before anything is loaded.
+
+    Raises
+    ------
+    ConfigError
+        If they do not fit together.
+    """
+    solver, budget = config.solver, config.budget
+    if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
+        return
+    solver.check_path(bool(config.path))
+    if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
+        raise ConfigError(
+            f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
+            "Set budget.max_iterations or budget.max_seconds."
+        )
+    solver.check_oracle(config.oracle.has_expectations)
+
+
+def check_data(config: RunConfig, dataset: Dataset) -> None:
+    """Check what the solver needs of the data, before anything is compiled.
+
+    Raises
+    ------
+    ConfigError
+        If there are too few examples, or they are of another structure.
+    """
+    if isinstance(config.solver, SolverConfig):
+        config.solver.check_data(dataset)
+
+
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
@@ -63,25 +94,8 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             solver = build_solver(config, problem, Clock("work"))
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
-            w, dual = solver.reported()
-            problem.primal(w)
-            limits = config.budget.max_iterations, config.budget.max_seconds
-            if math.isnan(dual) and limits == (None, None):
-                raise ConfigError(
-                    f"solver={config.solver.name} has no dual value, so that budget.gap_tol never "
-                    "ends the run. Set budget.max_iterations or budget.max_seconds."
-                )
-            if solver.needs_path and not config.path:
-                raise ConfigError(
-                    f"solver={config.solver.name} goes on from the solution of a larger lam, so it "
-                    "needs them: path=[larger,smaller,…]."
-                )
+            problem.primal(solver.reported().w)
             if config.path:
-                if not solver.follows_paths:
-                    raise ConfigError(
-                        f"solver={config.solver.name} cannot go on with another λ: "
-                        "leave path empty, or choose another solver."
-                    )
                 solver.go_on(0.5, Clock("work"))
     finally:
         notice.cancel()

@@ -47,7 +47,14 @@ from ssvm_bench.problem import Problem
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import is_finished, read_summary, write_partial, write_run
-from ssvm_bench.runs.components import build_oracle, build_solver, load_dataset, warm_up
+from ssvm_bench.runs.components import (
+    build_oracle,
+    build_solver,
+    check_data,
+    check_requirements,
+    load_dataset,
+    warm_up,
+)
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -94,8 +101,10 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         If the data cannot be had, the run fails, or its files cannot be written.
     """
     begin = time.perf_counter()
+    check_requirements(config)
     with silence(config.quiet):
         dataset = load_dataset(config.dataset)
+    check_data(config, dataset)
     oracle = build_oracle(config.oracle, config.dataset)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]

@@ -2,18 +2,99 @@
 
 A solver sees a :class:`~ssvm_bench.problem.Problem` and a :class:`~ssvm_bench.clock.Clock`. It
 knows neither the dataset, nor the file system, nor what kind of clock it is. To add one, derive
-from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it.
+from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it. What must be
+known of a solver before anything is loaded is data on its ``Config``, a `SolverConfig`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """Options of every solver, and what the solver is.
+
+    Attributes
+    ----------
+    name, kind : str
+        Name of the YAML file, and of the module.
+    has_dual : bool
+        Whether it has a dual value, and so a gap.
+    follows_paths : bool
+        Whether it can go on with another λ: `Solver.go_on` is there.
+    needs_path : bool
+        Whether it begins nowhere but at the solution of another λ.
+    needs_expectations : bool
+        Whether it asks the oracle for expectations
+        (:func:`ssvm_bench.oracles.labeling.expect`), not for maximisers alone.
+    structures : tuple of str
+        The structures of datasets that it accepts; empty: any.
+    least_n : int
+        Fewest terms that it needs.
+    """
+
+    has_dual: ClassVar[bool] = True
+    follows_paths: ClassVar[bool] = False
+    needs_expectations: ClassVar[bool] = False
+    structures: ClassVar[tuple[str, ...]] = ()
+
+    name: str
+    kind: str
+
+    @property
+    def needs_path(self) -> bool:
+        """See the class."""
+        return False
+
+    @property
+    def least_n(self) -> int:
+        """See the class."""
+        return 1
+
+    def check_path(self, follows: bool) -> None:
+        """Raise ``ConfigError`` unless the solver can do with a path of λ, or without one."""
+        if self.needs_path and not follows:
+            raise ConfigError(
+                f"solver={self.name} goes on from the solution of a larger lam, so it "
+                "needs them: path=[larger,smaller,…]."
+            )
+        if follows and not self.follows_paths:
+            raise ConfigError(
+                f"solver={self.name} cannot go on with another λ: "
+                "leave path empty, or choose another solver."
+            )
+
+    def check_oracle(self, has_expectations: bool) -> None:
+        """Raise ``ConfigError`` unless the oracle can do what the solver asks."""
+        if self.needs_expectations and not has_expectations:
+            raise ConfigError(
+                f"solver={self.name} needs the expectations of a distribution over labelings, "
+                "which only the oracles multiclass and viterbi have: sums over all labelings of a "
+                "graph are intractable. Choose another solver for this dataset."
+            )
+
+    def check_data(self, dataset: Dataset) -> None:
+        """Raise ``ConfigError`` if there are too few examples, or they are of another structure."""
+        if dataset.n < self.least_n:
+            raise ConfigError(
+                f"solver={self.name} needs at least {self.least_n} examples, and {dataset.name} "
+                f"has {dataset.n}."
+            )
+        if self.structures and dataset.structure not in self.structures:
+            raise ConfigError(
+                f"solver={self.name} is for {' and '.join(self.structures)} labels, and those of "
+                f"{dataset.name} are {dataset.structure}. Choose another solver for this dataset."
+            )
 
 
 class Iterate(NamedTuple):
@@ -35,17 +116,11 @@ class Solver(ABC):
         Another reason to end the run, of those that :mod:`ssvm_bench.runs.runner` names.
     approx_passes : int
         Approximate passes of the last iteration.
-    follows_paths : bool
-        Whether `go_on` is there.
-    needs_path : bool
-        Whether the run must have a path of λ.
     """
 
     converged: bool = False
     ended: str | None = None
     approx_passes: int = 0
-    follows_paths: bool = False
-    needs_path: bool = False
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem = problem

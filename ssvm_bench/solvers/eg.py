@@ -23,20 +23,21 @@ never falls.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_choice, check_positive
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import allocating_kernel, is_implemented, kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block.mpbcfw import SAMPLING, orders
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.orders import SAMPLING, orders
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 2
 
@@ -45,11 +46,12 @@ _GROWTH = 1.05
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options of ``eg``; see the module's docstring."""
 
-    name: str
-    kind: str
+    needs_expectations: ClassVar[bool] = True
+    structures: ClassVar[tuple[str, ...]] = ("independent", "chain")
+
     sampling: str
     eta: float
     start: float
@@ -82,12 +84,9 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> Exponent
         If the oracle has no expectations.
     """
     oracle = problem.oracle
-    if not (isinstance(oracle, LabelingOracle) and is_implemented(expect, type(oracle.compiled))):
-        raise ConfigError(
-            "solver=eg needs the expectations of a distribution over labelings, which only the "
-            "oracles multiclass and viterbi have: sums over all labelings of a graph are "
-            "intractable. Choose another solver for this dataset."
-        )
+    config.check_oracle(
+        isinstance(oracle, LabelingOracle) and is_implemented(expect, type(oracle.compiled))
+    )
     return ExponentiatedGradient(config, problem, clock, seed)
 
 
@@ -139,7 +138,7 @@ class Trial(NamedTuple):
 
 
 @allocating_kernel
-def _scratch(features, width):  # type: ignore[no-untyped-def]
+def _scratch(features, width):
     most = longest(features)
     return Trial(
         np.zeros((most, features.stride)),
@@ -152,7 +151,7 @@ def _scratch(features, width):  # type: ignore[no-untyped-def]
 
 
 @allocating_kernel
-def _begin(oracle, state, lam, start):  # type: ignore[no-untyped-def]
+def _begin(oracle, state, lam, start):
     """Give the true labels their potentials, and compute marginals, w and φ∘."""
     features = oracle.features
     trial = _scratch(features, state.moves.shape[1])
@@ -172,7 +171,7 @@ def _begin(oracle, state, lam, start):  # type: ignore[no-untyped-def]
 
 
 @allocating_kernel
-def _pass(oracle, order, state, lam):  # type: ignore[no-untyped-def]
+def _pass(oracle, order, state, lam):
     """Do a step on each term; return the number of trials, and the oracle's share of the time."""
     features = oracle.features
     trial = _scratch(features, state.moves.shape[1])
@@ -212,7 +211,7 @@ def _pass(oracle, order, state, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _gain(features, i, trial, state, lam):  # type: ignore[no-untyped-def]
+def _gain(features, i, trial, state, lam):
     """Return n times the change of F; ``theta`` holds scores and losses."""
     n = state.eta.size
     base = features.n_features * features.stride
@@ -239,7 +238,7 @@ def _gain(features, i, trial, state, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _move(features, i, trial, state, lam):  # type: ignore[no-untyped-def]
+def _move(features, i, trial, state, lam):
     """Let the marginals of term i be those of the trial, and w and φ∘ follow."""
     n = state.eta.size
     scale = -1.0 / (lam * n)

@@ -18,7 +18,6 @@ it is at most ε P(w).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -27,8 +26,9 @@ import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_choice
-from ssvm_bench.problem import Problem, best_scale, line_search
-from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.linalg import line_search, rounded_once
+from ssvm_bench.problem import Problem, best_scale
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 CODE_VERSION = 1
 
@@ -36,13 +36,12 @@ STEPS = ("line_search", "2n/(k+2n)")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options of ``fw``."""
 
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"epsilon": 0.0}
+    follows_paths: ClassVar[bool] = True
 
-    name: str
-    kind: str
     step: str
     epsilon: float = 0.0
 
@@ -60,8 +59,6 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWol
 class FrankWolfe(Solver):
     """Batch Frank–Wolfe."""
 
-    follows_paths = True
-
     def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
         super().__init__(problem, clock)
         self.config = config
@@ -76,14 +73,14 @@ class FrankWolfe(Solver):
             risk = self.problem.oracle.risk(self.w)
         step = -risk.star / lam - self.w
         climb = risk.offset - self.circ
-        gap = climb - lam * _dot(self.w, step)
+        gap = climb - lam * rounded_once(self.w, step)
         if self.config.epsilon > 0.0:
-            primal = self.circ - 0.5 * lam * _dot(self.w, self.w) + gap
+            primal = self.circ - 0.5 * lam * rounded_once(self.w, self.w) + gap
             self.converged = gap <= self.config.epsilon * primal
             if self.converged:
                 return
         if self.config.step == "line_search":
-            gamma = line_search(gap, lam * _dot(step, step))
+            gamma = line_search(gap, lam * rounded_once(step, step))
             self.converged = gamma == 0.0
         else:
             gamma = 2.0 / (self.k + 2.0)
@@ -103,8 +100,3 @@ class FrankWolfe(Solver):
     def reported(self) -> Iterate:
         """Return w and F."""
         return Iterate(self.w.copy(), self.problem.dual(self.w, self.circ))
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return ⟨a, b⟩, rounded once: the last bits of BLAS differ from machine to machine."""
-    return math.fsum(a * b)

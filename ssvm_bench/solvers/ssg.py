@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,10 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block.mpbcfw import SAMPLING, orders
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.orders import SAMPLING, orders
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
@@ -54,11 +56,11 @@ _MOST_SUMS = 128
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options of ``ssg``; see the module's docstring."""
 
-    name: str
-    kind: str
+    has_dual: ClassVar[bool] = False
+
     sampling: str
     average: str
 
@@ -162,7 +164,7 @@ class SubgradientMethod(Solver):
 
 
 @allocating_kernel
-def _steps(oracle, order, state, lam, average):  # type: ignore[no-untyped-def]
+def _steps(oracle, order, state, lam, average):
     """Do the steps of a pass with a compiled oracle; return the oracle's share of the time."""
     features = oracle.features
     most = longest(features)

@@ -8,7 +8,7 @@ some of the others'. Adding a quadratic around a centre z,
     P_z(w) = P(w) + κ/2 ‖w − z‖²        w̃ = argmin over w for fixed φ = (λ w + κ z)/(λ + κ)
 
 makes a problem with the same planes, whose block steps are those of
-:mod:`ssvm_bench.solvers.block.kernels` at w̃ and λ + κ. One pass on P_z replaces one on P; then the
+:mod:`ssvm_bench.solvers.block.steps` at w̃ and λ + κ. One pass on P_z replaces one on P; then the
 centre moves on beyond the new w̃, as in accelerated proximal point methods, with q = λ/(λ + κ):
 
 .. code-block:: text
@@ -16,7 +16,8 @@ centre moves on beyond the new w̃, as in accelerated proximal point methods, wi
     z ← w̃ + β (w̃ − w̃ of the pass before)        β = (1 − √q)/(1 + √q)
 
 F still belongs to P. A pass on P_z can lower it: then the extrapolation begins anew and κ is
-halved, and by and by it grows back.
+halved, and by and by it grows back. The passes of an iteration that have lowered F all in all are
+undone.
 
 Sources: Lin, Mairal and Harchaoui, *A universal catalyst for first-order optimization*, NeurIPS
 2015, Algorithm 1; Shalev-Shwartz and Zhang, *Accelerated proximal stochastic dual coordinate
@@ -30,7 +31,15 @@ import math
 
 import numpy as np
 
+from ssvm_bench.clock import Clock
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.solvers.block.approximate_passes import PlainPasses
+from ssvm_bench.solvers.block.visits import SeveralStepVisits
+
 _GROWTH = 1.2
+
+_LEAST_KAPPA = 0.01
+"""Below so many λ, passes that lower F are not accelerated ones gone astray, but at their end."""
 
 
 class Acceleration:
@@ -89,3 +98,62 @@ class Acceleration:
 
     def _anew(self, w: np.ndarray) -> None:
         self._centre = self._last = w.copy()
+
+
+class AcceleratedPasses(PlainPasses):
+    """Approximate passes, accelerated but for the first of an iteration.
+
+    Parameters
+    ----------
+    phi : DualIterate
+    visits : SeveralStepVisits
+    kappa : float
+        Largest κ/λ.
+    """
+
+    def __init__(self, phi: DualIterate, visits: SeveralStepVisits, kappa: float) -> None:
+        super().__init__(phi, visits)
+        self.visits: SeveralStepVisits = visits
+        self.acceleration = Acceleration(phi.problem.lam, kappa)
+        self._most = kappa
+        self._saved: list[np.ndarray] = []
+        self._saved_dual = -math.inf
+
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> None:
+        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
+        if number == 0:
+            super().do(number, order, clock)
+            return
+        state = self.phi.state
+        w, average = state.w, state.average
+        if number == 1:
+            self.acceleration.begin(w)
+            self._saved = [array.copy() for array in self._changing()]
+            self._saved_dual = self.phi.dual()
+        z = average.z.copy()
+        lam = self.acceleration.enter(w)
+        # what has been saved must stay, so that no plane is dropped
+        self.phi.approximate_pass(self.visits.without_drops(), order, clock, lam)
+        self.acceleration.leave(w)
+        average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
+
+    def tries_again(self, gain: float) -> bool:
+        """Begin anew after an accelerated pass that lowered F; tell whether that makes sense."""
+        if gain >= 0 or self.acceleration.kappa < _LEAST_KAPPA * self.phi.problem.lam:
+            return False
+        self.acceleration.fail(self.phi.state.w)
+        return True
+
+    def end(self) -> None:
+        """Undo the accelerated passes of an iteration if they have lowered F all in all."""
+        if self._saved and self.phi.dual() < self._saved_dual:
+            for array, saved in zip(self._changing(), self._saved, strict=True):
+                array[:] = saved
+        self._saved = []
+
+    def go_on(self, lam: float) -> None:
+        """Begin with another λ."""
+        self.acceleration = Acceleration(lam, self._most)
+
+    def _changing(self) -> list[np.ndarray]:
+        return [*self.phi.changing(), *self.visits.changing()]

@@ -22,48 +22,45 @@ average      report the interpolation, with the best dual, of the averages over 
              approximate steps (section 3.5)
 ===========  ==================================================================================
 
-Number of approximate passes (section 3.4): after each, its increase of F per second is compared
-with that of the iteration so far, from the start of the exact pass; lower ends the iteration.
+A solver is put together from an order of the terms (:mod:`ssvm_bench.solvers.orders`), what a visit
+does (:mod:`~ssvm_bench.solvers.block.one_step`), averages (:mod:`ssvm_bench.solvers.averages`), and
+approximate passes with the rule that ends them
+(:mod:`~ssvm_bench.solvers.block.approximate_passes`). All work on one dual iterate
+(:mod:`ssvm_bench.planes.dual_iterate`).
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from time import perf_counter
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ssvm_bench import random
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import kernel
-from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.labeling import LabelingOracle
-from ssvm_bench.planes import labelings, rows
-from ssvm_bench.problem import Problem, best_interpolation, best_scale
-from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block import kernels
+from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.averages import Averages
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
+from ssvm_bench.solvers.block.one_step import OneStep
+from ssvm_bench.solvers.block.visits import Visits
 from ssvm_bench.solvers.fw import STEPS
+from ssvm_bench.solvers.orders import SAMPLING, Order
 
 CODE_VERSION = 1
-
-SAMPLING = ("permutation", "uniform")
 
 _REBUILD_EVERY = 10
 """Outer iterations between two recomputations of φ = Σ_i φ^i."""
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
-    name: str
-    kind: str
+    follows_paths: ClassVar[bool] = True
+
     N: int
     M: int
     T: int
@@ -85,296 +82,129 @@ class Config:
             )
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BlockSolver:
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i."""
-    if isinstance(problem.oracle, LabelingOracle):
-        return LabelingSolver(config, problem, clock, seed)
-    return RowSolver(config, problem, clock, seed)
+    phi = dual_iterate(problem, config.N)
+    phi.set(line_search=config.step == "line_search")
+    visits = Visits(OneStep(config.N, config.T))
+    return MultiPlane(
+        Parts(
+            phi=phi,
+            order=Order(problem.n, config.sampling, seed),
+            visits=visits,
+            passes=PlainPasses(phi, visits),
+            most_passes=config.M if config.N > 0 else 0,
+            averages=Averages(phi, config.average),
+        ),
+        clock,
+    )
 
 
-class BlockSolver(Solver):
-    """The loop of Algorithm 3; the storage of the planes is the subclass's.
+@dataclass(frozen=True)
+class Parts:
+    """What a multi-plane solver is put together from.
 
     Attributes
     ----------
-    blocks : NamedTuple
-        φ^i and W_i, see :mod:`ssvm_bench.planes.blocks`.
-    state : State
-        φ, as w and φ∘.
-    policy : NamedTuple
-        What a visit does, see :mod:`ssvm_bench.solvers.block.kernels`.
-    most_planes : int
-        Most planes that a working set has after a pass.
-    sparing : bool
-        Whether the policy ever does without the exact oracle.
+    phi : DualIterate
+        φ, the φ^i and the W_i.
+    order : Order
+        The order of the terms.
+    visits : Visits
+        What is done at a term.
+    passes : PlainPasses
+        How approximate passes are done.
+    most_passes : int
+        Most of them in an outer iteration.
+    averages : Averages
+        What is reported.
+    refresh : int
+        Every so many iterations, the exact pass follows the order as it is, and calls the oracle
+        of every term, whatever ``order`` and ``visits`` would have it do.
     """
 
-    blocks: labelings.Labelings | rows.Rows
-    sparing: bool = False
-    follows_paths = True
+    phi: DualIterate
+    order: Order
+    visits: Visits
+    passes: PlainPasses
+    most_passes: int
+    averages: Averages
+    refresh: int = 1
 
-    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int, D: int) -> None:
-        super().__init__(problem, clock)
-        self.config = config
-        self.iteration = 0
-        self.rule = kernels.Rule(problem.lam, config.step == "line_search")
-        self.policy: Any = kernels.WorkingSets(config.N, config.T)
-        self.most_planes = config.N
-        self.state = kernels.State(np.zeros(D), np.zeros(1), np.zeros(1, np.int64))
-        self.exact_average = self._new_average()
-        self.approximate_average = self._new_average()
-        self._orders = orders(problem.n, config.sampling, seed)
+
+class MultiPlane(Solver):
+    """The loop of Algorithm 3.
+
+    Attributes
+    ----------
+    iteration : int
+        Outer iterations so far.
+    """
+
+    def __init__(self, parts: Parts, clock: Clock) -> None:
+        super().__init__(parts.phi.problem, clock)
+        self.parts = parts
+        self.phi, self.visits, self.averages = parts.phi, parts.visits, parts.averages
+        self.iteration = self._begun = 0
 
     def iterate(self) -> None:
         """Do one exact pass and as many approximate passes as pay."""
-        start, dual_before = self.clock.now(), self._dual()
+        rule = SlopeRule(self.clock.now(), self.phi.dual())
         self.iteration += 1
+        self.phi.set(now=self.iteration)
         if self.iteration % _REBUILD_EVERY == 0:
-            self.state.circ[0] = kernels.sum_of_planes(self.blocks, self.rule.lam, self.state.w)
-        order = next(self._orders)
+            self.phi.recompute()
+        order = self.parts.order.next()
         self.approx_passes = 0
+        optimal = self._exact_pass(order)
+        self.converged = optimal and not self.averages.wanted  # an average is still on its way
+        if not optimal and self.parts.most_passes > 0:
+            self._approximate_passes(order, rule)
 
-        phi = self._copy_of_phi()
-        with self.clock.exact(order.size) as count:
-            tally = self._exact_pass(order)
-            count.calls, count.share = tally.calls, tally.share
-        if tally.spared:
-            self.clock.approximate(tally.spared, tally.evaluated)
-        self._shift(self.approximate_average, *phi)
-        all_asked = tally.spared == 0 and self._visits_every_term()
-        optimal = tally.changed == 0 and all_asked and self.rule.line_search
-        self.converged = optimal and not self.config.average  # an average is still on its way
-        if self.config.N == 0 or self.config.M == 0 or optimal:
-            return
+    def _exact_pass(self, order: np.ndarray) -> bool:
+        """Visit terms with their oracles; return whether that shows that φ is optimal."""
+        whole = (self.iteration - self._begun - 1) % self.parts.refresh == 0
+        visited, changed, skipped = [], 0, 0
+        with self.averages.of_exact_steps():
+            for part in [order] if whole else self.parts.order.parts(order):
+                self.visits.prepare(self.phi.blocks.n_planes, part, whole)
+                may_skip = self.visits.may_skip and not whole
+                tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
+                visited.append(part)
+                changed, skipped = changed + tally.changed, skipped + tally.skipped
+        if changed or skipped or not self.phi.state.line_search:
+            return False
+        return np.unique(np.concatenate(visited)).size == self.problem.n
 
-        phi = self._copy_of_phi()
-        before, dual = self.clock.now(), self._dual()
-        while self.approx_passes < self.config.M:
-            visited = self._worth_visiting(order)
-            evaluated = self._approximate_pass(visited)
-            self.clock.approximate(visited.size, evaluated)
-            self.approx_passes += 1
-            now, new_dual = self.clock.now(), self._dual()
-            # slopes, compared without dividing by what a coarse clock may call zero
-            pays = (new_dual - dual) * (now - start) > (new_dual - dual_before) * (now - before)
-            if not pays and not self._tries_again(new_dual - dual):
-                break
-            before, dual = now, new_dual
-        self._end_of_passes()
-        self._shift(self.exact_average, *phi)
+    def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
+        """Visit terms with their working sets, until that does not pay any more."""
+        passes = self.parts.passes
+        with self.averages.of_approximate_steps():
+            rule.begin(self.clock.now(), self.phi.dual())
+            while self.approx_passes < self.parts.most_passes:
+                first = self.approx_passes == 0
+                visited = order if first else self.visits.worth_visiting(order)
+                passes.do(self.approx_passes, visited, self.clock)
+                self.approx_passes += 1
+                pays, gain = rule.judge(self.clock.now(), self.phi.dual())
+                if not pays and not passes.tries_again(gain):
+                    break
+            passes.end()
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of φ, with all working sets."""
-        state = self.state
-        scale = best_scale(state.w, float(state.circ[0]), self.rule.lam, lam)
-        self._scale_terms(scale)
-        state.w[:] *= scale * self.rule.lam / lam
-        state.circ[0] *= scale
-        state.steps[0] = 0
-        self.rule = self.rule._replace(lam=lam)
-        self.exact_average = self._new_average()
-        self.approximate_average = self._new_average()
-        self.problem, self.clock = replace(self.problem, lam=lam), clock
+        self.visits.go_on(self.phi.blocks.n_planes)
+        self.phi.go_on(lam, self.visits.policy)
+        self.parts.passes.go_on(lam)
+        self.averages.restart()
+        self.problem, self.clock = self.phi.problem, clock
+        self._begun = self.iteration
         self.converged = False
 
     def reported(self) -> Iterate:
         """Return φ, or the best interpolation of its averages."""
-        w, circ = self.state.w, float(self.state.circ[0])
-        if self.config.average:
-            averages = [
-                (self._outer(w - average.z / weight), circ - float(average.circ[0]) / weight)
-                for average in (self.exact_average, self.approximate_average)
-                if (weight := 0.5 * average.k[0] * (average.k[0] + 1.0)) > 0
-            ]
-            if averages:
-                best, circ = best_interpolation(self.problem, averages[0], averages[-1])
-                return Iterate(best, self.problem.dual(best, circ))
-        w = self._outer(w)
-        return Iterate(w, self.problem.dual(w, circ))
+        return self.averages.reported()
 
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""
-        return float(self.blocks.n_planes.mean())
-
-    def _visits_every_term(self) -> bool:
-        """Tell whether the exact pass of this iteration visits every term."""
-        return self.config.sampling == "permutation"
-
-    def _worth_visiting(self, order: np.ndarray) -> np.ndarray:
-        """Return the terms that the next approximate pass visits."""
-        return order
-
-    def _approximate_pass(self, order: np.ndarray) -> int:
-        """Do an approximate pass; return the number of planes evaluated."""
-        return kernels.approximate_pass(
-            self.policy,
-            self.blocks,
-            order,
-            self.state,
-            self.approximate_average,
-            self.rule,
-            self.iteration,
-        )
-
-    def _tries_again(self, gain: float) -> bool:
-        """Tell whether to go on after an approximate pass that did not pay, and gained so much."""
-        return False
-
-    def _end_of_passes(self) -> None:
-        """Do what is left to do after the last approximate pass of an iteration."""
-
-    @abstractmethod
-    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
-        """Do the exact pass."""
-
-    @abstractmethod
-    def _scale_terms(self, scale: float) -> None:
-        """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
-
-    @abstractmethod
-    def _outer(self, w: np.ndarray) -> np.ndarray:
-        """Return w in the outer layout, as a copy."""
-
-    def _dual(self) -> float:
-        """Return F(φ), in an order of summation that does not depend on the machine."""
-        norm2 = kernels.squared_norm(self.state.w)
-        return float(self.state.circ[0]) - 0.5 * self.problem.lam * norm2
-
-    def _new_average(self) -> kernels.Average:
-        size = self.state.w.size if self.config.average else 0
-        return kernels.Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64))
-
-    def _copy_of_phi(self) -> tuple[np.ndarray | None, float]:
-        w = self.state.w.copy() if self.config.average else None
-        return w, float(self.state.circ[0])
-
-    def _shift(self, average: kernels.Average, w: np.ndarray | None, circ: float) -> None:
-        """Let Z know of the steps of a pass of the other kind, which all have the same weight."""
-        if w is not None:
-            weight = 0.5 * average.k[0] * (average.k[0] + 1.0)
-            average.z[:] += weight * (self.state.w - w)
-            average.circ[0] += weight * (self.state.circ[0] - circ)
-
-
-class LabelingSolver(BlockSolver):
-    """For compiled oracles over labels: a whole pass is one compiled call."""
-
-    blocks: labelings.Labelings
-
-    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        self.oracle: LabelingOracle = problem.oracle  # type: ignore[assignment]
-        self.features = self.oracle.features
-        super().__init__(
-            config, problem, clock, seed, joint_features.inner_dimension(self.features)
-        )
-        self.blocks = labelings.allocate(self.features)
-        kernels.remember_truth(self.blocks, config.N, 0)
-
-    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
-        visits = np.bincount(order, minlength=self.problem.n)
-        self.blocks = labelings.reserve(self.blocks, visits, self.most_planes)
-        return kernels.exact_pass(
-            self.policy,
-            self.oracle.compiled,
-            self.blocks,
-            order,
-            self.state,
-            self.exact_average,
-            self.rule,
-            self.iteration,
-        )
-
-    def _scale_terms(self, scale: float) -> None:
-        visits = np.ones(self.problem.n, np.int64)
-        self.blocks = labelings.reserve(self.blocks, visits, self.most_planes)
-        kernels.scale_labelings(self.policy, self.blocks, scale, self.iteration)
-
-    def _outer(self, w: np.ndarray) -> np.ndarray:
-        return joint_features.unpack(self.features, w)
-
-
-class RowSolver(BlockSolver):
-    """For any oracle: called from Python, its planes kept as rows."""
-
-    blocks: rows.Rows
-
-    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        super().__init__(config, problem, clock, seed, problem.d)
-        self.blocks = rows.allocate(problem.n, problem.d)
-        kernels.remember_truth(self.blocks, config.N, 0)
-
-    def _exact_pass(self, order: np.ndarray) -> kernels.Tally:
-        oracle, changed, oracle_time, begin = self.problem.oracle, 0, 0.0, perf_counter()
-        spared = evaluated = 0
-        for i in order.tolist():
-            if self.sparing:
-                seen = self._spare_step(i)
-                if seen > 0:
-                    spared, evaluated = spared + 1, evaluated + seen
-                    continue
-            start = perf_counter()
-            plane = oracle.plane(i, oracle.argmax(self.state.w, i))
-            oracle_time += perf_counter() - start
-            moved, *room = self._step(i, plane)
-            if any(room):
-                self.blocks = rows.make_room(self.blocks, i, *room)
-                moved, *_ = self._step(i, plane)
-            changed += moved
-        share = oracle_time / (perf_counter() - begin)
-        return kernels.Tally(changed, share, order.size - spared, spared, evaluated)
-
-    def _step(self, i: int, plane: Plane) -> tuple[bool, int, int]:
-        return kernels.exact_step(
-            self.policy,
-            self.blocks,
-            i,
-            *plane,
-            self.state,
-            self.exact_average,
-            self.rule,
-            self.iteration,
-        )
-
-    def _spare_step(self, i: int) -> int:
-        return kernels.spare_step(
-            self.policy,
-            self.blocks,
-            i,
-            self.state,
-            self.exact_average,
-            self.rule,
-            self.iteration,
-        )
-
-    def _scale_terms(self, scale: float) -> None:
-        nothing = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
-        for i in range(self.problem.n):
-            room = self._scale_term(i, nothing, scale)
-            if any(room):
-                self.blocks = rows.make_room(self.blocks, i, *room)
-                self._scale_term(i, nothing, scale)
-
-    def _scale_term(self, i: int, truth: Plane, scale: float) -> tuple[int, int]:
-        return kernels.scale_row(self.policy, self.blocks, i, *truth, scale, self.iteration)
-
-    def _outer(self, w: np.ndarray) -> np.ndarray:
-        return w.copy()
-
-
-def orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
-    """Yield the order of the terms in each outer iteration, int64, shape (n,).
-
-    The stream depends on the seed only: repeat r gives every solver the same orders.
-    """
-    bits = np.random.PCG64(seed)
-    while True:
-        raw = bits.random_raw(n)
-        if sampling == "permutation":
-            order = np.arange(n)
-            _swap(order, random.swap_targets(raw))
-            yield order
-        else:
-            yield (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
-
-
-_swap = kernel(random.swap)
+        return self.phi.working_set_mean()

@@ -43,16 +43,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive, check_share
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.linalg import squared_norm
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers import ssg
-from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block.kernels import squared_norm
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.bundle.model import Model, Reduced
 
 CODE_VERSION = 1
@@ -67,11 +69,11 @@ _MOST_DOUBLINGS = 60
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    name: str
-    kind: str
+    follows_paths: ClassVar[bool] = True
+
     P: int
     prox: bool
     T: int
@@ -100,24 +102,30 @@ class Config:
             )
 
     @property
+    def needs_path(self) -> bool:
+        """Whether w₁ is the solution of another λ."""
+        return self.init == "reuse"
+
+    @property
     def least_n(self) -> int:
-        """Fewest terms that the solver needs."""
+        """Fewest terms: one a risk."""
         return self.P
 
+    def check_path(self, follows: bool) -> None:
+        """Raise ``ConfigError`` unless w₁ is the solution of the λ before where there is one."""
+        if follows and self.init != "reuse":
+            raise ConfigError(
+                f"solver.init={self.init} does not begin at the solution of the λ before: "
+                "set solver.init=reuse, or leave path empty."
+            )
+        super().check_path(follows)
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BundleMethod:
-    """Return the solver at w = 0.
-
-    Raises
-    ------
-    ConfigError
-        If there are more risks than terms.
-    """
-    if problem.n < config.least_n:
-        raise ConfigError(
-            f"solver.P must be at most the number of examples, {problem.n}, got {config.P}."
-        )
-    return BundleMethod(config, problem, clock, seed)
+    def check_data(self, dataset: Dataset) -> None:
+        """Raise ``ConfigError`` unless there is an example for each risk."""
+        if dataset.n < self.P:
+            raise ConfigError(
+                f"solver.P must be at most the number of examples, {dataset.n}, got {self.P}."
+            )
 
 
 class BundleMethod(Solver):
@@ -137,12 +145,9 @@ class BundleMethod(Solver):
         α, γ, and the length of a step that a search for α̂ allows.
     """
 
-    follows_paths = True
-
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        self.needs_path = config.init == "reuse"
         self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
         self.qp_time = self.gram_time = 0.0
         self._sgd: ssg.SubgradientMethod | None = None
@@ -173,18 +178,7 @@ class BundleMethod(Solver):
         self.learn(*self.sample(self.point))
 
     def go_on(self, lam: float, clock: Clock) -> None:
-        """Begin anew with another λ, at the solution so far.
-
-        Raises
-        ------
-        ConfigError
-            If the method is not to begin there.
-        """
-        if self.config.init != "reuse":
-            raise ConfigError(
-                f"solver.init={self.config.init} does not begin at the solution of the λ before: "
-                "set solver.init=reuse, or leave path empty."
-            )
+        """Begin anew with another λ, at the solution so far."""
         w = self.reported().w
         self.problem, self.clock = replace(self.problem, lam=lam), clock
         self.converged, self.ended = False, None
@@ -315,3 +309,6 @@ class BundleMethod(Solver):
         """Tell whether w_t is ε-optimal (Algorithm 2, line 10)."""
         self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
         return self.converged
+
+
+build = BundleMethod

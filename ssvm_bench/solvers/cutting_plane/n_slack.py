@@ -8,7 +8,7 @@ repeat: ask the oracle of each term; if its plane exceeds ξ_i by more than a to
 W_i; after every ``accumulate`` new planes, and after the last term, solve the QP over the W_i.
 
 Its dual is ours over the planes found, on a product of n simplices. The pairwise steps of
-:mod:`ssvm_bench.solvers.block.multi_step_kernels` ascend it, term by term, in passes most of which
+:mod:`ssvm_bench.solvers.block.several_steps` ascend it, term by term, in passes most of which
 are accelerated, until the gap over the W_i is a tenth of what the new planes exceeded their ξ_i, or
 of the tolerance. Planes are never dropped.
 
@@ -33,12 +33,13 @@ import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_share
-from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.block import multi_step
-from ssvm_bench.solvers.block.mpbcfw import BlockSolver
-from ssvm_bench.solvers.block.multi_step import CachedLabelingSolver, CachedRowSolver, Caching
-from ssvm_bench.solvers.cutting_plane.kernels import Adding
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
+from ssvm_bench.solvers.block.visits import SeveralStepVisits
+from ssvm_bench.solvers.cutting_plane.visits import Adding
+from ssvm_bench.solvers.orders import orders
 
 CODE_VERSION = 1
 
@@ -55,11 +56,9 @@ _KAPPA = 100.0
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    name: str
-    kind: str
     accumulate: int
     epsilon: float
     qp_passes: int
@@ -71,57 +70,50 @@ class Config:
         check_at_least("solver.qp_passes", self.qp_passes, 1)
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BlockSolver:
-    """Return the solver at φ^i = 0 for all i."""
-    if isinstance(problem.oracle, LabelingOracle):
-        return CuttingPlanesOfLabels(config, problem, clock, seed)
-    return CuttingPlanesOfRows(config, problem, clock, seed)
-
-
-class _CuttingPlanes(Caching):
-    """The method; working sets, their inner products and steps are those of the block solvers."""
-
-    follows_paths = False
+class CuttingPlanes(Solver):
+    """The method, from φ^i = 0 for all i."""
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        steps = multi_step.Config(
-            name=config.name,
-            kind="cached",
-            N=sys.maxsize,
-            M=1,
-            T=sys.maxsize,
-            steps="pairwise",
-            inner_steps=_STEPS,
-            sampling="permutation",
-            refresh=1,
-            share=None,
-            shrink=0.0,
-            kappa=_KAPPA,
-            average=False,
+        super().__init__(problem, clock)
+        self.config = config
+        self.phi = dual_iterate(problem, N=sys.maxsize)
+        self.visits = SeveralStepVisits(
+            problem.n, N=sys.maxsize, T=sys.maxsize, steps="pairwise", inner_steps=_STEPS
         )
-        super().__init__(steps, problem, clock, seed)
-        self.n_slack = config
+        self.passes = AcceleratedPasses(self.phi, self.visits, _KAPPA)
+        self.iteration = 0
         self.qp_time = 0.0
-        self._passes = 0
+        self._orders = orders(problem.n, "permutation", seed)
 
     def iterate(self) -> None:
         """Ask the oracle of every term, with QPs in between."""
         self.iteration += 1
-        self._passes = 0
-        order, count = next(self._orders), self.n_slack.accumulate
+        self.phi.set(now=self.iteration)
+        self.approx_passes = 0
+        order, count = next(self._orders), self.config.accumulate
         adding = Adding(0.5 * self._tol(), np.zeros(2))
         added, moved = 0, False
         for begin in range(0, order.size, count):
-            added += self._ask(order[begin : begin + count], adding)
+            asked = order[begin : begin + count]
+            self.visits.prepare(self.phi.blocks.n_planes, asked, whole=True)
+            added += self.phi.exact_pass(adding, asked, self.clock).changed
             if added >= count and begin + count < order.size and not self.ended:
                 self._solve(order, adding)
                 added, moved = 0, True
         if not moved:
             gap = float(adding.sums[0]) / self.problem.n
-            self.converged = gap <= self.n_slack.epsilon * (self._dual() + gap)
+            self.converged = gap <= self.config.epsilon * (self.phi.dual() + gap)
         if not self.converged and not self.ended:
             self._solve(order, adding)
-        self.approx_passes = self._passes
+
+    def reported(self) -> Iterate:
+        """Return φ."""
+        w = self.phi.outer(self.phi.state.w)
+        return Iterate(w, self.problem.dual(w, self.phi.circ))
+
+    def working_set_mean(self) -> float:
+        """Return the mean of |W_i|."""
+        return self.phi.working_set_mean()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on QPs."""
@@ -129,49 +121,35 @@ class _CuttingPlanes(Caching):
 
     def _tol(self) -> float:
         """Return the absolute gap to stop at, or a little less: F is no more than P."""
-        return self.n_slack.epsilon * self._dual()
-
-    def _ask(self, order: np.ndarray, adding: Adding) -> int:
-        """Ask the oracle of some terms; return the number of planes added."""
-        self._reserve(np.bincount(order, minlength=self.problem.n))
-        stepping, self.policy = self.policy, adding  # type: ignore[assignment]
-        with self.clock.exact(order.size) as count:
-            tally = super(Caching, self)._exact_pass(order)  # type: ignore[safe-super]
-            count.share = tally.share
-        self.policy = stepping
-        return tally.changed
+        return self.config.epsilon * self.phi.dual()
 
     def _solve(self, order: np.ndarray, adding: Adding) -> None:
-        """Ascend F over the W_i: a plain pass, which tells the gap, then accelerated ones."""
+        """Ascend F over the W_i, until their gap is small against what the planes exceeded."""
         begin, passes = self.clock.now(), 0
         violation, adding.sums[1] = float(adding.sums[1]) / self.problem.n, 0.0
-        while passes < self.n_slack.qp_passes:
-            self.approx_passes = 0
-            for _ in range(_ACCELERATED + 1):
-                before = self._dual()
-                evaluated = self._approximate_pass(order)
-                self.clock.approximate(order.size, evaluated)
-                self.approx_passes += 1
-                gain = self._dual() - before
-                if self.approx_passes == 1:
-                    gap = float(self.policy.planes_gaps.sum()) / self.problem.n
-                    if gap <= _SHARE * max(violation, self._tol()):
-                        break
-                elif gain < 0 and not self._tries_again(gain):
-                    break
-            self._end_of_passes()
-            passes += self.approx_passes
-            if self.approx_passes == 1:
+        while passes < self.config.qp_passes:
+            done = self._round(order, _SHARE * max(violation, self._tol()))
+            passes += done
+            if done == 1:
                 break
         else:
             self.ended = "qp_steps"
-        self._passes += passes
+        self.approx_passes += passes
         self.qp_time += self.clock.now() - begin
 
+    def _round(self, order: np.ndarray, tol: float) -> int:
+        """Do a plain pass, which tells the gap, and if it is over ``tol``, accelerated ones."""
+        for number in range(_ACCELERATED + 1):
+            before = self.phi.dual()
+            self.passes.do(number, order, self.clock)
+            gain = self.phi.dual() - before
+            if number == 0:
+                if self.visits.gap() <= tol:
+                    break
+            elif gain < 0 and not self.passes.tries_again(gain):
+                break
+        self.passes.end()
+        return number + 1
 
-class CuttingPlanesOfLabels(_CuttingPlanes, CachedLabelingSolver):
-    """For compiled oracles over labels."""
 
-
-class CuttingPlanesOfRows(_CuttingPlanes, CachedRowSolver):
-    """For any oracle."""
+build = CuttingPlanes

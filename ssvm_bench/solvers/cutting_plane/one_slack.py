@@ -27,20 +27,18 @@ minimiser of the reduced problem, and its value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_share
-from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.linalg import squared_norm
+from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate
-from ssvm_bench.solvers.block import kernels, mpbcfw
-from ssvm_bench.solvers.block.mpbcfw import BlockSolver, LabelingSolver, RowSolver
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.bundle.bundle_method import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model
-from ssvm_bench.solvers.cutting_plane.kernels import Collecting
+from ssvm_bench.solvers.cutting_plane.visits import Collecting
 
 CODE_VERSION = 1
 
@@ -49,11 +47,9 @@ _SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    name: str
-    kind: str
     cache: int
     epsilon: float
     drop: int | None
@@ -68,59 +64,43 @@ class Config:
         check_at_least("solver.qp_steps", self.qp_steps, 1)
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> BlockSolver:
-    """Return the solver at w = 0; it makes no random choices."""
-    if isinstance(problem.oracle, LabelingOracle):
-        return OneSlackOverLabels(config, problem, clock, seed)
-    return OneSlackOverRows(config, problem, clock, seed)
-
-
-class _OneSlack(BlockSolver):
-    """The method; of the block solver it takes the storage of planes and the passes over it.
+class OneSlack(Solver):
+    """The method, from w = 0; it makes no random choices.
 
     Attributes
     ----------
-    state : State
-        Its w is the point at which the oracle is asked next.
+    phi : DualIterate
+        Its w is the point at which the oracle is asked next; its φ^i stay 0, and its working sets
+        are the caches.
     lower : float
         The value of the reduced problem.
     """
 
-    follows_paths = False
-
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        caches = mpbcfw.Config(
-            name=config.name,
-            kind="block",
-            N=config.cache,
-            M=0,
-            T=1,
-            step="line_search",
-            sampling="permutation",
-            average=False,
-        )
-        super().__init__(caches, problem, clock, seed)  # type: ignore[call-arg]
-        self.options = config
-        D = self.state.w.size
-        self.policy: Any = Collecting(config.cache, np.zeros(D), np.zeros(2))
+        super().__init__(problem, clock)
+        self.config = config
+        self.phi = dual_iterate(problem, N=config.cache)
+        D = self.phi.state.w.size
+        self.collecting = Collecting(config.cache, np.zeros(D), np.zeros(2))
         self.model = Model(D, 1, truth=True)
         self.lower = self.primal = self.violation = 0.0
         self.qp_time = self.gram_time = 0.0
+        self.iteration = 0
         self._order = np.arange(problem.n)
-        self._best = np.inf, self.state.w.copy()
+        self._best = np.inf, self.phi.state.w.copy()
 
     def iterate(self) -> None:
         """Take planes of the caches while they will do, then one of the oracle."""
         self.iteration += 1
+        self.phi.set(now=self.iteration)
         self.approx_passes = 0
-        if self.iteration > 1 and self.options.cache > 0:
+        if self.iteration > 1 and self.config.cache > 0:
             self._use_caches()
         self._empty()
-        with self.clock.exact(self.problem.n) as count:
-            count.share = self._exact_pass(self._order).share
+        self.phi.exact_pass(self.collecting, self._order, self.clock)
         self.primal = self._collected()
         if self.primal < self._best[0]:
-            self._best = self.primal, self.state.w.copy()
+            self._best = self.primal, self.phi.state.w.copy()
         self.violation = self.primal - self.lower
         self.converged = self.violation <= self._tol()
         if not self.converged and not self.ended:
@@ -128,8 +108,12 @@ class _OneSlack(BlockSolver):
 
     def reported(self) -> Iterate:
         """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
-        w = self._best[1] if self.ended else self.state.w
-        return Iterate(self._outer(w), self.lower)
+        w = self._best[1] if self.ended else self.phi.state.w
+        return Iterate(self.phi.outer(w), self.lower)
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of planes that a term keeps."""
+        return self.phi.working_set_mean()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on inner QPs, and on the Gram matrix."""
@@ -139,46 +123,40 @@ class _OneSlack(BlockSolver):
         """Add planes from the caches while they are violated enough."""
         while not self.ended:
             self._empty()
-            evaluated = super()._approximate_pass(self._order)
-            self.clock.approximate(self.problem.n, evaluated)
+            self.phi.approximate_pass(self.collecting, self._order, self.clock)
             self.approx_passes += 1
             if self._collected() - self.lower <= max(_SHARE * self.violation, self._tol()):
                 return
             self._solve()
 
     def _empty(self) -> None:
-        self.policy.star[:] = 0.0
-        self.policy.sums[:] = 0.0
+        self.collecting.star[:] = 0.0
+        self.collecting.sums[:] = 0.0
 
     def _collected(self) -> float:
         """Return λ/2 ‖w‖² + the value at w of the plane collected."""
-        norm2 = kernels.squared_norm(self.state.w)
-        return 0.5 * self.problem.lam * norm2 + float(self.policy.sums[0]) / self.problem.n
+        norm2 = squared_norm(self.phi.state.w)
+        return 0.5 * self.problem.lam * norm2 + float(self.collecting.sums[0]) / self.problem.n
 
     def _tol(self) -> float:
-        return self.options.epsilon * self.primal
+        return self.config.epsilon * self.primal
 
     def _solve(self) -> None:
         """Add the plane collected to the model, and go to the new minimiser."""
         begin = self.clock.now()
-        n, options = self.problem.n, self.options
-        if options.drop is not None:
-            self.model.drop(options.drop)
-        self.model.add(self.policy.star[None] / n, self.policy.sums[1:] / n)
+        n, config = self.problem.n, self.config
+        if config.drop is not None:
+            self.model.drop(config.drop)
+        self.model.add(self.collecting.star[None] / n, self.collecting.sums[1:] / n)
         added = self.clock.now()
         self.gram_time += added - begin
         tol = QP_SHARE * self._tol()
-        found = self.model.minimise(self.problem.lam, 0.0, tol, options.qp_steps)
-        self.state.w[:] = found.w
+        found = self.model.minimise(self.problem.lam, 0.0, tol, config.qp_steps)
+        self.phi.state.w[:] = found.w
         self.lower = max(self.lower, found.value)
         if found.gap > tol:
             self.ended = "qp_steps"
         self.qp_time += self.clock.now() - added
 
 
-class OneSlackOverLabels(_OneSlack, LabelingSolver):
-    """For compiled oracles over labels."""
-
-
-class OneSlackOverRows(_OneSlack, RowSolver):
-    """For any oracle."""
+build = OneSlack

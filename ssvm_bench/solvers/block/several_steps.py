@@ -21,6 +21,16 @@ and l = ‖δ⋆‖², all from the numbers of :mod:`ssvm_bench.planes.simplex`,
 After the last step, w and φ^i are moved once, by the sum of all. A step along away or pairwise
 directions that takes all the weight of a plane is a *drop step*.
 
+======  ===============================================  ======  ============================
+symbol  name                                             symbol  name
+======  ===============================================  ======  ============================
+s       ``values``                                       α       ``alpha``
+δ       ``to_best``, ``from_worst``, ``from_own``: the   v       ``product``
+        coefficients of φ^{ib}, φ^{ia} and φ^i           u       ``square``
+b, a    ``best``, ``worst``                              γ       ``gamma``, at most ``limit``
+e, l    ``across``, ``length``                           g       ``slope``
+======  ===============================================  ======  ============================
+
 Sources: Lacoste-Julien and Jaggi, *On the global linear convergence of Frank-Wolfe optimization
 variants*, NeurIPS 2015, Algorithms 1 and 2 (away and pairwise steps); Osokin et al., *Minding the
 gaps for block Frank-Wolfe optimization of structured SVMs*, ICML 2016, sections 3.2 (away and
@@ -35,20 +45,28 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.planes.blocks import (
-    aim,
-    aim_mix,
-    here,
-    load,
-    remove,
-    same,
-    value,
+from ssvm_bench.linalg import line_search
+from ssvm_bench.planes.operations import (
+    drop_plane,
+    gather,
+    insert,
+    plane_value,
+    present_value,
+    set_direction,
+    set_direction_of_mixture,
+)
+from ssvm_bench.planes.passes import (
+    approximate_visit,
+    exact_visit,
+    insert_truth,
+    visit_without_oracle,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
-from ssvm_bench.solvers.block.kernels import arrive, keep_truth, move, revisit, spares, take_step
+from ssvm_bench.solvers.block.steps import move, step_towards
 
 # mypy: disable-error-code="no-untyped-def"
 
+STEPS = ("fw", "away", "pairwise")
 FW, AWAY, PAIRWISE = range(3)
 _ALMOST_ALL = 1.0 - 1e-9
 """No step away from a plane with more weight than this: it would be as long as 1/(1 − α)."""
@@ -56,7 +74,7 @@ _NOISE = 1e-14
 """Slopes below this, relative to their terms, are rounding."""
 
 
-class Cached(NamedTuple):
+class SeveralSteps(NamedTuple):
     """The policy of visits of several steps.
 
     Attributes
@@ -71,6 +89,7 @@ class Cached(NamedTuple):
         The planes of a term will do without its oracle if their gap is at least ``share`` of the
         term's last exact gap, and at least ``floor``; ``share`` = ∞ always calls the oracle.
     simplex : Simplex
+        Weights and inner products of the planes.
     gaps : ndarray of float64, shape (n,)
         n times the block gap at the last exact call of each term; ∞ before the first.
     planes_gaps : ndarray of float64, shape (n,)
@@ -91,105 +110,92 @@ class Cached(NamedTuple):
     drops: np.ndarray
 
 
-@implements(spares, Cached)
-def _spares(policy, blocks, i, state, average, rule, now):
+@implements(visit_without_oracle, SeveralSteps)
+def _visit_without_oracle(policy, blocks, i, state):
     if policy.share == np.inf or policy.gaps[i] == np.inf:
         return 0
-    load(blocks, state.w, i)
+    gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
     if gap <= max(policy.share * policy.gaps[i], policy.floor):
         return 0
     evaluated = blocks.n_planes[i]
-    _steps(policy, blocks, i, best, gap, state, average, rule, now)
-    _drop_inactive(policy, blocks, i, now - policy.T)
+    _steps(policy, blocks, i, best, gap, state)
+    _drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
-@implements(arrive, Cached)
-def _arrive(policy, blocks, i, state, average, rule, now):
+@implements(exact_visit, SeveralSteps)
+def _exact_visit(policy, blocks, i, state):
     p = blocks.n_planes[i]
-    gap = aim(blocks, i, p)
+    gap = set_direction(blocks, i, p)
     policy.gaps[i] = max(gap, 0.0)
     if policy.N == 0:
-        return take_step(blocks, i, p, gap, state, average, rule)
-    _insert(blocks, i, now)
+        return step_towards(blocks, i, p, gap, state)
+    insert(blocks, i, state.now)
     best, gap = _look(policy, blocks, i)
-    changed = _steps(policy, blocks, i, best, gap, state, average, rule, now)
+    changed = _steps(policy, blocks, i, best, gap, state)
     if policy.steps != FW:  # planes without weight: there may be no approximate passes
-        _drop_inactive(policy, blocks, i, now - policy.T)
+        _drop_inactive(policy, blocks, i, state.now - policy.T)
     if blocks.n_planes[i] > policy.N:
         _drop_oldest(policy, blocks, i)
     return changed
 
 
-@implements(revisit, Cached)
-def _revisit(policy, blocks, i, state, average, rule, now):
+@implements(approximate_visit, SeveralSteps)
+def _approximate_visit(policy, blocks, i, state):
     evaluated = blocks.n_planes[i]
-    load(blocks, state.w, i)
+    gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
     policy.planes_gaps[i] = gap
-    _steps(policy, blocks, i, best, gap, state, average, rule, now)
-    _drop_inactive(policy, blocks, i, now - policy.T)
+    _steps(policy, blocks, i, best, gap, state)
+    _drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
-@implements(keep_truth, Cached)
-def _keep_truth(policy, blocks, i, scale, now):
+@implements(insert_truth, SeveralSteps)
+def _insert_truth(policy, blocks, i, scale, now):
     if policy.N == 0:
         return
-    simplex = policy.simplex
-    truth = _insert(blocks, i, now)
-    complete(simplex, blocks, i)
-    first = simplex.start[i]
+    numbers = policy.simplex
+    truth = insert(blocks, i, now)
+    complete(numbers, blocks, i)
+    first = numbers.start[i]
     for p in range(first, first + blocks.n_planes[i]):
-        simplex.alpha[p] *= scale
-        simplex.product[p] *= scale
-    simplex.alpha[first + truth] += 1.0 - scale
-    simplex.square[i] *= scale * scale
+        numbers.alpha[p] *= scale
+        numbers.product[p] *= scale
+    numbers.alpha[first + truth] += 1.0 - scale
+    numbers.square[i] *= scale * scale
     if blocks.n_planes[i] > policy.N:
         _drop_oldest(policy, blocks, i)
 
 
 @kernel
-def _insert(blocks, i, now):
-    """Put the candidate into W_i, unless it is there already; return its place."""
-    candidate = blocks.n_planes[i]
-    for p in range(candidate):
-        if same(blocks, i, p, candidate):
-            blocks.active[blocks.start[i] + p] = now
-            return p
-    blocks.active[blocks.start[i] + candidate] = now
-    blocks.n_planes[i] = candidate + 1
-    return candidate
-
-
-@kernel
 def _look(policy, blocks, i):
     """Compute s; return its argmax, the oldest of several, and n times the gap over W_i."""
-    simplex = policy.simplex
-    complete(simplex, blocks, i)
-    s = simplex.values
+    numbers = policy.simplex
+    complete(numbers, blocks, i)
+    s = numbers.values
     best = 0
     for p in range(blocks.n_planes[i]):
-        s[p] = value(blocks, i, p)
+        s[p] = plane_value(blocks, i, p)
         if s[p] > s[best]:
             best = p
-    return best, s[best] - here(blocks, i)
+    return best, s[best] - present_value(blocks, i)
 
 
 @kernel
-def _steps(policy, blocks, i, best, gap, state, average, rule, now):
+def _steps(policy, blocks, i, best, gap, state):
     """Do the steps of a visit, after ``_look``; return whether anything has changed."""
-    simplex = policy.simplex
+    numbers = policy.simplex
     m = blocks.n_planes[i]
-    lam_n = rule.lam * blocks.n_planes.size
-    s = simplex.values
-    change = simplex.change
-    alpha = simplex.alpha[simplex.start[i] :]
-    v = simplex.product[simplex.start[i] :]
-    room = simplex.room[i]
-    gram = simplex.gram[simplex.gram_start[i] :]
-    u = simplex.square[i]
+    lam_n = state.lam * blocks.n_planes.size
+    s = numbers.values
+    change = numbers.change
+    alpha = numbers.alpha[numbers.start[i] :]
+    v = numbers.product[numbers.start[i] :]
+    room = numbers.room[i]
+    gram = numbers.gram[numbers.gram_start[i] :]
+    u = numbers.square[i]
     h = s[best] - gap
     change[:m] = 0.0
     own = 0.0
@@ -216,7 +222,7 @@ def _steps(policy, blocks, i, best, gap, state, average, rule, now):
             limit = alpha[worst] / (1.0 - alpha[worst])
         else:
             to_best, from_own = 1.0, -1.0
-        blocks.active[blocks.start[i] + best] = now
+        blocks.active[blocks.start[i] + best] = state.now
         if slope <= _NOISE * (abs(s[best]) + abs(h)):
             break
 
@@ -232,8 +238,7 @@ def _steps(policy, blocks, i, best, gap, state, average, rule, now):
                 + from_worst * from_own * v[worst]
             )
         )
-        numerator = lam_n * slope
-        gamma = limit if numerator >= limit * length else numerator / length
+        gamma = line_search(lam_n * slope, length, limit)
         scale = gamma / lam_n
         h += gamma * slope - scale * (across + gamma * length)
         u += gamma * (2.0 * across + gamma * length)
@@ -263,16 +268,16 @@ def _steps(policy, blocks, i, best, gap, state, average, rule, now):
             if s[p] > s[best]:
                 best = p
 
-    simplex.square[i] = u
+    numbers.square[i] = u
     delta_circ = own * blocks.circ[i]
     moved = own
     for p in range(m):
         moved += abs(change[p])
         delta_circ += change[p] * blocks.offset[blocks.start[i] + p]
     if moved == 0.0 and own == 0.0:
-        return move(blocks, i, 0.0, 0.0, state, average, rule)
-    aim_mix(blocks, i, own, change)
-    return move(blocks, i, 1.0, delta_circ, state, average, rule)
+        return move(blocks, i, 0.0, 0.0, state)
+    set_direction_of_mixture(blocks, i, own, change)
+    return move(blocks, i, 1.0, delta_circ, state)
 
 
 @kernel
@@ -286,7 +291,7 @@ def _drop_inactive(policy, blocks, i, last):
     p = 0
     while p < blocks.n_planes[i]:
         if blocks.active[blocks.start[i] + p] <= last and _may_go(policy, i, p):
-            remove(blocks, i, p)
+            drop_plane(blocks, i, p)
             forget(policy.simplex, i, p)
         else:
             p += 1
@@ -301,5 +306,5 @@ def _drop_oldest(policy, blocks, i):
         if _may_go(policy, i, p) and (oldest < 0 or active[p] < active[oldest]):
             oldest = p
     if oldest >= 0:
-        remove(blocks, i, oldest)
+        drop_plane(blocks, i, oldest)
         forget(policy.simplex, i, oldest)

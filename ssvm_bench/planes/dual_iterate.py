@@ -1,0 +1,228 @@
+"""The dual iterate φ = Σ_i φ^i, its working sets W_i, and their storage: what block solvers hold.
+
+.. code-block:: text
+
+    F(φ) = −λ/2 ‖w‖² + φ∘        w = −φ⋆/λ
+
+A solver says what a visit of a term does, by a policy (:mod:`ssvm_bench.planes.passes`), and in
+which order terms are visited; how planes are stored, it does not see. There are two storages, and
+the oracle decides which: labelings, where whole passes are compiled, and rows, for any oracle.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.linalg import squared_norm
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.planes import labelings, passes, rows
+from ssvm_bench.planes.passes import Average, State, Tally
+from ssvm_bench.problem import Problem, best_scale
+
+
+def dual_iterate(problem: Problem, N: int) -> DualIterate:
+    """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
+    if isinstance(problem.oracle, LabelingOracle):
+        return _Labelings(problem, problem.oracle, N)
+    return _Rows(problem, N)
+
+
+def no_average() -> Average:
+    """Return the average of a pass that is to be in none."""
+    return Average(np.zeros(0), np.zeros(1), np.zeros(1, np.int64))
+
+
+class DualIterate(ABC):
+    """φ, the W_i and how they are stored.
+
+    Parameters
+    ----------
+    problem : Problem
+    blocks : Labelings or Rows
+        The storage; the ground truth's planes are its candidates.
+    D : int
+        Number of weights in the storage's layout.
+    N : int
+        Most planes of a working set.
+
+    Attributes
+    ----------
+    state : State
+        φ, as w and φ∘.
+    """
+
+    def __init__(
+        self, problem: Problem, blocks: labelings.Labelings | rows.Rows, D: int, N: int
+    ) -> None:
+        self.problem = problem
+        self.N = N
+        self.blocks: Any = blocks
+        self.state = State(
+            w=np.zeros(D),
+            circ=np.zeros(1),
+            steps=np.zeros(1, np.int64),
+            average=no_average(),
+            lam=problem.lam,
+            line_search=True,
+            now=0,
+        )
+        passes.begin_at_candidates(blocks, N)
+
+    @property
+    def circ(self) -> float:
+        """φ∘."""
+        return float(self.state.circ[0])
+
+    def dual(self) -> float:
+        """Return F(φ), in an order of summation that does not depend on the machine."""
+        return self.circ - 0.5 * self.problem.lam * squared_norm(self.state.w)
+
+    def working_set_mean(self) -> float:
+        """Return the mean of |W_i|."""
+        return float(self.blocks.n_planes.mean())
+
+    def set(self, **constants: Any) -> None:
+        """Change what all visits of the coming passes share: fields of `State`."""
+        self.state = self.state._replace(**constants)
+
+    def exact_pass(
+        self, policy: Any, order: np.ndarray, clock: Clock, may_skip: bool = False
+    ) -> Tally:
+        """Visit terms with their exact oracle, and tell the clock.
+
+        Parameters
+        ----------
+        policy : NamedTuple
+            What a visit does.
+        order : ndarray of int64, shape (visits,)
+            The terms.
+        clock : Clock
+        may_skip : bool
+            Whether the policy may do without the oracle.
+        """
+        with clock.exact(order.size) as count:
+            tally = self._exact_pass(policy, order, may_skip)
+            count.calls, count.share = tally.calls, tally.share
+        if tally.skipped:
+            clock.approximate(tally.skipped, tally.evaluated)
+        return tally
+
+    def approximate_pass(
+        self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
+    ) -> None:
+        """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
+        state = self.state if lam is None else self.state._replace(lam=lam)
+        evaluated = passes.approximate_pass(policy, self.blocks, order, state)
+        clock.approximate(order.size, evaluated)
+
+    def recompute(self) -> None:
+        """Sum φ anew from the terms, to keep roundings from adding up."""
+        state = self.state
+        state.circ[0] = passes.sum_of_terms(self.blocks, state.lam, state.w)
+
+    def go_on(self, lam: float, policy: Any) -> None:
+        """Go to another λ, at the best multiple of φ for it, with all working sets."""
+        state = self.state
+        scale = best_scale(state.w, self.circ, state.lam, lam)
+        self._scale_terms(policy, scale)
+        state.w[:] *= scale * state.lam / lam
+        state.circ[0] *= scale
+        state.steps[0] = 0
+        self.set(lam=lam)
+        self.problem = replace(self.problem, lam=lam)
+
+    def changing(self) -> list[np.ndarray]:
+        """Return the arrays that approximate passes change, as long as no plane is dropped."""
+        phi_i = [getattr(self.blocks, name) for name in self._phi_i]
+        return [*phi_i, self.state.w, self.state.circ, *self.state.average]
+
+    @property
+    @abstractmethod
+    def _phi_i(self) -> tuple[str, ...]:
+        """Fields of the storage that hold φ^i."""
+
+    @abstractmethod
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        """Return w, given in the storage's layout, in the outer one; a copy, shape (d,)."""
+
+    @abstractmethod
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+        """Visit terms with their exact oracle."""
+
+    @abstractmethod
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
+
+
+class _Labelings(DualIterate):
+    """Planes are labelings; a whole pass is one compiled call."""
+
+    _phi_i = labelings.CHANGED
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
+        self.oracle = oracle
+        blocks = labelings.allocate(oracle.features)
+        super().__init__(problem, blocks, joint_features.inner_dimension(oracle.features), N)
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        return joint_features.unpack(self.oracle.features, w)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+        self._reserve(np.bincount(order, minlength=self.problem.n))
+        return passes.exact_pass(policy, self.oracle.compiled, self.blocks, order, self.state)
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        self._reserve(np.ones(self.problem.n, np.int64))
+        passes.scale_labelings(policy, self.blocks, scale, self.state.now)
+
+    def _reserve(self, visits: np.ndarray) -> None:
+        self.blocks = labelings.reserve(self.blocks, visits, self.N)
+
+
+class _Rows(DualIterate):
+    """Planes are sparse rows; the oracle is called from Python, term by term."""
+
+    _phi_i = rows.CHANGED
+
+    def __init__(self, problem: Problem, N: int) -> None:
+        super().__init__(problem, rows.allocate(problem.n, problem.d), problem.d, N)
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+        oracle, state = self.problem.oracle, self.state
+        changed, oracle_time, begin = 0, 0.0, perf_counter()
+        skipped = evaluated = 0
+        for i in order.tolist():
+            if may_skip:
+                seen = passes.visit_with_planes(policy, self.blocks, i, state)
+                if seen > 0:
+                    skipped, evaluated = skipped + 1, evaluated + seen
+                    continue
+            start = perf_counter()
+            plane = oracle.plane(i, oracle.argmax(state.w, i))
+            oracle_time += perf_counter() - start
+            moved, *room = passes.visit_with_row(policy, self.blocks, i, *plane, state)
+            if any(room):
+                self.blocks = rows.make_room(self.blocks, i, *room)
+                moved, *_ = passes.visit_with_row(policy, self.blocks, i, *plane, state)
+            changed += moved
+        share = oracle_time / (perf_counter() - begin)
+        return Tally(changed, share, order.size - skipped, skipped, evaluated)
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        nothing, now = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0), self.state.now
+        for i in range(self.problem.n):
+            room = passes.scale_row(policy, self.blocks, i, *nothing, scale, now)
+            if any(room):
+                self.blocks = rows.make_room(self.blocks, i, *room)
+                passes.scale_row(policy, self.blocks, i, *nothing, scale, now)

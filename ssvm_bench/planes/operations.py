@@ -1,0 +1,190 @@
+"""The operations of a block step, implemented per storage, and the working sets built on them.
+
+A storage (:mod:`~ssvm_bench.planes.labelings`, :mod:`~ssvm_bench.planes.rows`) holds φ^i and the
+planes φ^{ip} of the working set W_i of every term i, all times n, so that no operation divides;
+whoever steps puts the scale back. An operation works on one term, and leaves what the next one
+needs in scratch space of the storage.
+
+========================  ============================================  =========================
+symbol                    operation                                     returns
+========================  ============================================  =========================
+w at term i               `gather`, before all of the following
+⟨n φ^{ip}, [w 1]⟩ + c_i    `plane_value`                                 float
+⟨n φ^i, [w 1]⟩ + c_i       `present_value`, with the same c_i            float
+δ = n (φ^{ip} − φ^i)      `set_direction`                               ⟨δ, [w 1]⟩, n times the gap
+δ = n φ^i                 `set_direction_from_truth`
+δ = a n φ^i + Σ_p b_p     `set_direction_of_mixture`
+n φ^{ip}
+‖δ⋆‖²                     `squared_length`                              float
+v ← v + s δ⋆              `add_direction`, `add_direction_to_both`
+n φ^i ← n φ^i + γ δ       `move_term`
+n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩      `inner_products`                              row of floats
+n² ⟨φ^{ip}⋆, φ^i⋆⟩         `product_with_term`                           float
+========================  ============================================  =========================
+
+A storage is a ``NamedTuple`` whose first fields are those of every storage:
+
+===========  =================  ==============================================================
+field        shape              meaning
+===========  =================  ==============================================================
+``start``    int64[n]           term i's planes are the slots start[i], start[i] + 1, …
+``n_planes`` int64[n]           |W_i|; slot start[i] + n_planes[i] is the *candidate*, the plane
+                                that the exact oracle has just returned
+``offset``   float64[slots]     n φ∘ of each plane
+``active``   int64[slots]       outer iteration in which the plane was last active
+``circ``     float64[n]         n φ∘^i
+===========  =================  ==============================================================
+
+Arguments are ``blocks``, the storage; ``i``, a term, 0 ≤ i < n; ``p`` and ``q``, planes of W_i or
+its candidate, 0 ≤ p ≤ |W_i|; ``w`` and ``v``, float64 vectors in the storage's layout of w, shape
+(D,). Planes of a term are kept in the order in which they were found; ties between them go to the
+oldest.
+"""
+
+from __future__ import annotations
+
+from ssvm_bench.jit import generic, kernel
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@generic
+def prefetch_term(blocks, i):
+    """Prefetch what a step on term i will read: in random order, a pass waits for memory."""
+
+
+@generic
+def gather(blocks, w, i):
+    """Gather what the other operations need to know of w at term i."""
+
+
+@generic
+def plane_value(blocks, i, p):
+    """Return ⟨n φ^{ip}, [w 1]⟩ + c_i, c_i the same for all planes of term i."""
+
+
+@generic
+def present_value(blocks, i):
+    """Return ⟨n φ^i, [w 1]⟩ + c_i, with the c_i of `plane_value`."""
+
+
+@generic
+def set_direction(blocks, i, p):
+    """Let δ = n (φ^{ip} − φ^i) and return ⟨δ, [w 1]⟩."""
+
+
+@generic
+def set_direction_from_truth(blocks, i):
+    """Let δ = n φ^i, the way from the ground truth's plane to φ^i."""
+
+
+@generic
+def set_direction_of_mixture(blocks, i, own, change):
+    """Let δ = own · n φ^i + Σ_p change[p] · n φ^{ip} over W_i; the coefficients add up to 0."""
+
+
+@generic
+def squared_length(blocks, i):
+    """Return ‖δ⋆‖² of the δ of the last `set_direction`."""
+
+
+@generic
+def add_direction(blocks, i, scale, v):
+    """Add scale · δ⋆ to v."""
+
+
+@generic
+def add_direction_to_both(blocks, i, scale, v, other_scale, other):
+    """Do `add_direction` to v and to another vector, in one go."""
+
+
+@generic
+def move_term(blocks, i, gamma):
+    """Move n φ^i (but for its offset, which the caller owns) by γ δ."""
+
+
+@generic
+def inner_products(blocks, i, p, row):
+    """Let row[q] = n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩ for all planes q ≤ p of W_i."""
+
+
+@generic
+def product_with_term(blocks, i, p):
+    """Return n² ⟨φ^{ip}⋆, φ^i⋆⟩."""
+
+
+@generic
+def same_plane(blocks, i, p, q):
+    """Tell whether planes p and q of term i are the same labeling."""
+
+
+@generic
+def copy_plane(blocks, i, p, q):
+    """Copy plane p of term i over its plane q (``offset`` and ``active`` are the caller's)."""
+
+
+@kernel
+def best_plane(blocks, i):
+    """Return the plane of W_i with the highest value, the oldest of several; after ``gather``."""
+    best = 0
+    highest = plane_value(blocks, i, 0)
+    for p in range(1, blocks.n_planes[i]):
+        value = plane_value(blocks, i, p)
+        if value > highest:
+            highest = value
+            best = p
+    return best
+
+
+@kernel
+def insert(blocks, i, now):
+    """Put the candidate into W_i, unless it is there already; it is active. Return its place."""
+    first = blocks.start[i]
+    candidate = blocks.n_planes[i]
+    for p in range(candidate):
+        if same_plane(blocks, i, p, candidate):
+            blocks.active[first + p] = now
+            return p
+    blocks.active[first + candidate] = now
+    blocks.n_planes[i] = candidate + 1
+    return candidate
+
+
+@kernel
+def insert_candidate(blocks, i, N, now):
+    """Put the candidate into W_i (Algorithm 3, line 5), unless it is there already.
+
+    Over N planes, the longest inactive is dropped, the oldest of several.
+    """
+    if N == 0:
+        return
+    insert(blocks, i, now)
+    if blocks.n_planes[i] > N:
+        first = blocks.start[i]
+        oldest = 0
+        for p in range(1, blocks.n_planes[i]):
+            if blocks.active[first + p] < blocks.active[first + oldest]:
+                oldest = p
+        drop_plane(blocks, i, oldest)
+
+
+@kernel
+def drop_inactive(blocks, i, last):
+    """Drop the planes of W_i that were last active in outer iteration ``last`` or before."""
+    p = 0
+    while p < blocks.n_planes[i]:
+        if blocks.active[blocks.start[i] + p] <= last:
+            drop_plane(blocks, i, p)
+        else:
+            p += 1
+
+
+@kernel
+def drop_plane(blocks, i, p):
+    """Drop plane p of W_i."""
+    first = blocks.start[i]
+    blocks.n_planes[i] -= 1
+    for q in range(p, blocks.n_planes[i]):
+        copy_plane(blocks, i, q + 1, q)
+        blocks.offset[first + q] = blocks.offset[first + q + 1]
+        blocks.active[first + q] = blocks.active[first + q + 1]

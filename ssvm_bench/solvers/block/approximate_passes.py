@@ -1,0 +1,67 @@
+"""The approximate passes of an outer iteration, and the rule that ends them (MP-BCFW, section 3.4).
+
+After each pass, its increase of F per second is compared with that of the iteration so far, from
+the start of the exact pass; if it is lower, the iteration ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.solvers.block.visits import Visits
+
+
+class PlainPasses:
+    """Passes over the working sets, as Algorithm 3 has them.
+
+    Parameters
+    ----------
+    phi : DualIterate
+    visits : Visits
+        What is done at a term.
+    """
+
+    def __init__(self, phi: DualIterate, visits: Visits) -> None:
+        self.phi = phi
+        self.visits = visits
+
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> None:
+        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
+        self.phi.approximate_pass(self.visits.policy, order, clock)
+
+    def tries_again(self, gain: float) -> bool:
+        """Tell whether to go on after a pass that did not pay, and changed F by ``gain``."""
+        return False
+
+    def end(self) -> None:
+        """Do what is left to do after the last pass of an iteration."""
+
+    def go_on(self, lam: float) -> None:
+        """Begin with another λ."""
+
+
+class SlopeRule:
+    """The rule that ends approximate passes.
+
+    Parameters
+    ----------
+    now, dual : float
+        Clock and F at the start of the outer iteration.
+    """
+
+    def __init__(self, now: float, dual: float) -> None:
+        self._start = now, dual
+
+    def begin(self, now: float, dual: float) -> None:
+        """Take note of clock and F before the first approximate pass."""
+        self._last = now, dual
+
+    def judge(self, now: float, dual: float) -> tuple[bool, float]:
+        """Return whether the pass that ends now has paid, and its gain; take note of its end."""
+        (start, dual_before), (before, last) = self._start, self._last
+        self._last = now, dual
+        # slopes, compared without dividing by what a coarse clock may call zero
+        pays = (dual - last) * (now - start) > (dual - dual_before) * (now - before)
+        return pays, dual - last

@@ -1,0 +1,117 @@
+"""Beyond the papers: MP-BCFW with several steps a visit, gap sampling, and oracles called by need.
+
+The loop and its options N, M, T and average are those of
+:mod:`ssvm_bench.solvers.block.mpbcfw`. With
+
+===========  ==================================================================================
+option       meaning
+===========  ==================================================================================
+steps        ``fw``, ``away`` or ``pairwise``: directions of the steps; for the last two, planes
+             with weight are never dropped
+inner_steps  most steps of a visit, exact or approximate, over the planes of its term
+sampling     ``permutation``, or ``gap``: terms of an exact pass are drawn in proportion to their
+             gap at their last exact call
+refresh      every so many iterations, the exact pass calls the oracle of every term once
+share        a term's planes will do without its oracle, if their gap is at least this share of
+             that of its last exact call, and a hundredth of the mean; null: every visit of an
+             exact pass calls the oracle
+shrink       approximate passes, but for the first of an iteration, leave out the terms whose
+             planes had less than this share of the mean gap when they were last visited; 0: none
+kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
+             κ/λ of :mod:`ssvm_bench.solvers.block.acceleration`; 0: none
+===========  ==================================================================================
+
+``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0`` is MP-BCFW itself, but
+for rounding. The steps are derived, and the sources of all options named, in
+:mod:`ssvm_bench.solvers.block.several_steps`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import check_at_least, check_choice
+from ssvm_bench.planes.dual_iterate import dual_iterate
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.averages import Averages
+from ssvm_bench.solvers.base import SolverConfig
+from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
+from ssvm_bench.solvers.block.approximate_passes import PlainPasses
+from ssvm_bench.solvers.block.mpbcfw import MultiPlane, Parts
+from ssvm_bench.solvers.block.several_steps import STEPS
+from ssvm_bench.solvers.block.visits import SeveralStepVisits
+from ssvm_bench.solvers.orders import GapOrder, Order
+
+CODE_VERSION = 1
+
+SAMPLING = ("permutation", "gap")
+
+
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    """Options; see the module's docstring."""
+
+    follows_paths: ClassVar[bool] = True
+
+    N: int
+    M: int
+    T: int
+    steps: str
+    inner_steps: int
+    sampling: str
+    refresh: int
+    share: float | None
+    shrink: float
+    kappa: float
+    average: bool
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_at_least("solver.N", self.N, 0)
+        check_at_least("solver.M", self.M, 0)
+        check_at_least("solver.T", self.T, 1)
+        check_choice("solver.steps", self.steps, STEPS)
+        check_at_least("solver.inner_steps", self.inner_steps, 1)
+        check_choice("solver.sampling", self.sampling, SAMPLING)
+        check_at_least("solver.refresh", self.refresh, 1)
+        check_at_least("solver.shrink", self.shrink, 0)
+        check_at_least("solver.kappa", self.kappa, 0)
+        if self.share is not None:
+            check_at_least("solver.share", self.share, 0)
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
+    """Return the solver at φ^i = 0 for all i."""
+    phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
+    visits = SeveralStepVisits(
+        problem.n,
+        share=np.inf if config.share is None else float(config.share),
+        shrink=config.shrink,
+        N=config.N,
+        T=config.T,
+        steps=config.steps,
+        inner_steps=config.inner_steps,
+    )
+    by_gap = config.sampling == "gap"
+    accelerated = AcceleratedPasses(phi, visits, config.kappa)
+    return MultiPlane(
+        Parts(
+            phi=phi,
+            order=(
+                GapOrder(problem.n, seed, visits.policy.gaps)
+                if by_gap
+                else Order(problem.n, "permutation", seed)
+            ),
+            visits=visits,
+            passes=accelerated if config.kappa > 0 else PlainPasses(phi, visits),
+            most_passes=config.M if config.N > 0 else 0,
+            averages=Averages(phi, config.average),
+            refresh=config.refresh,
+        ),
+        clock,
+    )

@@ -1,0 +1,95 @@
+"""Orders in which the terms are visited.
+
+===============  ==================================================================================
+``permutation``  one fresh permutation per outer iteration, shared by its passes
+``uniform``      n draws with replacement
+``gap``          exact passes draw in proportion to the terms' gaps (Osokin et al., ICML 2016);
+                 approximate ones follow a permutation
+===============  ==================================================================================
+
+The streams depend on the seed only: repeat r gives every solver the same permutations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ssvm_bench import random
+from ssvm_bench.jit import kernel
+
+SAMPLING = ("permutation", "uniform")
+
+_DRAWS = 10
+"""Parts of an exact pass whose terms are drawn; between them, gaps are looked at anew."""
+
+_swap = kernel(random.swap)
+
+
+def orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
+    """Yield the order of the terms in each outer iteration, int64, shape (n,)."""
+    bits = np.random.PCG64(seed)
+    while True:
+        raw = bits.random_raw(n)
+        if sampling == "permutation":
+            order = np.arange(n)
+            _swap(order, random.swap_targets(raw))
+            yield order
+        else:
+            yield (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+
+
+class Order:
+    """The order of each outer iteration; its exact pass follows it as it is.
+
+    Parameters
+    ----------
+    n : int
+        Number of terms.
+    sampling : str
+        ``"permutation"`` or ``"uniform"``.
+    seed : int
+    """
+
+    def __init__(self, n: int, sampling: str, seed: int) -> None:
+        self._orders = orders(n, sampling, seed)
+
+    def next(self) -> np.ndarray:
+        """Return the order of the next iteration, int64, shape (n,)."""
+        return next(self._orders)
+
+    def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the terms that the exact pass visits, in parts."""
+        yield order
+
+
+class GapOrder(Order):
+    """A permutation; the terms of exact passes are drawn with replacement, in proportion to gaps.
+
+    Parameters
+    ----------
+    n, seed : int
+        As for `Order`.
+    gaps : ndarray of float64, shape (n,)
+        The last known gaps, not negative, ∞ where none is known yet; whoever visits changes them.
+    """
+
+    def __init__(self, n: int, seed: int, gaps: np.ndarray) -> None:
+        super().__init__(n, "permutation", seed)
+        self._gaps = gaps
+        self._bits = np.random.PCG64([seed, 1])
+
+    def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield terms drawn by what is then known of gaps, as many as ``order`` has."""
+        for size in np.diff(np.linspace(0, order.size, _DRAWS + 1).astype(int)):
+            if size:
+                yield self.drawn(size)
+
+    def drawn(self, size: int) -> np.ndarray:
+        """Draw terms; without replacement as long as a gap is not known, or none is positive."""
+        n, total = self._gaps.size, np.cumsum(self._gaps)
+        if not 0.0 < total[-1] < np.inf:
+            return random.permutation(n, self._bits)[:size]
+        drawn = random.uniform((size,), self._bits) * total[-1]
+        return np.minimum(np.searchsorted(total, drawn, side="right"), n - 1)

@@ -92,19 +92,17 @@ def make(
                         number = _choose(waiting, worker, workers)
                         started(number)
                         worker.begin(number, waiting.pop(number))
-                busy = {
-                    worker.connection: worker for worker in workers if worker.number is not None
-                }
+                busy = [worker for worker in workers if worker.busy]
                 if interrupted.is_set() and not asked_to_end:
                     asked_to_end = True
                     if busy:
                         say("Ending after the current iterations; Ctrl-C again ends at once.")
-                    for worker in busy.values():
+                    for worker in busy:
                         worker.process.terminate()
                 if not busy:
                     return not interrupted.is_set()
-                for connection in wait(list(busy), _POLL_SECONDS):
-                    worker = busy[connection]  # type: ignore[index]
+                ready = wait([worker.connection for worker in busy], _POLL_SECONDS)
+                for worker in (worker for worker in busy if worker.connection in ready):
                     working_on, answer = worker.number, worker.receive()
                     if isinstance(answer, str):
                         say(answer)

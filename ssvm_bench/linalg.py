@@ -18,7 +18,12 @@ from ssvm_bench.jit import kernel
 def line_search(slope, curvature, limit=1.0):
     """Return argmax over γ in [0, limit] of γ · slope − γ²/2 · curvature; ``limit`` if it is flat.
 
-    A slope that is not positive gives 0. One of the two may be scaled, if the other is, too.
+    Parameters
+    ----------
+    slope, curvature : float
+        Both may be scaled by the same factor. A slope that is not positive gives 0.
+    limit : float
+        Longest step.
     """
     if slope <= 0.0:
         return 0.0
@@ -27,7 +32,7 @@ def line_search(slope, curvature, limit=1.0):
 
 @kernel
 def dot(a, b, size):
-    """Return ⟨a, b⟩ over the first ``size`` entries, in four interleaved sums, for speed."""
+    """Return ⟨a, b⟩ over the first ``size`` entries of two vectors, in four interleaved sums."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     k = 0
     while k + 4 <= size:
@@ -44,7 +49,7 @@ def dot(a, b, size):
 
 @kernel
 def squared_norm(w):
-    """Return ‖w‖², summed in order."""
+    """Return ‖w‖² of a vector, summed in order."""
     total = 0.0
     for value in w:
         total += value * value

@@ -23,7 +23,7 @@ from ssvm_bench.planes.labelings import Labelings
 
 @kernel
 def gather_from(storage, w, i, theta):
-    """Do what ``gather`` does, given all unary scores ``theta`` of term i."""
+    """Do what ``gather`` does, given the unary scores ``theta`` of term i, shape (≥ L, stride)."""
     first = storage.features.offsets[i]
     for l in range(storage.features.offsets[i + 1] - first):
         for k in range(storage.seen_count[first + l]):

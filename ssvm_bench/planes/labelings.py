@@ -213,7 +213,17 @@ def _begin_at_truth(storage):
 
 @kernel
 def set_candidate(storage, i, y):
-    """Make labeling y the candidate of term i; its labels and transitions count as seen."""
+    """Make a labeling the candidate of term i; its labels and transitions count as seen.
+
+    Parameters
+    ----------
+    storage : Labelings
+        With room for a candidate (`reserve`).
+    i : int
+        The term.
+    y : ndarray of uint8, shape (≥ L,)
+        The labels of its L parts.
+    """
     features = storage.features
     first = features.offsets[i]
     L = features.offsets[i + 1] - first

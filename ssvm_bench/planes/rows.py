@@ -198,7 +198,19 @@ def _compact(blocks, places, values):
 
 @kernel
 def set_candidate(blocks, i, indices, values, offset):
-    """Make a plane (scaled by 1/n) the candidate of term i, if there is room for it.
+    """Make a plane the candidate of term i, if there is room for it.
+
+    Parameters
+    ----------
+    blocks : Rows
+    i : int
+        The term.
+    indices : ndarray of int64, shape (m,)
+        Where φ⋆ is not 0, without repeats, 0 ≤ index < d.
+    values : ndarray of float64, shape (m,)
+        φ⋆ there, scaled by 1/n.
+    offset : float
+        φ∘, scaled by 1/n.
 
     Returns
     -------
@@ -256,7 +268,7 @@ def _forget_last(blocks):
 
 @kernel
 def plane(blocks, i, p):
-    """Return the places and values of plane p of term i."""
+    """Return plane p of term i: places in J_i, and n φ⋆ there, both of shape (its non-zeros,)."""
     slot = blocks.start[i] + p
     begin, end = blocks.begin[slot], blocks.begin[slot] + blocks.length[slot]
     return blocks.places[begin:end], blocks.values[begin:end]

@@ -114,7 +114,7 @@ def _move(old, new):
 
 @kernel
 def complete(simplex, blocks, i):
-    """Compute v and K of the planes that are new in W_i; their α is 0."""
+    """Compute v and K of the planes that are new in W_i of the storage ``blocks``; their α is 0."""
     for p in range(simplex.known[i], blocks.n_planes[i]):
         inner_products(blocks, i, p, simplex.row)
         for q in range(p + 1):
@@ -128,7 +128,7 @@ def complete(simplex, blocks, i):
 
 @kernel
 def forget(simplex, i, p):
-    """Let plane p of W_i go."""
+    """Let the numbers of plane p of term i go, 0 ≤ p < |W_i|."""
     first = simplex.start[i]
     room = simplex.room[i]
     gram = simplex.gram[simplex.gram_start[i] :]

@@ -1,0 +1,78 @@
+"""The hash of every run that a stored trace is of: as long as it stays, finished runs are found.
+
+A hash changes with the ``kind``, the options, their neutral values and the ``CODE_VERSION`` of a
+component. What fails here has cost somebody all his runs: give a new option a neutral value
+(``NEUTRAL`` of its ``Config``), and keep the kind of a module that is renamed.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow.parquet as pq
+import pytest
+
+from ssvm_bench.config import catalog, registry, typed
+from ssvm_bench.config.schema import Eval, RunConfig
+
+TRACES = Path(__file__).parents[1] / "results" / "traces"
+EXPERIMENTS = sorted(path.name for path in TRACES.iterdir())
+
+# Made before `eval.growth` was an option, which has no neutral value: they keep the hash that they
+# had without it, and a new run of the same experiment gets another one.
+BEFORE_GROWTH = ("quickstart", "segmentation")
+
+
+class EvalWithoutGrowth(Eval):
+    """What is hashed of `Eval` in runs that are older than ``eval.growth``."""
+
+    NEUTRAL: ClassVar = {"growth": 1.0}
+
+
+def stored(experiment):
+    """Return the options of each of its runs by solver, hash and seed, read from one column."""
+    runs = {}
+    for path in sorted((TRACES / experiment).glob("*.parquet")):
+        for text in pq.read_table(path, columns=["run"])["run"].unique().to_pylist():
+            run = json.loads(text)
+            _, solver, digest, seed = run["folder"].split("/")
+            runs[solver, digest, seed] = run["metadata"]["config"]
+    return runs
+
+
+def rebuilt(options, experiment):
+    """Return the run config that these options are of today."""
+    values = {**RunConfig.NEUTRAL, **options}
+    for group in catalog.COMPONENTS:
+        config = registry.module(group, options[group]["kind"]).Config
+        values[group] = typed.build(config, options[group], group)
+    if experiment not in BEFORE_GROWTH:
+        return typed.build(RunConfig, values)
+    assert "growth" not in options["eval"]
+    values["eval"] = {**options["eval"], "growth": 1.0}
+    config = typed.build(RunConfig, values)
+    return replace(config, eval=EvalWithoutGrowth(**vars(config.eval)))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_stored_runs_keep_their_hashes_and_folders(experiment):
+    runs = stored(experiment)
+    assert runs
+    for (solver, digest, seed), options in runs.items():
+        config = rebuilt(options, experiment)
+        assert (config.solver.name, config.hash(), f"seed={config.seed}") == (solver, digest, seed)
+        assert config.folder.parts[-3:] == (solver, digest, seed)
+        # and nothing that was stored has got lost on the way
+        assert config.resolved() == options
+
+
+def test_every_stored_run_is_looked_at():
+    found = {key[:2] for experiment in EXPERIMENTS for key in stored(experiment)}
+    kinds = {
+        options["solver"]["kind"]
+        for experiment in EXPERIMENTS
+        for options in stored(experiment).values()
+    }
+    assert len(found) >= 200
+    assert kinds >= {"fw", "block", "cached", "ssg", "eg", "cutting_plane", "one_slack", "bundle"}

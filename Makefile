@@ -26,10 +26,11 @@ run: $(PROGRAM) ## set up, train MP-BCFW on OCR, draw its figure
 test: $(DEVELOPMENT) ## set up for development, run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-check: $(DEVELOPMENT) ## lint, format, types
+check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 bench: $(PROGRAM) ## speed ratios, as a table and in results/bench.json
 	$(BIN)/python -m benchmarks --cold --json results/bench.json

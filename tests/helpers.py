@@ -213,10 +213,5 @@ def cached(blocks, table, i):
     return found, [table.planes[i][row] for row in found]
 
 
-def dual_of(phi, lam):
-    """Return F of a dense φ."""
-    return -phi[:-1] @ phi[:-1] / (2 * lam) + phi[-1]
-
-
 def working_sets(made, table):
     return [cached(made.phi.blocks, table, i)[0] for i in range(table.n)]

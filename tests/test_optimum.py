@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from algorithm3 import dual_of
 from helpers import (
     SOLVERS,
     Table,
     dataset,
-    dual_of,
     problem,
     random_chains,
     random_multiclass,

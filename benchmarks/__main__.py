@@ -1,23 +1,24 @@
-"""``python -m benchmarks`` prints the ratios; ``make bench`` calls it."""
+"""``python -m benchmarks`` prints the ratios; ``make bench`` and ``make bench-all`` call it."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
 
 import click
 
 from ssvm_bench.cli import commands
 from ssvm_bench.config import catalog
 from ssvm_bench.config.validation import check_choice
+from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES, provenance
 
-SOLVERS = (
-    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
-    *("mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_fast"),
-)
-"""The other ones differ from these in which terms they visit, not in how."""
+Found = TypeVar("Found")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,8 +27,9 @@ SOLVERS = (
     "names",
     metavar="NAME",
     multiple=True,
-    help="What to measure on; may be repeated. [default: every dataset]",
+    help="Measure everything on this one; may be repeated. [default: the rows that matter]",
 )
+@click.option("--all", "everything", is_flag=True, help="Measure everything on every dataset.")
 @click.option(
     "--solver",
     "solvers",
@@ -39,7 +41,20 @@ SOLVERS = (
     "--json",
     "path",
     type=click.Path(path_type=Path),
-    help="Compare the ratios with those stored here, then write all numbers here.",
+    help="Compare the ratios with those stored here, and store each number here at once.",
+)
+@click.option(
+    "--against",
+    "other",
+    type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
+    help="Measure another checkout, too, in turn with this one, and show the ratios of both.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="With --against: how often each of them is measured.",
 )
 @click.option(
     "--passes",
@@ -59,8 +74,11 @@ SOLVERS = (
 @click.argument("overrides", nargs=-1)
 def main(
     names: tuple[str, ...],
+    everything: bool,
     solvers: tuple[str, ...],
     path: Path | None,
+    other: Path | None,
+    rounds: int,
     passes: int,
     repeats: int,
     cold: bool,
@@ -78,30 +96,59 @@ def main(
         check_choice("--solver", name, catalog.entries("solver"))
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    from benchmarks import report
-    from benchmarks.processes import measure_processes
+    from benchmarks import against, report
+    from benchmarks.jobs import MATTERS, Part, jobs
 
+    chosen = names or (tuple(known) if everything else ())
+    parts = dict.fromkeys(chosen, Part()) if chosen else MATTERS
+    if solvers:
+        parts = {name: part._replace(solvers=solvers) for name, part in parts.items()}
     calls = {
-        name: (f"dataset={name}", f"dataset.source={_source(name)}", *overrides)
-        for name in names or known
+        name: (f"dataset={name}", f"dataset.source={_source(name)}", *overrides) for name in parts
     }
-    # first the processes: a child's peak memory is never below that of the process it came from
-    measured = measure_processes(calls, cold)
-    from benchmarks.graphs import measure_graphs
-    from benchmarks.passes import measure_passes
-    from benchmarks.quadratic import measure_qps
-    from benchmarks.rivals import measure_rivals
+    planned = jobs(parts, calls, passes, repeats, cold, few=not chosen)
 
-    for call in calls.values():
-        measured += measure_passes(call, solvers or SOLVERS, passes, repeats)
-        measured += measure_graphs(call)
-        measured += measure_rivals(call)
-        measured += measure_qps(call)
-    where = provenance()
-    report.show(measured, where, report.stored(path))
-    if path is not None:
-        report.write(path, measured, where)
-        click.echo(f"numbers: {path}")
+    if other is not None:
+        compared: dict[against.Row, against.Comparison] = {}
+        comparing = {job.title: partial(against.compare, job, other, rounds) for job in planned}
+        failed = _each(comparing, lambda one: compared.update({one.row: one}), against.line)
+        against.show(compared.values(), other)
+    else:
+        where, before = provenance(), report.stored(path)
+        measured: dict[report.Key, report.Measurement] = {}
+
+        def keep(one: report.Measurement) -> None:
+            measured[one.key] = one
+            if path is not None:
+                report.write(path, [one], where)
+
+        failed = _each({job.title: job.rows for job in planned}, keep, report.line)
+        report.show(measured.values(), where, before)
+        if path is not None:
+            click.echo(f"numbers: {path}")
+    if failed:
+        raise RunFailedError(f"Not everything was measured: {', '.join(failed)} failed.")
+
+
+def _each(
+    work: Mapping[str, Callable[[], Iterable[Found]]],
+    keep: Callable[[Found], None],
+    line: Callable[[Found], str],
+) -> list[str]:
+    """Keep and tell each row as soon as it is there; return the titles of what failed."""
+    failed = []
+    for title, rows in work.items():
+        click.echo(f"{title} …", err=True)
+        begin = perf_counter()
+        try:
+            for found in rows():
+                keep(found)
+                click.echo(f"  {line(found)}", err=True)
+        except Exception as error:  # hours of measuring are not lost for one row
+            failed.append(title)
+            click.echo(f"  failed: {type(error).__name__}: {error}", err=True)
+        click.echo(f"  ({perf_counter() - begin:.0f} s)", err=True)
+    return failed
 
 
 def _source(name: str) -> str:

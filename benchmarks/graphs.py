@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import maxflow
 import numpy as np
@@ -39,7 +40,7 @@ ROUNDS = 5
 Arguments = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def measure_graphs(call: tuple[str, ...]) -> Iterator[Measurement]:
+def measure_graphs(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure the oracle of the dataset that the overrides choose; nothing if it has no graphs."""
     configs = {name: compose_runs((*call, f"solver={name}"))[0] for name in ("bcfw", "mpbcfw")}
     config = configs["mpbcfw"]
@@ -101,7 +102,7 @@ def compare(
     for _ in range(ROUNDS):
         # neighbours in time: what slows the machine for a while slows both
         pairs = [
-            (seconds(lambda i=i: ours(i)), seconds(lambda given=given: other(given)))  # type: ignore[misc]
+            (seconds(partial(ours, i)), seconds(partial(other, given)))
             for i, given in enumerate(others)
         ]
         mine, theirs = np.sum(pairs, axis=0)

@@ -110,8 +110,8 @@ class Product:
 
 
 def measure_passes(
-    call: tuple[str, ...], solvers: Sequence[str], passes: int, repeats: int
-) -> list[Measurement]:
+    call: Sequence[str], solvers: Sequence[str], passes: int, repeats: int
+) -> Iterator[Measurement]:
     """Measure solvers on the dataset that the overrides ``call`` choose."""
     configs = {name: fix_work(compose_runs((*call, f"solver={name}"))[0]) for name in solvers}
     first = next(iter(configs.values()))
@@ -122,7 +122,8 @@ def measure_passes(
     product = Product(dataset)
     timings = in_step(configs, problem, product, passes, repeats)
     subject = (dataset.name, dataset.source)
-    return [*evaluation(subject, problem, product), *summarise(subject, timings)]
+    yield from evaluation(subject, problem, product)
+    yield from summarise(subject, timings)
 
 
 def fix_work(config: RunConfig) -> RunConfig:

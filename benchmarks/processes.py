@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -31,7 +31,7 @@ class Finished(NamedTuple):
     peak: int
 
 
-def measure_processes(calls: Mapping[str, tuple[str, ...]], cold: bool) -> list[Measurement]:
+def measure_processes(calls: Mapping[str, Sequence[str]], cold: bool) -> Iterator[Measurement]:
     """Measure start-up and runs.
 
     Parameters
@@ -42,41 +42,38 @@ def measure_processes(calls: Mapping[str, tuple[str, ...]], cold: bool) -> list[
         Also measure the start with an empty cache of compiled code.
     """
     helps = [launch("--help").wall for _ in range(REPEATS + 2)]
-    measured = [from_samples("program", "", HELP, helps, unit="s")]
+    yield from_samples("program", "", HELP, helps, unit="s")
     for name, call in calls.items():
         _say(f"{name}: whole runs")
         if cold:
-            measured += _compilation(name, call)
+            yield from _compilation(name, call)
         _run(call, 1)  # fills the caches
         short = [_run(call, SHORT) for _ in range(REPEATS)]
         subject = (name, short[0][1]["source"])
         wall = [ended.wall - result["time"] - result["eval_time"] for ended, result in short]
         cpu = [ended.cpu - result["cpu_time"] - result["eval_time"] for ended, result in short]
         note = f"warm cache; {median(cpu):.2g} s of CPU"
-        measured.append(from_samples(*subject, f"mpbcfw: {OVERHEAD}", wall, unit="s", note=note))
+        yield from_samples(*subject, f"mpbcfw: {OVERHEAD}", wall, unit="s", note=note)
         for solver in ("mpbcfw", "mpbcfw_fast"):
             ended, summary = _run(call, LONG, solver)
             note = f"{LONG} iterations, {summary['working_set_mean']:.1f} planes a term"
             what, memory = f"{solver}: {MEMORY}", [ended.peak / 1e6]
-            measured.append(from_samples(*subject, what, memory, unit="MB", note=note))
-    return measured
+            yield from_samples(*subject, what, memory, unit="MB", note=note)
 
 
-def _compilation(name: str, call: tuple[str, ...]) -> list[Measurement]:
+def _compilation(name: str, call: Sequence[str]) -> Iterator[Measurement]:
     """Measure a tiny run with an empty cache of compiled code, then with a full one."""
     tiny = (*call, "dataset.n_samples=10")
     _run(tiny, 1)  # fills the cache of the data
-    measured = []
     with tempfile.TemporaryDirectory() as folder:
         for state in ("empty", "full"):
             ended, summary = _run(tiny, 1, NUMBA_CACHE_DIR=folder)
             what = f"tiny run, {state} cache of compiled code"
-            measured.append(from_samples(name, summary["source"], what, [ended.wall], unit="s"))
-    return measured
+            yield from_samples(name, summary["source"], what, [ended.wall], unit="s")
 
 
 def _run(
-    call: tuple[str, ...], iterations: int, solver: str = "mpbcfw", **environment: str
+    call: Sequence[str], iterations: int, solver: str = "mpbcfw", **environment: str
 ) -> tuple[Finished, dict[str, Any]]:
     """Return a run, and its ``summary.json``."""
     with tempfile.TemporaryDirectory() as folder:

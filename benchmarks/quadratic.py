@@ -8,7 +8,7 @@ get within the same absolute gap, a hundredth of 1 % of the primal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from statistics import median
@@ -35,7 +35,7 @@ PRECISION = 1e-4
 """Gap of the QP, relative to the primal."""
 
 
-def measure_qps(call: tuple[str, ...]) -> Iterator[Measurement]:
+def measure_qps(call: Sequence[str]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it has an example per risk."""
     config = compose_runs((*call, "solver=p_bmrm"))[0]
     dataset = components.load_dataset(config.dataset)

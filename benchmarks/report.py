@@ -2,6 +2,15 @@
 
 A measurement meets its target if its value is not above it. The span beside a value goes from the
 lowest to the highest of the single comparisons, and so shows how noisy the machine was.
+
+The file keeps the last value of every row that was ever measured, each with the number of what it
+was measured by:
+
+.. code-block:: text
+
+    {"provenance": [{"git": …, "cpu": …, …}, …],
+     "measurements": [{"subject": "ocr", "source": "real", "quantity": …, "value": …, …,
+                       "provenance": 0}, …]}
 """
 
 from __future__ import annotations
@@ -17,6 +26,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ssvm_bench.results import files
 from ssvm_bench.runs.terminal import duration
 
 EXACT = "exact pass / product"
@@ -63,6 +73,13 @@ TARGETS: Mapping[tuple[str, str], float] = {
 """(subject, quantity) → the value not to exceed."""
 
 
+FORMS = {"×": ".2f", "s": ".3g", "%": ".1f", "MB": ".0f"}
+"""Unit → how a number is shown."""
+
+Key = tuple[str, str, str]
+"""Subject, source and quantity."""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One number of the bench.
@@ -99,6 +116,11 @@ class Measurement:
     note: str = ""
 
     @property
+    def key(self) -> Key:
+        """What tells rows apart."""
+        return self.subject, self.source, self.quantity
+
+    @property
     def target(self) -> float | None:
         """The value not to exceed, if there is one."""
         return TARGETS.get((self.subject, self.quantity))
@@ -118,20 +140,22 @@ def from_samples(
     return Measurement(subject, source, quantity, float(middle), float(low), float(high), **details)
 
 
-Stored = Mapping[tuple[str, str, str], float]
-"""(subject, source, quantity) → ratio."""
+Stored = Mapping[Key, float]
+"""The ratios of a file."""
 
 
 def stored(path: Path | None) -> Stored:
     """Return the ratios that a file of `write` holds; none if there is no such file."""
-    if path is None or not path.is_file():
+    if path is None:
         return {}
-    rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
-    return {
-        (row["subject"], row["source"], row["quantity"]): row["value"]
-        for row in rows
-        if row["unit"] == "×"
-    }
+    return {_key(row): row["value"] for row in _read(path)["measurements"] if row["unit"] == "×"}
+
+
+def line(one: Measurement) -> str:
+    """Return a measurement in words."""
+    subject = f"{one.subject} ({one.source})" if one.source else one.subject
+    missed = f", more than {one.target:g}" if one.met is False else ""
+    return f"{subject}: {one.quantity}: {one.value:{FORMS[one.unit]}} {one.unit}{missed}"
 
 
 def show(
@@ -160,13 +184,13 @@ def show(
         table.add_section()
         table.add_row(f"[bold]{subject}[/]" + (f" ({source} data)" if source else ""))
         for one in rows:
-            table.add_row(*_cells(one, before.get((one.subject, one.source, one.quantity))))
+            table.add_row(*_cells(one, before.get(one.key)))
     # wide enough for the table: a narrow terminal wraps its lines, but no number is cut off
     Console(highlight=False, width=176).print(table)
 
 
 def _cells(one: Measurement, before: float | None) -> tuple[str, ...]:
-    form = {"MB": ".0f", "s": ".3g", "%": ".1f"}.get(one.unit, ".2f")
+    form = FORMS[one.unit]
     verdict = {None: "", True: "[green]met[/]", False: "[bold red]missed[/]"}[one.met]
     series = " ".join(f"{ratio:.1f}" for ratio in one.series)
     return (
@@ -190,8 +214,36 @@ def _against(one: Measurement, before: float | None) -> str:
 
 
 def write(path: Path, measured: Iterable[Measurement], where: Mapping[str, Any]) -> None:
-    """Write all numbers, and where they come from, as JSON."""
-    rows = [{**asdict(one), "target": one.target, "met": one.met} for one in measured]
-    content = json.dumps({"provenance": where, "measurements": rows}, indent=1, ensure_ascii=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content + "\n", encoding="utf-8")
+    """Put measurements, and where they come from, into a file; its other rows stay.
+
+    Raises
+    ------
+    RunFailedError
+        If it cannot be written.
+    """
+    content = _read(path)
+    origins = [*content["provenance"], dict(where)]
+    rows = {_key(row): row for row in content["measurements"]}
+    for one in measured:
+        origin = {"provenance": origins.index(dict(where))}
+        rows[one.key] = {**asdict(one), "target": one.target, "met": one.met, **origin}
+    used = sorted({row["provenance"] for row in rows.values()})
+    for row in rows.values():
+        row["provenance"] = used.index(row["provenance"])
+    content = {
+        "provenance": [origins[number] for number in used],
+        "measurements": sorted(rows.values(), key=lambda row: row["subject"]),
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    files.write(path, text.encode())
+
+
+def _read(path: Path) -> dict[str, list]:
+    """Return what a file holds; nothing if there is none."""
+    if not path.is_file():
+        return {"provenance": [], "measurements": []}
+    return json.loads(path.read_bytes())
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["subject"], row["source"], row["quantity"]

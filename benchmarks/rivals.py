@@ -14,7 +14,7 @@ a long run of our own: what is within 0.1 % of that is within 0.1 % of the optim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -38,7 +38,7 @@ LAST_GAP = 2e-4
 MOST_ITERATIONS = 2000
 
 
-def measure_rivals(call: tuple[str, ...]) -> Iterator[Measurement]:
+def measure_rivals(call: Sequence[str]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it is a multiclass one."""
     config = compose_runs((*call, "solver=mpbcfw_fast"))[0]
     dataset = components.load_dataset(config.dataset)

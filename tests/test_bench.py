@@ -11,15 +11,16 @@ import pytest
 from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 
-from benchmarks import graphs, passes, processes, report, rivals
-from benchmarks.__main__ import SOLVERS, main
+from benchmarks import against, graphs, passes, processes, report, rivals
+from benchmarks.__main__ import main
+from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Job, Part, jobs
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 ROOT = Path(__file__).parents[1]
 TARGETS = (
-    *("run", "test", "check", "bench", "quickstart", "reproduce", "reproduce-quick"),
+    *("run", "test", "check", "bench", "bench-all", "quickstart", "reproduce", "reproduce-quick"),
     *("beyond", "rivals", "figures", "update-reference", "clean"),
 )
 
@@ -99,7 +100,8 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
 
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content) == {"provenance", "measurements"}
-    assert {content["provenance"]["threads"][name] for name in THREAD_VARIABLES} == {"1"}
+    (origin,) = content["provenance"]
+    assert {origin["threads"][name] for name in THREAD_VARIABLES} == {"1"}
     rows = {row["quantity"]: row for row in content["measurements"]}
     assert {f"{name}: {report.EXACT}" for name in SOLVERS} <= set(rows)
     assert {f"mpbcfw: {what}" for what in (report.OVERHEAD, report.MEMORY)} <= set(rows)
@@ -136,6 +138,162 @@ def test_worse_ratios_than_the_stored_ones_are_red(tmp_path):
     # no seconds: those depend on the machine
     slow = report.from_samples("ocr", "real", "time", [9.0], unit="s")
     assert report._against(slow, 1.0) == ""
+
+
+def test_a_row_keeps_what_it_was_measured_by_until_it_is_measured_again(tmp_path):
+    path = tmp_path / "bench.json"
+    old, new = {"git": "old"}, {"git": "new"}
+
+    def rows(*values):
+        return [report.from_samples(*key, [v]) for key, v in zip(keys, values, strict=False)]
+
+    def stored():
+        content = json.loads(path.read_text(encoding="utf-8"))
+        origins = content["provenance"]
+        assert all(origin in (old, new) for origin in origins)
+        return {
+            (row["subject"], row["source"], row["quantity"]): (
+                row["value"],
+                origins[row["provenance"]]["git"],
+            )
+            for row in content["measurements"]
+        }
+
+    keys = [("usps", "real", "a"), ("usps", "real", "b"), ("ocr", "real", "a")]
+    report.write(path, rows(1.0, 2.0, 3.0), old)
+    report.write(path, rows(4.0), new)
+    assert stored() == dict(zip(keys, [(4.0, "new"), (2.0, "old"), (3.0, "old")], strict=True))
+    for one in rows(5.0, 6.0, 7.0):
+        report.write(path, [one], new)
+    assert stored() == dict(zip(keys, [(5.0, "new"), (6.0, "new"), (7.0, "new")], strict=True))
+    assert json.loads(path.read_text(encoding="utf-8"))["provenance"] == [new]
+    assert report.stored(path)["usps", "real", "a"] == 5.0
+
+
+def test_a_row_that_fails_is_told_and_the_others_are_measured(tmp_path, monkeypatch):
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "1")
+    path = tmp_path / "bench.json"
+    held = []
+
+    def measure(what):
+        for number in (1.0, 2.0):
+            yield report.from_samples("usps", "synthetic", f"{what} {number:g}", [number])
+            # what has been measured so far is in the file already
+            held.append({key[2] for key in report.stored(path)})
+
+    def fail(*_):
+        yield from measure("before")
+        raise ValueError("no such cut")
+
+    for module, function in FUNCTIONS.items():
+        does = fail if module == "passes" else lambda *_, module=module: measure(module)
+        monkeypatch.setattr(f"benchmarks.{module}.{function}", does)
+    arguments = ("--dataset", "usps", "--json", str(path))
+    result = CliRunner().invoke(main, arguments)
+    assert isinstance(result.exception, RunFailedError)
+    assert result.exception.exit_status == 1
+    assert "usps: passes failed" in str(result.exception)
+    assert "failed: ValueError: no such cut" in result.stderr
+    expected = {f"{name} {k}" for name in (*FUNCTIONS, "before") for k in (1, 2)}
+    expected -= {"passes 1", "passes 2"}
+    assert {key[2] for key in report.stored(path)} == expected
+    assert [len(rows) for rows in held] == list(range(1, len(expected) + 1))
+    for name in expected:
+        assert name in result.stdout
+        assert f"  usps (synthetic): {name}: " in result.stderr
+
+
+def test_what_matters_has_every_target():
+    of = {(job.subject, job.module): job for job in plan(MATTERS)}
+    modules = {
+        **dict.fromkeys((report.BARE, report.CALL), "graphs"),
+        **dict.fromkeys((report.IN_ORACLE, report.OUTSIDE_ORACLE), "graphs"),
+        **dict.fromkeys((report.OVERHEAD, report.MEMORY), "processes"),
+        **dict.fromkeys((report.EXACT, report.APPROXIMATE), "passes"),
+        **{f"{kind} pass": "passes" for kind in ("exact", "approximate")},
+        report.RIVAL: "rivals",
+        **{report.QP.format(size): "quadratic" for size in (200, 500, 1000, 2000)},
+    }
+    for subject, quantity in report.TARGETS:
+        if subject == "program":
+            continue
+        solver, _, what = quantity.rpartition(": ")
+        job = of[subject, modules[quantity if quantity in modules else what]]
+        if job.module == "passes":
+            assert set(solver.split(" / ")) <= set(job.arguments[1])
+    # the sizes of the QPs are measured in rising order, the largest only with all the rest
+    assert of["usps", "quadratic"].most == 3
+    assert [job.arguments[1] for job in plan(MATTERS) if job.module == "processes"].count(True) == 1
+
+
+def plan(parts, few=True):
+    return jobs(parts, {name: (f"dataset={name}",) for name in parts}, 20, 3, True, few)
+
+
+def test_everything_is_measured_on_a_dataset_that_is_named():
+    planned = plan({"usps": Part(), "ocr": Part()}, few=False)
+    assert [job.title for job in planned[:2]] == ["usps: processes", "ocr: processes"]
+    assert {job.module for job in planned if job.subject == "ocr"} == set(FUNCTIONS)
+    assert all(job.most is None for job in planned)
+    assert {job.arguments[1] for job in planned if job.module == "passes"} == {SOLVERS}
+
+
+# ---- against another checkout -------------------------------------------------------------------
+
+
+BENCH = """
+from dataclasses import dataclass
+@dataclass
+class Row:
+    subject: str; source: str; quantity: str; value: float; unit: str
+def measure_graphs(call, by={by}):
+    from pathlib import Path
+    with Path("log").open("a") as log:
+        log.write("x")
+    for k, what in enumerate({rows}, 1):
+        yield Row("usps", "real", what, by * k * len(Path("log").read_text()), "s")
+"""
+
+
+def checkout(folder, package, by, rows):
+    """Make a checkout whose bench tells ``by`` times the number of the round, and of the row."""
+    place = folder.joinpath(*package.split("."))
+    place.mkdir(parents=True)
+    for part in (place, *place.relative_to(folder).parents):
+        (folder / part / "__init__.py").touch()
+    (place / "__main__.py").touch()
+    (place / "graphs.py").write_text(BENCH.format(by=by, rows=rows))
+    return folder
+
+
+def test_checkouts_are_measured_in_turn_by_their_own_bench(tmp_path, monkeypatch):
+    here = checkout(tmp_path / "here", "benchmarks", 3.0, ["new", "one", "two"])
+    there = checkout(tmp_path / "there", "ssvm_bench.bench", 2.0, ["one", "two", "old"])
+    monkeypatch.setattr(against, "HERE", here)
+    job = Job("usps", "graphs", (["dataset=usps"],))
+    found = list(against.compare(job, there, rounds=3))
+    assert [one.row[2] for one in found] == ["one", "two"]
+    assert (found[0].here, found[0].there) == ([6.0, 12.0, 18.0], [2.0, 4.0, 6.0])
+    assert (found[0].ratio, found[1].ratio) == (3.0, 2.25)
+    assert found[1].rounds == [2.25, 2.25, 2.25]
+    assert against.line(found[0]) == "usps: one: 12 / 4 s = 3.000"
+    assert [one.row[2] for one in against.compare(job._replace(most=2), there, 1)] == ["one"]
+
+
+def test_the_ratios_of_checkouts_are_shown(tmp_path, monkeypatch):
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(against, "HERE", checkout(tmp_path / "a", "benchmarks", 2.0, ["what"]))
+    there = checkout(tmp_path / "b", "benchmarks", 2.5, ["what"])
+    arguments = ("--dataset", "usps", "--against", str(there), "--rounds", "1")
+    result = CliRunner().invoke(main, arguments)
+    # of the other modules, these checkouts have none
+    assert isinstance(result.exception, RunFailedError)
+    assert re.search(r"usps real +\| what +\| +2 s \| +2\.5 s \| +0\.800 \|", result.stdout)
+    assert "ModuleNotFoundError" in result.stderr
+    with pytest.raises(RunFailedError, match="no checkout of ssvm-bench"):
+        against.package_of(tmp_path)
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

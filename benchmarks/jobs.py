@@ -1,0 +1,131 @@
+"""What is measured: calls of the measuring functions, in the order in which they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import islice
+from typing import Any, NamedTuple
+
+from benchmarks.report import Measurement
+
+FUNCTIONS = {
+    "processes": "measure_processes",
+    "passes": "measure_passes",
+    "graphs": "measure_graphs",
+    "rivals": "measure_rivals",
+    "quadratic": "measure_qps",
+}
+"""The measuring function of each module; it says which datasets it has no rows for."""
+
+SOLVERS = (
+    *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
+    *("mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_fast"),
+)
+"""The other ones differ from these in which terms they visit, not in how."""
+
+
+class Part(NamedTuple):
+    """What is measured on one dataset.
+
+    Attributes
+    ----------
+    solvers : sequence of str
+        Whose passes; none if empty.
+    modules : sequence of str
+        What else, by the names of `FUNCTIONS`.
+    most_repeats : int
+        Fresh runs of each solver, at most.
+    cold : bool
+        Whether compilation is measured, where that is wanted.
+    """
+
+    solvers: Sequence[str] = SOLVERS
+    modules: Sequence[str] = ("processes", "graphs", "rivals", "quadratic")
+    most_repeats: int = 1000
+    cold: bool = True
+
+
+_MP = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+
+MATTERS = {
+    "usps": Part((*_MP, "mpbcfw_fast"), ("processes", "rivals", "quadratic"), cold=False),
+    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes",)),
+    "weizmann": Part((*_MP, "mpbcfw_fast"), ("processes", "graphs"), cold=False),
+    "stanford": Part(_MP, ("graphs",), most_repeats=1),
+    "mnist": Part(("fw",), ()),
+}
+"""The part that takes some six minutes: what has a target, start-up and compilation."""
+
+FEW_QPS = 3
+"""Sizes of inner QPs that belong to it; the fourth takes longer than these."""
+
+
+class Job(NamedTuple):
+    """One call of a measuring function.
+
+    Attributes
+    ----------
+    subject : str
+        The dataset.
+    module : str
+        Where the function is, a key of `FUNCTIONS`.
+    arguments : tuple
+        What it is called with; JSON can hold it.
+    most : int, optional
+        It is stopped after so many rows.
+    """
+
+    subject: str
+    module: str
+    arguments: tuple[Any, ...]
+    most: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What a user sees of it."""
+        return f"{self.subject}: {self.module}"
+
+    def rows(self, package: str = "benchmarks") -> Iterator[Measurement]:
+        """Measure, row by row, with the modules of a package."""
+        module = import_module(f"{package}.{self.module}")
+        return islice(getattr(module, FUNCTIONS[self.module])(*self.arguments), self.most)
+
+
+def jobs(
+    parts: dict[str, Part],
+    calls: dict[str, tuple[str, ...]],
+    passes: int,
+    repeats: int,
+    cold: bool,
+    few: bool,
+) -> list[Job]:
+    """Return the calls to make.
+
+    Those that start processes come first: a child's peak memory is never below that of the process
+    it came from.
+
+    Parameters
+    ----------
+    parts, calls : dict
+        Dataset → what to measure, and the overrides that choose it.
+    passes, repeats : int
+        Iterations of each solver, and fresh runs.
+    cold : bool
+        Also compile with an empty cache.
+    few : bool
+        Leave out the largest QPs.
+    """
+    first, then = [], []
+    for name, part in parts.items():
+        call = calls[name]
+        if "processes" in part.modules:
+            first.append(Job(name, "processes", ({name: call}, cold and part.cold)))
+        if part.solvers:
+            fresh = min(repeats, part.most_repeats)
+            then.append(Job(name, "passes", (call, part.solvers, passes, fresh)))
+        for module in part.modules:
+            if module != "processes":
+                most = FEW_QPS if few and module == "quadratic" else None
+                then.append(Job(name, module, (call,), most))
+    return [*first, *then]

@@ -48,8 +48,8 @@ def test_the_paper_s_runs_are_of_real_data_and_of_one_commit():
     assert (table[table["x"] == 0]["repeats"] == 10).all()
 
 
-def test_the_readme_shows_the_claims_table():
+def test_the_overview_of_the_results_shows_the_claims_table():
     claims = (RESULTS / "claims.md").read_text()
     overview = re.search(r"^\| # \| claim \| USPS.*?\n\n", claims, re.MULTILINE | re.DOTALL)
     assert overview is not None
-    assert overview.group().rstrip() in (ROOT / "README.md").read_text()
+    assert overview.group().rstrip() in (RESULTS / "README.md").read_text()

@@ -1,0 +1,44 @@
+"""The pages for readers: what they point to is there, and the first one stays short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ssvm_bench.config import catalog
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "CONTRIBUTING.md", "results/README.md", "experiments/beyond.md")
+DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("name", [*PAGES, *DOCS])
+def test_links_lead_to_what_is_there(name):
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        if "://" in link:
+            continue
+        path, _, section = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if section:
+            titles = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert section in [title.lower().replace(" ", "-") for title in titles], link
+
+
+def test_the_readme_takes_two_minutes_and_leads_to_every_page():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    for name in ("CONTRIBUTING.md", "results/README.md", *DOCS):
+        assert f"({name})" in text
+    # what a merge needs is what a reader is told
+    recipe = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
+    assert f"{recipe} " in text
+
+
+def test_every_component_is_in_the_tables():
+    text = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+    for group in catalog.COMPONENTS:
+        for name in catalog.entries(group):
+            assert f"`{name}`" in text, name

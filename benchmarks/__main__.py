@@ -15,7 +15,7 @@ import click
 from ssvm_bench.cli import commands
 from ssvm_bench.config import catalog
 from ssvm_bench.config.validation import check_choice
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES, provenance
 
 Found = TypeVar("Found")
@@ -94,6 +94,8 @@ def main(
         check_choice("--dataset", name, known)
     for name in solvers:
         check_choice("--solver", name, catalog.entries("solver"))
+    if other is not None and path is not None:
+        raise ConfigError("--against stores no numbers. Leave out --json.")
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import against, report

@@ -294,6 +294,8 @@ def test_the_ratios_of_checkouts_are_shown(tmp_path, monkeypatch):
     assert "ModuleNotFoundError" in result.stderr
     with pytest.raises(RunFailedError, match="no checkout of ssvm-bench"):
         against.package_of(tmp_path)
+    with pytest.raises(ConfigError, match="Leave out --json"):
+        CliRunner().invoke(main, (*arguments, "--json", "x"), catch_exceptions=False)
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

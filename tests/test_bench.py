@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 
-from benchmarks import against, graphs, passes, processes, report, rivals
+from benchmarks import graphs, passes, processes, report, rivals
 from benchmarks.__main__ import main
-from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Job, Part, jobs
+from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
@@ -237,65 +237,6 @@ def test_everything_is_measured_on_a_dataset_that_is_named():
     assert {job.module for job in planned if job.subject == "ocr"} == set(FUNCTIONS)
     assert all(job.most is None for job in planned)
     assert {job.arguments[1] for job in planned if job.module == "passes"} == {SOLVERS}
-
-
-# ---- against another checkout -------------------------------------------------------------------
-
-
-BENCH = """
-from dataclasses import dataclass
-@dataclass
-class Row:
-    subject: str; source: str; quantity: str; value: float; unit: str
-def measure_graphs(call, by={by}):
-    from pathlib import Path
-    with Path("log").open("a") as log:
-        log.write("x")
-    for k, what in enumerate({rows}, 1):
-        yield Row("usps", "real", what, by * k * len(Path("log").read_text()), "s")
-"""
-
-
-def checkout(folder, package, by, rows):
-    """Make a checkout whose bench tells ``by`` times the number of the round, and of the row."""
-    place = folder.joinpath(*package.split("."))
-    place.mkdir(parents=True)
-    for part in (place, *place.relative_to(folder).parents):
-        (folder / part / "__init__.py").touch()
-    (place / "__main__.py").touch()
-    (place / "graphs.py").write_text(BENCH.format(by=by, rows=rows))
-    return folder
-
-
-def test_checkouts_are_measured_in_turn_by_their_own_bench(tmp_path, monkeypatch):
-    here = checkout(tmp_path / "here", "benchmarks", 3.0, ["new", "one", "two"])
-    there = checkout(tmp_path / "there", "ssvm_bench.bench", 2.0, ["one", "two", "old"])
-    monkeypatch.setattr(against, "HERE", here)
-    job = Job("usps", "graphs", (["dataset=usps"],))
-    found = list(against.compare(job, there, rounds=3))
-    assert [one.row[2] for one in found] == ["one", "two"]
-    assert (found[0].here, found[0].there) == ([6.0, 12.0, 18.0], [2.0, 4.0, 6.0])
-    assert (found[0].ratio, found[1].ratio) == (3.0, 2.25)
-    assert found[1].rounds == [2.25, 2.25, 2.25]
-    assert against.line(found[0]) == "usps: one: 12 / 4 s = 3.000"
-    assert [one.row[2] for one in against.compare(job._replace(most=2), there, 1)] == ["one"]
-
-
-def test_the_ratios_of_checkouts_are_shown(tmp_path, monkeypatch):
-    for name in THREAD_VARIABLES:
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setattr(against, "HERE", checkout(tmp_path / "a", "benchmarks", 2.0, ["what"]))
-    there = checkout(tmp_path / "b", "benchmarks", 2.5, ["what"])
-    arguments = ("--dataset", "usps", "--against", str(there), "--rounds", "1")
-    result = CliRunner().invoke(main, arguments)
-    # of the other modules, these checkouts have none
-    assert isinstance(result.exception, RunFailedError)
-    assert re.search(r"usps real +\| what +\| +2 s \| +2\.5 s \| +0\.800 \|", result.stdout)
-    assert "ModuleNotFoundError" in result.stderr
-    with pytest.raises(RunFailedError, match="no checkout of ssvm-bench"):
-        against.package_of(tmp_path)
-    with pytest.raises(ConfigError, match="Leave out --json"):
-        CliRunner().invoke(main, (*arguments, "--json", "x"), catch_exceptions=False)
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

@@ -74,7 +74,7 @@ def check_data(config: RunConfig, dataset: Dataset) -> None:
         If there are too few examples, or they are of another structure.
     """
     if isinstance(config.solver, SolverConfig):
-        config.solver.check_data(dataset)
+        config.solver.check_data(dataset.n, dataset.structure)
 
 
 def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:

@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
 
@@ -83,17 +82,16 @@ class SolverConfig:
                 "graph are intractable. Choose another solver for this dataset."
             )
 
-    def check_data(self, dataset: Dataset) -> None:
+    def check_data(self, n: int, structure: str) -> None:
         """Raise ``ConfigError`` if there are too few examples, or they are of another structure."""
-        if dataset.n < self.least_n:
+        if n < self.least_n:
             raise ConfigError(
-                f"solver={self.name} needs at least {self.least_n} examples, and {dataset.name} "
-                f"has {dataset.n}."
+                f"solver={self.name} needs at least {self.least_n} examples, and there are {n}."
             )
-        if self.structures and dataset.structure not in self.structures:
+        if self.structures and structure not in self.structures:
             raise ConfigError(
                 f"solver={self.name} is for {' and '.join(self.structures)} labels, and those of "
-                f"{dataset.name} are {dataset.structure}. Choose another solver for this dataset."
+                f"this dataset are {structure}. Choose another solver for it."
             )
 
 

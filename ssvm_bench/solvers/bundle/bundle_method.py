@@ -49,7 +49,6 @@ import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive, check_share
-from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.problem import Problem
@@ -120,11 +119,11 @@ class Config(SolverConfig):
             )
         super().check_path(follows)
 
-    def check_data(self, dataset: Dataset) -> None:
+    def check_data(self, n: int, structure: str) -> None:
         """Raise ``ConfigError`` unless there is an example for each risk."""
-        if dataset.n < self.P:
+        if n < self.P:
             raise ConfigError(
-                f"solver.P must be at most the number of examples, {dataset.n}, got {self.P}."
+                f"solver.P must be at most the number of examples, {n}, got {self.P}."
             )
 
 

@@ -15,7 +15,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
-from ssvm_bench.oracles.base import Oracle, OracleConfig
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.planes import rows
 from ssvm_bench.problem import Problem
 
@@ -84,7 +84,8 @@ def oracle(data, **options):
         chosen = {"partial_optimality": True, "warm_start": False, **options}
         return alpha_expansion.build(alpha_expansion.Config(**costs, **chosen), data)
     modules = {"independent": multiclass, "chain": viterbi, "graph": mincut}
-    return modules[data.structure].build(OracleConfig(**costs), data)
+    module = modules[data.structure]
+    return module.build(module.Config(**costs), data)
 
 
 def problem(data, lam=None):

@@ -298,9 +298,8 @@ def test_edges_that_join_no_two_parts_are_refused(edge):
 def test_oracles_refuse_what_they_do_not_fit():
     chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
     from ssvm_bench.oracles import mincut
-    from ssvm_bench.oracles.base import OracleConfig
 
-    config = OracleConfig("mincut", "mincut", 0.0, 0.0)
+    config = mincut.Config("mincut", "mincut", 0.0, 0.0)
     with pytest.raises(ConfigError, match="those of tiny are chain"):
         mincut.build(config, chains)
     with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):

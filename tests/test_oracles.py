@@ -1,15 +1,28 @@
 """Oracles and joint features against enumeration of all labelings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from helpers import Plain, Table, dataset, oracle, random_chains, random_multiclass
+from helpers import (
+    Plain,
+    Table,
+    dataset,
+    oracle,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ssvm_bench.config import registry
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.jit import is_implemented
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.base import Oracle, OracleConfig
+from ssvm_bench.oracles.labeling import expect
 
 # Sums of at most 30 terms below 100, taken in different orders: 30 · 2⁻⁵³ · 100 < 1e-12.
 ROUNDING = 1e-12
@@ -226,12 +239,33 @@ def test_bytes_and_floats_give_the_same_bits():
     assert large.risk(w).value == small.risk(w).value
 
 
-def test_an_oracle_refuses_a_structure_that_it_cannot_handle():
-    from ssvm_bench.oracles import multiclass, viterbi
-    from ssvm_bench.oracles.base import OracleConfig
+@pytest.mark.parametrize(
+    ("data", "fits"),
+    [
+        (random_multiclass(2, 2, 1), ("multiclass",)),
+        (random_chains([2], 2, 1), ("viterbi",)),
+        (random_graphs([3], 2, 1), ("mincut", "alpha_expansion")),
+    ],
+)
+def test_oracles_accept_the_structures_that_they_name(data, fits):
+    for kind in registry.kinds("oracle"):
+        module = registry.module("oracle", kind)
+        options = {"partial_optimality": True, "warm_start": False}
+        extra = options if kind == "alpha_expansion" else {}
+        config = module.Config("one", kind, 0.0, 0.0, **extra)
+        assert (data.structure in config.structures) == (kind in fits)
+        if kind in fits:
+            made = module.build(config, data)
+            compiled = type(getattr(made, "compiled", None))
+            assert config.has_expectations == is_implemented(expect, compiled)
+        else:
+            message = f"oracle=one does not fit dataset=tiny.* those of tiny are {data.structure}"
+            with pytest.raises(ConfigError, match=message):
+                module.build(config, data)
 
-    chains, digits = random_chains([2], 2, 1), random_multiclass(2, 2, 1)
-    with pytest.raises(ConfigError, match="does not fit dataset=tiny"):
-        multiclass.build(OracleConfig("multiclass", "multiclass", 0, 0), chains)
-    with pytest.raises(ConfigError, match="does not fit dataset=tiny"):
-        viterbi.build(OracleConfig("viterbi", "viterbi", 0, 0), digits)
+
+def test_an_oracle_that_says_nothing_accepts_every_structure_and_has_no_expectations():
+    config = OracleConfig("mine", "mine", 0.0, 0.0)
+    config.check_structure(random_chains([2], 2, 1))
+    config.check_structure(replace(random_chains([2], 2, 1), structure="tree"))
+    assert not config.has_expectations

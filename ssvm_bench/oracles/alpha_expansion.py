@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,6 +72,8 @@ class Config(OracleConfig):
     partial_optimality: bool
     warm_start: bool
 
+    structures: ClassVar[tuple[str, ...]] = ("graph",)
+
 
 def build(config: Config, dataset: Dataset) -> AlphaExpansion:
     """Return the oracle of a dataset of graphs.
@@ -80,6 +83,7 @@ def build(config: Config, dataset: Dataset) -> AlphaExpansion:
     ConfigError
         If the dataset's labels form no graph.
     """
+    config.check_structure(dataset)
     return AlphaExpansion(config, dataset)
 
 
@@ -97,7 +101,7 @@ class AlphaExpansion(GraphOracle):
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
-        super().__init__(config.name, dataset)
+        super().__init__(dataset)
         self.config = config
         self.fixed = self.asked = 0
         self._last: dict[int, np.ndarray] | None = None

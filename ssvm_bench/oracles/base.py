@@ -35,6 +35,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.config.validation import check_at_least
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.errors import ConfigError
 
 
 class Plane(NamedTuple):
@@ -64,9 +66,14 @@ class OracleConfig:
     cost_call, cost_plane : float
         Seconds that one exact call and one evaluation of a cached plane count for under
         ``clock=work``.
+    structures : tuple of str
+        Structures of the datasets that the oracle accepts; none named: any.
+    has_expectations : bool
+        Whether `labeling.expect` is implemented for it.
     """
 
-    has_expectations: ClassVar[bool] = True
+    structures: ClassVar[tuple[str, ...]] = ()
+    has_expectations: ClassVar[bool] = False
 
     name: str
     kind: str
@@ -77,6 +84,15 @@ class OracleConfig:
         """Check the ranges."""
         check_at_least("oracle.cost_call", self.cost_call, 0)
         check_at_least("oracle.cost_plane", self.cost_plane, 0)
+
+    def check_structure(self, dataset: Dataset) -> None:
+        """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""
+        if self.structures and dataset.structure not in self.structures:
+            raise ConfigError(
+                f"oracle={self.name} does not fit dataset={dataset.name}: it handles "
+                f"{' and '.join(self.structures)} labels, and those of {dataset.name} are "
+                f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
+            )
 
 
 class Oracle(ABC):

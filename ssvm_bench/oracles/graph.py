@@ -5,7 +5,7 @@
     ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −Σ_{k∼l} [y_k ≠ y_l]
 
 (MP-BCFW, equation 10, whose plus is a misprint: with it the energy would not be submodular.)
-Loss: normalised Hamming. An oracle minimises an energy, minus the augmented score:
+An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
@@ -19,7 +19,6 @@ is the minimiser, and ties are ties.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 
 import numpy as np
 
@@ -27,10 +26,10 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
-from ssvm_bench.oracles.joint_features import JointFeatures, add_difference, hamming_loss, longest
-from ssvm_bench.oracles.labeling import check_structure
+from ssvm_bench.oracles.joint_features import add_difference, hamming_loss, longest
+from ssvm_bench.oracles.parts import PartsOracle
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -38,70 +37,31 @@ _BITS = 60
 """No sum of energies reaches 2 to this power, which leaves a bit for differences."""
 
 
-class GraphOracle(Oracle):
+class GraphOracle(PartsOracle):
     """A max-oracle over labelings of graphs; a subclass minimises the energy.
 
     Attributes
     ----------
-    features : JointFeatures
-        The parts' features and labels.
     graphs : Graphs
-        Their neighbours.
+        The neighbours in every example.
     theta : ndarray of float64, shape (most parts, stride)
         Scratch: scores.
     minimiser : Minimiser
         For binary energies on those graphs.
     """
 
-    def __init__(self, name: str, dataset: Dataset) -> None:
-        check_structure(name, dataset, ("graph",))
-        self.features: JointFeatures = joint_features.build(dataset, with_gram=False)
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__(joint_features.build(dataset, with_gram=False))
         self.graphs: Graphs = graphs(dataset)
-        self.n = dataset.n
-        self.d = joint_features.dimension(self.features)
         self.minimiser = Minimiser(self.graphs)
         self.theta = np.zeros((longest(self.features), self.features.stride))
         self._star = np.zeros(joint_features.inner_dimension(self.features))
         self._indices, self._values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._labels, self._signs = np.zeros(2, np.uint8), np.array([1.0, -1.0])
 
-    @abstractmethod
-    def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
-        """Return a labeling of small energy.
-
-        Parameters
-        ----------
-        w : ndarray of float64, shape (d,)
-        i : int
-            The example.
-        augmented : bool
-            Whether the energy has the loss in it. If not, it is a prediction that is wanted, and
-            the ground truth must not be looked at.
-        """
-
-    def truth(self, i: int) -> np.ndarray:
-        """Return y_i."""
-        return self.features.truth[self.features.offsets[i] : self.features.offsets[i + 1]]
-
-    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return the loss-augmented labeling."""
-        return self.labeling(w, i, augmented=True)
-
-    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return the labeling with the highest score, as far as the oracle is exact."""
-        return self.labeling(w, i, augmented=False)
-
-    def loss(self, i: int, y: np.ndarray) -> float:
-        """Return the share of wrong labels."""
-        return float(hamming_loss(self.features, i, y))
-
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return minus the number of edges between different labels."""
         return -float(cut_edges(self.graphs, i, y))
-
-    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the non-zeros of ϕ(x_i,y)."""
-        return joint_features.joint_feature(self.features, i, y)
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
@@ -122,22 +82,20 @@ class GraphOracle(Oracle):
             (loss - cuts) / self.n,
         )
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
-        """Return H(w) and its maximising plane by one call per term."""
+    def add_planes(
+        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
+    ) -> tuple[float, float]:
+        """Add up by one call per term."""
         packed = joint_features.pack(self.features, w)
-        star = np.zeros_like(packed)
         value = offset = 0.0
-        for i in range(begin, self.n if end is None else end):
+        for i in range(begin, end):
             y = self.labeling(w, i, augmented=True)
             climb, circ = _value(self.features, self.graphs, i, y, packed, self._labels)
             value += climb + circ
             offset += circ
             if with_plane:
                 add_difference(self.features, i, y, self._labels, self._signs, star)
-        star = joint_features.unpack(self.features, star)
-        return Risk(value / self.n, star / self.n, offset / self.n)
+        return value, offset
 
     def check_scale(self, i: int, s: int) -> None:
         """Raise `RunFailedError` if `exponent` has found no scale for the energies of example i."""

@@ -29,6 +29,8 @@ from scipy.sparse import csr_array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import allocating_kernel, kernel
 
+# mypy: disable-error-code="no-untyped-def"
+
 
 class JointFeatures(NamedTuple):
     """The examples of a problem as kernels see them.
@@ -140,7 +142,7 @@ def unpack(features: JointFeatures, inner: np.ndarray) -> np.ndarray:
 
 
 @allocating_kernel
-def _gram(offsets, indptr, places, values, gram_start, size):  # type: ignore[no-untyped-def]
+def _gram(offsets, indptr, places, values, gram_start, size):
     gram = np.empty(gram_start[-1])
     dense = np.zeros(size)
     for i in range(offsets.size - 1):
@@ -160,7 +162,7 @@ def _gram(offsets, indptr, places, values, gram_start, size):  # type: ignore[no
 
 
 @kernel
-def longest(features):  # type: ignore[no-untyped-def]
+def longest(features):
     """Return the largest number of parts of an example."""
     most = 0
     for i in range(features.offsets.size - 1):
@@ -169,7 +171,7 @@ def longest(features):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unary_scores(features, w, i, theta):  # type: ignore[no-untyped-def]
+def unary_scores(features, w, i, theta):
     """Compute θ of example i into ``theta[:L]``, shape (L, stride); w in the inner layout."""
     stride = features.stride
     first = features.offsets[i]
@@ -197,7 +199,7 @@ def unary_scores(features, w, i, theta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _row(features, part):  # type: ignore[no-untyped-def]
+def _row(features, part):
     """Return the places in w and the values of ψ(x^part)."""
     begin = features.indptr[part]
     end = features.indptr[part + 1]
@@ -205,7 +207,7 @@ def _row(features, part):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def dot_at(values, places, w):  # type: ignore[no-untyped-def]
+def dot_at(values, places, w):
     """Return Σ_k values[k] · w[places[k]], in four interleaved sums: the same bits everywhere."""
     k = 0
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -222,7 +224,7 @@ def dot_at(values, places, w):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def label_scores(features, w, part, labels, count, theta):  # type: ignore[no-untyped-def]
+def label_scores(features, w, part, labels, count, theta):
     """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
     places, values = _row(features, part)
     for s in range(count):
@@ -230,7 +232,7 @@ def label_scores(features, w, part, labels, count, theta):  # type: ignore[no-un
 
 
 @kernel
-def add_labels(features, part, labels, count, scale, delta, v):  # type: ignore[no-untyped-def]
+def add_labels(features, part, labels, count, scale, delta, v):
     """Add scale · Σ_k delta[k] e_{labels[k]} ⊗ ψ(x^part) to v, over the first ``count`` labels."""
     places, values = _row(features, part)
     for k in range(values.size):
@@ -241,7 +243,7 @@ def add_labels(features, part, labels, count, scale, delta, v):  # type: ignore[
 
 
 @kernel
-def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):  # type: ignore[no-untyped-def]
+def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     """Do `add_labels` to v with one scale and to another vector with another."""
     places, values = _row(features, part)
     for k in range(values.size):
@@ -254,7 +256,7 @@ def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale
 
 
 @kernel
-def labeling_score(features, w, i, theta, y):  # type: ignore[no-untyped-def]
+def labeling_score(features, w, i, theta, y):
     """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
     base = features.n_features * features.stride
     total = 0.0
@@ -266,7 +268,7 @@ def labeling_score(features, w, i, theta, y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hamming_loss(features, i, y):  # type: ignore[no-untyped-def]
+def hamming_loss(features, i, y):
     """Return Δ(y_i, y), the share of parts with another label than the ground truth."""
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -278,7 +280,7 @@ def hamming_loss(features, i, y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
+def _add_labeling(features, i, y, scale, v):
     """Add scale · ϕ(x_i, y) to v, in the inner layout."""
     stride = features.stride
     base = features.n_features * stride
@@ -291,7 +293,7 @@ def _add_labeling(features, i, y, scale, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_difference(features, i, y, labels, signs, v):  # type: ignore[no-untyped-def]
+def add_difference(features, i, y, labels, signs, v):
     """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v, in the inner layout; where they agree costs nothing.
 
     ``signs`` is [s, −s] and ``labels`` scratch for two labels.

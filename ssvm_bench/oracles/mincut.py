@@ -11,6 +11,9 @@ Exact; of several best labelings the lexicographically lowest.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
@@ -26,10 +29,15 @@ from ssvm_bench.oracles.joint_features import label_scores
 
 CODE_VERSION = 1
 
-Config = OracleConfig
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle."""
+
+    structures: ClassVar[tuple[str, ...]] = ("graph",)
 
 
-def build(config: OracleConfig, dataset: Dataset) -> MinCut:
+def build(config: Config, dataset: Dataset) -> MinCut:
     """Return the oracle of a dataset of graphs with two labels.
 
     Raises
@@ -37,20 +45,20 @@ def build(config: OracleConfig, dataset: Dataset) -> MinCut:
     ConfigError
         If the labels form no graph, or there are more than two.
     """
-    oracle = MinCut(config.name, dataset)
+    config.check_structure(dataset)
     if dataset.n_labels != 2:
         raise ConfigError(
             f"oracle={config.name} does not fit dataset={dataset.name}: it handles two labels, and "
             f"{dataset.name} has {dataset.n_labels}. Try oracle=alpha_expansion."
         )
-    return oracle
+    return MinCut(dataset)
 
 
 class MinCut(GraphOracle):
     """The exact oracle for two labels."""
 
-    def __init__(self, name: str, dataset: Dataset) -> None:
-        super().__init__(name, dataset)
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__(dataset)
         self._difference = np.zeros(joint_features.inner_dimension(self.features))
         self._zero = np.zeros(1, np.uint8)
 

@@ -9,19 +9,28 @@ Exact; of several best labels the lowest.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import JointFeatures
-from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
-Config = OracleConfig
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle."""
+
+    structures: ClassVar[tuple[str, ...]] = ("independent",)
+    has_expectations: ClassVar[bool] = True
 
 
 class Enumeration(NamedTuple):
@@ -30,7 +39,7 @@ class Enumeration(NamedTuple):
     features: JointFeatures
 
 
-def build(config: OracleConfig, dataset: Dataset) -> LabelingOracle:
+def build(config: Config, dataset: Dataset) -> LabelingOracle:
     """Return the oracle of a dataset whose examples have one label each.
 
     Raises
@@ -38,12 +47,12 @@ def build(config: OracleConfig, dataset: Dataset) -> LabelingOracle:
     ConfigError
         If the dataset's labels form a structure.
     """
-    check_structure(config.name, dataset, ("independent",))
+    config.check_structure(dataset)
     return LabelingOracle(Enumeration(joint_features.build(dataset)))
 
 
 @implements(maximise, Enumeration)
-def _enumerate(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
+def _enumerate(oracle, w, i, theta, loss, y):
     truth = oracle.features.truth[oracle.features.offsets[i]]
     best = 0
     highest = theta[0, 0] + (loss if truth != 0 else 0.0)
@@ -56,7 +65,7 @@ def _enumerate(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
 
 
 @implements(expect, Enumeration)
-def _softmax(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
+def _softmax(oracle, L, unary, moves, mu, nu, work):
     K = oracle.features.n_labels
     highest = unary[0, 0]
     for c in range(1, K):

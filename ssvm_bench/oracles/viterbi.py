@@ -14,8 +14,9 @@ kept on the way back, so that the inner loop runs over contiguous a without bran
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp, log
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,20 @@ from ssvm_bench.jit import implements, kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import JointFeatures, longest
-from ssvm_bench.oracles.labeling import LabelingOracle, check_structure, expect, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
-Config = OracleConfig
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle."""
+
+    structures: ClassVar[tuple[str, ...]] = ("chain",)
+    has_expectations: ClassVar[bool] = True
+
 
 _SMALL = 1e-250
 """Sums above this have lost nothing to underflow: what vanishes is below 1e-307."""
@@ -44,7 +54,7 @@ class Viterbi(NamedTuple):
     v: np.ndarray
 
 
-def build(config: OracleConfig, dataset: Dataset) -> LabelingOracle:
+def build(config: Config, dataset: Dataset) -> LabelingOracle:
     """Return the oracle of a dataset whose examples are chains.
 
     Raises
@@ -52,13 +62,13 @@ def build(config: OracleConfig, dataset: Dataset) -> LabelingOracle:
     ConfigError
         If the dataset's labels do not form chains.
     """
-    check_structure(config.name, dataset, ("chain",))
+    config.check_structure(dataset)
     features = joint_features.build(dataset)
     return LabelingOracle(Viterbi(features, np.zeros((longest(features), features.stride))))
 
 
 @kernel
-def _max_plus(transitions, after, here, K):  # type: ignore[no-untyped-def]
+def _max_plus(transitions, after, here, K):
     """Let here[a] = max_b { T[a, b] + after[b] }; T[a, b] is ``transitions[b · stride + a]``."""
     stride = here.size
     here[:] = -np.inf
@@ -86,7 +96,7 @@ def _max_plus(transitions, after, here, K):  # type: ignore[no-untyped-def]
 
 
 @implements(maximise, Viterbi)
-def _viterbi(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
+def _viterbi(oracle, w, i, theta, loss, y):
     features = oracle.features
     v = oracle.v
     K = features.n_labels
@@ -125,7 +135,7 @@ def _viterbi(oracle, w, i, theta, loss, y):  # type: ignore[no-untyped-def]
 
 
 @implements(expect, Viterbi)
-def _forward_backward(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no-untyped-def]
+def _forward_backward(oracle, L, unary, moves, mu, nu, work):
     """Sum over all labelings, forwards and backwards, with all messages as logarithms.
 
     The sums over transitions have exp(T − max T), computed once, as factors: a sum costs no
@@ -180,7 +190,7 @@ def _forward_backward(oracle, L, unary, moves, mu, nu, work):  # type: ignore[no
 
 
 @kernel
-def _factors(moves, factors, K):  # type: ignore[no-untyped-def]
+def _factors(moves, factors, K):
     """Let ``factors[b, a]`` be exp(T[a, b] − max T); return max T."""
     stride = factors.shape[1]
     top = -np.inf
@@ -194,7 +204,7 @@ def _factors(moves, factors, K):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scale(x, y, logs, scaled, K):  # type: ignore[no-untyped-def]
+def _scale(x, y, logs, scaled, K):
     """Let ``logs`` be x + y, and ``scaled`` exp(x + y − max); return the maximum."""
     highest = -np.inf
     for c in range(K):
@@ -206,7 +216,7 @@ def _scale(x, y, logs, scaled, K):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log_sum(x, y, K):  # type: ignore[no-untyped-def]
+def _log_sum(x, y, K):
     """Return log Σ_c exp(x_c + y_c)."""
     highest = -np.inf
     for c in range(K):

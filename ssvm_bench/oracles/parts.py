@@ -1,0 +1,84 @@
+"""What all oracles over labels of parts share: examples in one layout, truth, features and loss.
+
+A subclass brings the maximisation, and the sum of the maximising planes over some terms. Loss:
+normalised Hamming, 0/1 for examples of one part.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Oracle, Risk
+from ssvm_bench.oracles.joint_features import JointFeatures, hamming_loss
+
+
+class PartsOracle(Oracle):
+    """A max-oracle over labelings of the parts of examples.
+
+    Attributes
+    ----------
+    features : JointFeatures
+        The examples.
+    """
+
+    def __init__(self, features: JointFeatures) -> None:
+        self.features = features
+        self.n = features.offsets.size - 1
+        self.d = joint_features.dimension(features)
+
+    @abstractmethod
+    def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
+        """Return the labeling with the highest score, as far as the oracle is exact.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+        i : int
+            The example.
+        augmented : bool
+            Whether the score has the loss in it. If not, it is a prediction that is wanted, and
+            the ground truth must not be looked at.
+        """
+
+    @abstractmethod
+    def add_planes(
+        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
+    ) -> tuple[float, float]:
+        """Return n H(w) and n φ̂∘ over the terms ``begin … end − 1``; add n φ̂⋆ to ``star``.
+
+        ``star`` is in the inner layout, and stays as it is without ``with_plane``.
+        """
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.features.truth[self.features.offsets[i] : self.features.offsets[i + 1]]
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the loss-augmented labeling."""
+        return self.labeling(w, i, augmented=True)
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling by the score alone."""
+        return self.labeling(w, i, augmented=False)
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return the share of wrong labels."""
+        return float(hamming_loss(self.features, i, y))
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
+        return joint_features.joint_feature(self.features, i, y)
+
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
+        """Return H(w) and its maximising plane by one pass over the terms."""
+        star = np.zeros(joint_features.inner_dimension(self.features))
+        last = self.n if end is None else end
+        value, offset = self.add_planes(w, with_plane, begin, last, star)
+        return Risk(
+            value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
+        )

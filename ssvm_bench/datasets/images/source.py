@@ -24,6 +24,7 @@ from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.sources import Names, RawFile
+from ssvm_bench.datasets.stand_ins import scenes
 
 STAND_IN_SIZE = 120
 """Pictures of a stand-in: prepared in well below a minute."""
@@ -84,8 +85,8 @@ class PictureFile(RawFile):
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
-        n = "" if source == "real" else f" n={self.n_stand_in}"
-        return f"{super().key(source)}{n} {preparation.key()}"
+        made = "" if source == "real" else f" scenes v{scenes.VERSION} n={self.n_stand_in}"
+        return f"{super().key(source)}{made} {preparation.key()}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""

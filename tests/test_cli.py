@@ -23,8 +23,8 @@ from ssvm_bench import __version__
 from ssvm_bench.cli import dataset_views
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import horseseg, sources, weizmann
-from ssvm_bench.datasets.images import preparation, source
+from ssvm_bench.datasets import cache, horseseg, weizmann
+from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.runs import components, terminal
 
@@ -321,10 +321,10 @@ def test_module_is_the_program():
 def machine(tmp_path, monkeypatch):
     """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(source, "STAND_IN_SIZE", 3)
+    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", 3)
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     components.load_dataset.cache_clear()
     yield tmp_path / "data"

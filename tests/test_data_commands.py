@@ -8,8 +8,8 @@ import pytest
 from program import call, error_of, run_here
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import sources, weizmann
-from ssvm_bench.datasets.images import preparation, source
+from ssvm_bench.datasets import cache, sources, weizmann
+from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.figures import segmentation
 from ssvm_bench.runs import components
 
@@ -23,8 +23,8 @@ def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
-    monkeypatch.setattr(source, "STAND_IN_SIZE", N)
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N)
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     forget()
@@ -143,7 +143,7 @@ def test_prepare_says_where_and_what(user):
 
 def test_prepare_without_a_place_says_so(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "file" / "below")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
     assert "not kept" in shown("prepare", "weizmann", "--source", "synthetic")
 
 

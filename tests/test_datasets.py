@@ -30,7 +30,7 @@ def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSVM_BENCH_OFFLINE", "1")
         folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.sources.user_folder", lambda: folder)
+        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
         yield
 
 

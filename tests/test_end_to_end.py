@@ -29,7 +29,7 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench.datasets import sources
+from ssvm_bench.datasets import cache
 from ssvm_bench.results.trace import find_runs, read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.solvers.fw import FrankWolfe
@@ -52,7 +52,7 @@ def program(*arguments, **changes):
 def empty_machine(tmp_path, monkeypatch):
     """Return a data folder, empty like the user's cache folder; datasets are loaded anew."""
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     components.load_dataset.cache_clear()
     yield tmp_path / "data"
     components.load_dataset.cache_clear()

@@ -21,7 +21,7 @@ made = functools.cache(mnist.stand_in)
 def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.sources.user_folder", lambda: folder)
+        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
         yield
 
 

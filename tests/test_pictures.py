@@ -15,9 +15,9 @@ from program import call, error_of, real_data
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.datasets import sources, stanford, weizmann
+from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import preparation, source
+from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -231,10 +231,10 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
-    monkeypatch.setattr(source, "STAND_IN_SIZE", N)
+    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N)
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     return tmp_path / "user"
 
@@ -337,7 +337,7 @@ def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
 def test_no_place_for_the_prepared_file_is_no_failure(raw, user, monkeypatch, obstacle):
     expected = load(raw)
     if obstacle == "a file":
-        monkeypatch.setattr(sources, "user_folder", lambda: user / KEPT / "below")
+        monkeypatch.setattr(cache, "user_folder", lambda: user / KEPT / "below")
         assert load(raw).fingerprint == expected.fingerprint
         assert files(user) == [KEPT]
     else:
@@ -360,7 +360,7 @@ def test_another_version_or_parameter_is_prepared_anew(raw, seen, monkeypatch):
     assert fewer.y.size < 0.8 * before.y.size
     monkeypatch.setattr(scenes, "VERSION", 0)  # pieces of other pictures are not used either
     assert load(raw).fingerprint != fewer.fingerprint
-    monkeypatch.setattr(source, "STAND_IN_SIZE", N - 1)
+    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N - 1)
     assert load(raw).n == N - 1
 
 

@@ -12,7 +12,7 @@ import pytest
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import cache, ocr, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.fileset import FileSet
+from ssvm_bench.datasets.raw_files import FileSet, TableFile
 from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError, RunFailedError
 
@@ -39,10 +39,10 @@ def raw(calls, monkeypatch, tmp_path):
             raise ContentError("line 1: rubbish")
         return arrays_of(sum(content))
 
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SSVM_BENCH_OFFLINE", "1")
-    tiny = sources.TableFile(
+    tiny = TableFile(
         dataset="tiny",
         folder="tiny",
         file="tiny.gz",
@@ -184,7 +184,7 @@ def test_read_only_folder_is_left_alone(raw, calls, tmp_path):
 def test_no_place_for_a_cache_is_no_failure(raw, calls, tmp_path, monkeypatch):
     put(raw)
     (tmp_path / "file").touch()
-    monkeypatch.setattr(sources, "user_folder", lambda: tmp_path / "file" / "below")
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
     (tmp_path / "data" / "tiny").chmod(0o555)
     try:
         assert load(raw).source == "real"

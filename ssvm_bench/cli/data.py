@@ -9,9 +9,8 @@ import click
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Commands, common_options
 from ssvm_bench.config import catalog
+from ssvm_bench.config.schema import SOURCES
 from ssvm_bench.errors import ConfigError, nearest
-
-SOURCES = ("auto", "real", "synthetic")
 
 source_option = click.option(
     "--source",

@@ -10,7 +10,7 @@ import numpy as np
 from ssvm_bench.config import registry, typed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.source import PictureFile
+from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
 from ssvm_bench.results.trace import is_finished, read_metadata, read_weights

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ssvm_bench.config.schema import SOURCES
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -142,10 +143,9 @@ class SourceConfig:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if self.source not in ("auto", "real", "synthetic"):
-            raise ConfigError(
-                f"dataset.source must be auto, real or synthetic, got {self.source!r}."
-            )
+        if self.source not in SOURCES:
+            known = f"{', '.join(SOURCES[:-1])} or {SOURCES[-1]}"
+            raise ConfigError(f"dataset.source must be {known}, got {self.source!r}.")
         n = self.n_samples
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ConfigError(f"dataset.n_samples must be null or an integer ≥ 1, got {n!r}.")

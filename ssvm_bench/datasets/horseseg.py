@@ -37,8 +37,8 @@ from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images.features import N_FEATURES
+from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.images.source import PictureFile
 from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import RunFailedError

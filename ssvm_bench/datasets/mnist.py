@@ -27,7 +27,7 @@ from ssvm_bench.config.validation import check_choice
 from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.fileset import FileSet
+from ssvm_bench.datasets.raw_files import GZIP, FileSet
 from ssvm_bench.datasets.stand_ins import handwriting
 from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.random import bell, permutation, uniform
@@ -193,7 +193,7 @@ class IdxFiles(FileSet):
 
     def recognises(self, head: bytes) -> bool:
         """Tell gzip, or an idx file that was unpacked on the way."""
-        return head.startswith((sources.GZIP, IDX))
+        return head.startswith((GZIP, IDX))
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of all digits, with raw grey values."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.sources import TableFile
+from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.stand_ins import handwriting
 from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import ConfigError

@@ -48,11 +48,10 @@ def status(name: str) -> DatasetStatus:
     raw = sources.raw_file(name)
     path = raw.find()
     if path is None:
-        place = raw.places()[0]
-        names = ", ".join(part.name for part in raw.missing(place))
-        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {names} there."
+        first = raw.first_missing(raw.places()[0])
+        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
         kept = sources.kept_in(raw, "synthetic") if raw.prepared else None
-        return DatasetStatus(name, "missing", raw.first_missing(place), 0, raw.url, hint, kept)
+        return DatasetStatus(name, "missing", first, 0, raw.url, hint, kept)
     size = 0
     for part in raw.parts(path):
         try:
@@ -60,10 +59,10 @@ def status(name: str) -> DatasetStatus:
                 head = file.read(HEAD)
             size += part.stat().st_size
         except OSError as error:
-            hint = f"{error}. {sources.repair(raw)}"
+            hint = f"{error}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, 0, raw.url, hint)
         if not raw.recognises(head):
-            hint = f"Not {raw.format}. {sources.repair(raw)}"
+            hint = f"Not {raw.format}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, part.stat().st_size, raw.url, hint)
     kept, hint = sources.kept_in(raw, "real") if raw.prepared else None, ""
     if raw.prepared and kept is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -10,12 +12,54 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
+from ssvm_bench.datasets.raw_files import MissingDataError, RawFile
+from ssvm_bench.datasets.tables import ContentError
+
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
 
 
 class TransferError(Exception):
     """A file could not be downloaded; the message says why."""
+
+
+def download(raw: RawFile, quiet: bool = False) -> Path:
+    """Download the raw files that are not in the user's cache folder yet; return where they are.
+
+    Each gets its final name only after its content has been checked.
+
+    Raises
+    ------
+    MissingDataError
+        No network, no connection within five seconds, a refusal, no place to write to, or
+        something else came than the data.
+    """
+    target = raw.places()[-1]
+    try:
+        for part in raw.missing(target):
+            if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
+                raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(
+                prefix=".download-", dir=part.parent, ignore_cleanup_errors=True
+            ) as folder:
+                came = transfer(raw.address(part), Path(folder), quiet)
+                try:
+                    came = raw.unpack(came)
+                    raw.check(came)
+                except ContentError as error:  # a notice that the page moved, a log-in page, …
+                    raise TransferError(
+                        f"what {raw.address(part)} gives now is something else ({error})"
+                    ) from error
+                came.replace(part)
+    except (TransferError, OSError) as error:
+        looked = " or ".join(str(raw.first_missing(place)) for place in raw.places())
+        preferred = raw.parts(raw.places()[0])[0].parent
+        raise MissingDataError(
+            f"The real {raw.dataset} data is missing: no {looked}, and {error}. "
+            f"Put {raw.missing_names()} from {raw.url} into {preferred}."
+        ) from error
+    return target
 
 
 def transfer(url: str, folder: Path, quiet: bool = False) -> Path:

@@ -18,8 +18,8 @@ import numpy as np
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import archives
+from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
-from ssvm_bench.datasets.images.source import PictureFile
 from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.datasets.tables import ContentError
 

@@ -23,14 +23,15 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.sources import Names, RawFile
+from ssvm_bench.datasets.raw_files import GZIP, Names, RawFile
 from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.transfer import download
 
 STAND_IN_SIZE = 120
 """Pictures of a stand-in: prepared in well below a minute."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PictureFile(RawFile):
     """An archive of pictures with a label per pixel.
 
@@ -62,7 +63,7 @@ class PictureFile(RawFile):
 
     def recognises(self, head: bytes) -> bool:
         """Tell a tar archive, compressed or unpacked on the way."""
-        return head.startswith(sources.GZIP) or head[257:262] == b"ustar"
+        return head.startswith(GZIP) or head[257:262] == b"ustar"
 
     def check(self, path: Path) -> None:
         """Look whether all pictures are there."""
@@ -72,7 +73,7 @@ class PictureFile(RawFile):
         """Return the pictures of a source; `MissingDataError` if the real file is not there."""
         if source == "synthetic":
             return self.scenes(self.n_stand_in)
-        with sources.explained(self, self.find() or sources.download(self)) as path:
+        with self.explained(self.find() or download(self)) as path:
             return self.open(path)
 
     def real(self, path: Path) -> Arrays:
@@ -127,7 +128,7 @@ class PictureFile(RawFile):
         return preparation.prepare(pictures(), work, title)
 
     def _work(self, source: str) -> Path:
-        return sources.user_folder() / self.folder / f"preparing-{source}"
+        return cache.user_folder() / self.folder / f"preparing-{source}"
 
     @contextmanager
     def _alone(self, source: str) -> Iterator[None]:

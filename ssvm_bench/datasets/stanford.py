@@ -53,18 +53,8 @@ def parse(path: Path) -> Pictures:
     ContentError
         The archive is damaged, or a photograph has no labels, or labels no photograph.
     """
-    found = archives.members(path, r"(images|labels)/(\w+)\.(jpg|regions\.txt)")
-    photographs = {name: file for (kind, name, _), file in found.items() if kind == "images"}
-    labels = {name: file for (kind, name, _), file in found.items() if kind == "labels"}
-    for name in sorted(photographs.keys() ^ labels.keys()):
-        lacking = f"labels/{name}.regions.txt" if name in photographs else f"images/{name}.jpg"
-        raise ContentError(f"the archive has no {lacking}")
-    names = sorted(photographs)
-    return Pictures(
-        names=tuple(names),
-        encoded=[(photographs[name], labels[name]) for name in names],
-        decode=decode,
-    )
+    found = archives.pairs(path, "images/{}.jpg", "labels/{}.regions.txt", r"\w+")
+    return Pictures(tuple(found), list(found.values()), decode)
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:

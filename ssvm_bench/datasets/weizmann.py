@@ -50,17 +50,10 @@ def parse(path: Path) -> Pictures:
     ContentError
         The archive is damaged, or a photograph has no mask, or a mask no photograph.
     """
-    found = archives.members(path, r"(rgb|figure_ground)/horse(\d+)\.jpg")
-    numbers = {folder: {n for f, n in found if f == folder} for folder in ("rgb", "figure_ground")}
-    for number in sorted(numbers["rgb"] ^ numbers["figure_ground"]):
-        lacking = "figure_ground" if number in numbers["rgb"] else "rgb"
-        raise ContentError(f"the archive has no {lacking}/horse{number}.jpg")
-    kept = sorted(numbers["rgb"] - {BLACK}, key=int)
-    return Pictures(
-        names=tuple(f"horse{number}" for number in kept),
-        encoded=[(found["rgb", number], found["figure_ground", number]) for number in kept],
-        decode=decode,
-    )
+    found = archives.pairs(path, "rgb/horse{}.jpg", "figure_ground/horse{}.jpg", r"\d+")
+    kept = sorted(found.keys() - {BLACK}, key=int)
+    names = tuple(f"horse{number}" for number in kept)
+    return Pictures(names, [found[number] for number in kept], decode)
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:

@@ -17,28 +17,31 @@ from ssvm_bench.datasets.tables import ContentError
 BLOCK = 1 << 20
 
 
-def members(path: Path, pattern: str) -> dict[tuple[str, ...], bytes]:
-    """Return the wanted members of a tar archive, compressed by gzip or not.
+def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[bytes, bytes]]:
+    """Return the two files that an archive has of every picture.
 
     Parameters
     ----------
     path : Path
-        The archive, which is read once from its beginning to its end.
-    pattern : str
-        Regular expression for the end of a member's path, behind a slash or at its beginning.
+        A tar archive, compressed by gzip or not, which is read once from its beginning to its end.
+    first, second : str
+        How the paths of the two files end, with ``{}`` for the picture's name.
+    name : str
+        Regular expression for names.
 
     Returns
     -------
-    dict of tuple of str to bytes
-        Groups of the pattern → content.
+    dict of str to (bytes, bytes)
+        Name → content of the two files, sorted by name.
 
     Raises
     ------
     ContentError
-        The archive is damaged or cut short, or two of its members have the same groups.
+        The archive is damaged or cut short, or has a file twice, or only one of two.
     """
-    wanted = re.compile(f"(?:^|.*/){pattern}")
-    found: dict[tuple[str, ...], bytes] = {}
+    patterns = [re.escape(kind).replace(r"\{\}", f"({name})") for kind in (first, second)]
+    wanted = re.compile(f"(?:^|.*/)(?:{'|'.join(patterns)})")
+    found: tuple[dict[str, bytes], dict[str, bytes]] = ({}, {})
     try:
         with _unpacked(path) as stream:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -46,16 +49,21 @@ def members(path: Path, pattern: str) -> dict[tuple[str, ...], bytes]:
                     match = wanted.fullmatch(member.name)
                     if not match or not member.isfile():
                         continue
-                    if match.groups() in found:
+                    side = 0 if match[1] is not None else 1
+                    key = match[side + 1]
+                    if key in found[side]:
                         raise ContentError(f"the archive has {member.name} twice")
                     content = archive.extractfile(member)
                     assert content is not None
-                    found[match.groups()] = content.read()
+                    found[side][key] = content.read()
             while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
                 pass
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ContentError(f"the archive is damaged or cut short ({error})") from error
-    return found
+    for lone in sorted(found[0].keys() ^ found[1].keys()):
+        lacking = second if lone in found[0] else first
+        raise ContentError(f"the archive has no {lacking.format(lone)}")
+    return {key: (found[0][key], found[1][key]) for key in sorted(found[0])}
 
 
 def _unpacked(path: Path) -> IO[bytes] | gzip.GzipFile:

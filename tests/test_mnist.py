@@ -87,7 +87,7 @@ def small(tmp_path, monkeypatch):
     """Files in the data folder with 6 digits to train on and 5 held out; return all images."""
     arrays = [*digits(6), *digits(5, 1)]
     members = {}
-    for name, array in zip(mnist.ORIGINALS, arrays, strict=True):
+    for name, array in zip(mnist.RAW.members, arrays, strict=True):
         raw = idx(array)
         path = tmp_path / "mnist" / name
         path.parent.mkdir(exist_ok=True)

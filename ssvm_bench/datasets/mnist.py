@@ -17,6 +17,7 @@ recognition. Proceedings of the IEEE, 1998.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -201,37 +202,27 @@ class IdxFiles(FileSet):
         return {"x": x, "y": arrays["y"], "offsets": np.arange(arrays["y"].size + 1)}
 
 
-IMAGES, TEST_IMAGES = (N_TRAINING, CELL, CELL), (N_TEST, CELL, CELL)
-
-ORIGINALS: dict[str, tuple[tuple[int, ...], str]] = {
-    "train-images-idx3-ubyte.gz": (
-        IMAGES,
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    ),
-    "train-labels-idx1-ubyte.gz": (
-        IMAGES[:1],
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    ),
-    "t10k-images-idx3-ubyte.gz": (
-        TEST_IMAGES,
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    ),
-    "t10k-labels-idx1-ubyte.gz": (
-        TEST_IMAGES[:1],
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    ),
+ORIGINALS = {
+    "train-images-idx3": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
-"""Shape and sha256, without compression, of each file."""
+"""The sha256 of each file, without compression."""
+
+
+def _original(name: str) -> Callable[[bytes], np.ndarray]:
+    n = N_TRAINING if name.startswith("train") else N_TEST
+    shape = (n, CELL, CELL) if "images" in name else (n,)
+    return partial(read, shape=shape, sha256=ORIGINALS[name])
+
 
 RAW = IdxFiles(
     dataset="mnist",
     folder="mnist",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     n=N_TRAINING,
-    members={
-        name: partial(read, shape=shape, sha256=sha256)
-        for name, (shape, sha256) in ORIGINALS.items()
-    },
+    members={f"{name}-ubyte.gz": _original(name) for name in ORIGINALS},
     combine=combine,
     stand_in=stand_in,
     n_made=N_MADE,

@@ -48,18 +48,15 @@ class Style:
 def font() -> dict[str, list[Form]]:
     """Return the forms of every character of the bundled font."""
     forms: dict[str, list[Form]] = {}
-    text = (
-        resources.files("ssvm_bench.datasets.stand_ins").joinpath("glyphs.txt").read_text("utf-8")
-    )
-    for line in text.splitlines():
-        if not line or line.startswith("#"):
-            continue
-        strokes: list[Stroke] = []
-        for stroke in line[1:].split("|"):
-            points = [point.split(",") for point in stroke.replace("~", "").split()]
-            strokes.append(("~" in stroke, np.array(points, dtype=np.float64)))
-        forms.setdefault(line[0], []).append(strokes)
+    for line in resources.files(__package__).joinpath("glyphs.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            form = [("~" in stroke, _points(stroke)) for stroke in line[1:].split("|")]
+            forms.setdefault(line[0], []).append(form)
     return forms
+
+
+def _points(stroke: str) -> np.ndarray:
+    return np.array([point.split(",") for point in stroke.replace("~", "").split()], np.float64)
 
 
 def distances(
@@ -92,18 +89,15 @@ def distances(
     ndarray of float32, shape (m, height * width)
         Distances in pixels, row-major.
     """
-    forms_of = font()
-    forms = [form for character in characters for form in forms_of[character]]
-    n_forms = np.array([len(forms_of[character]) for character in characters])
-    first = np.cumsum(n_forms) - n_forms
-    form_of = first[y] + (habit * n_forms[y]).astype(np.int64)
+    forms = font()
     out = np.empty((y.size, cell[0] * cell[1]), dtype=np.float32)
-    for k, form in enumerate(forms):
-        members = np.flatnonzero(form_of == k)
-        for lo in range(0, members.size, CHUNK):
-            part = members[lo : lo + CHUNK]
-            starts, ends = _segments(form, part, style, cell, bits)
-            out[part] = _distance_to_segments(starts, ends, cell)
+    for label, character in enumerate(characters):
+        form_of = (habit * len(forms[character])).astype(np.int64)
+        for k, form in enumerate(forms[character]):
+            members = np.flatnonzero((y == label) & (form_of == k))
+            for lo in range(0, members.size, CHUNK):
+                part = members[lo : lo + CHUNK]
+                out[part] = _distance_to_segments(*_segments(form, part, style, cell, bits), cell)
     return out
 
 
@@ -125,17 +119,14 @@ def _segments(
         paths.append(points)
     everything = np.concatenate(paths)
     low, high = everything.min(axis=0), everything.max(axis=0)
-    extent = np.maximum(high - low, 1e-3)
-    height, width = cell
-    stretch = style.aspect[part]
-    room = np.array([width - 1.0, height - 1.0])
+    extent, stretch = np.maximum(high - low, 1e-3), style.aspect[part]
+    room = np.array([cell[1] - 1.0, cell[0] - 1.0])
     scale = np.minimum(room[0] / extent[0], room[1] / (extent[1] * stretch)) * style.size[part]
     factor = np.stack([scale, scale * stretch])
     middle = (room / 2)[:, None] + style.shift[part].T
-    paths = [(path - (low + high) / 2) * factor + middle for path in paths]
-    starts = np.concatenate([path[:-1] for path in paths])
-    ends = np.concatenate([path[1:] for path in paths])
-    return starts.astype(np.float32), ends.astype(np.float32)
+    paths = [((path - (low + high) / 2) * factor + middle).astype(np.float32) for path in paths]
+    starts, ends = [path[:-1] for path in paths], [path[1:] for path in paths]
+    return np.concatenate(starts), np.concatenate(ends)
 
 
 def _cut_corners(points: np.ndarray) -> np.ndarray:
@@ -160,12 +151,7 @@ def _distance_to_segments(
         ex, ey = bx - ax, by - ay
         squared_length = np.maximum(ex * ex + ey * ey, np.float32(1e-6))
         dx, dy = px - ax, py - ay
-        along = dx * (ex / squared_length) + dy * (ey / squared_length)
-        np.clip(along, 0, 1, out=along)
-        dx -= along * ex
-        dy -= along * ey
-        dx *= dx
-        dy *= dy
-        dx += dy
-        np.minimum(nearest, dx, out=nearest)
+        along = np.clip(dx * (ex / squared_length) + dy * (ey / squared_length), 0, 1)
+        dx, dy = dx - along * ex, dy - along * ey
+        np.minimum(nearest, dx * dx + dy * dy, out=nearest)
     return np.sqrt(nearest)

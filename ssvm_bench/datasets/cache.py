@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import platformdirs
@@ -81,7 +81,7 @@ def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
     return csr_array(rows, shape=(arrays["indptr"].size - 1, n_columns))
 
 
-def _write(place: Path, key: str, arrays: Arrays) -> None:
+def _write(place: Path, key: str, arrays: dict[str, Any]) -> None:
     """Write to a temporary name and rename, so that nobody reads half a file."""
     place.parent.mkdir(parents=True, exist_ok=True)
     # the mode bits are asked because they do not stop root, and a read-only folder is a wish
@@ -90,7 +90,7 @@ def _write(place: Path, key: str, arrays: Arrays) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, key=np.array(key), **arrays)  # type: ignore[arg-type]
+            np.savez(file, key=np.array(key), **arrays)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(place)
     except BaseException:

@@ -10,6 +10,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,13 +66,12 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
         raw = table[column]
         if raw.dtype.kind not in "iu":
             table[column] = pd.to_numeric(raw, errors="coerce")
-            check_lines(
-                np.isfinite(table[column].to_numpy(dtype=np.float64)),
-                lambda k, raw=raw, column=column: (  # type: ignore[misc]
-                    f"{raw[k]} in column {column + 1}, expected a number"
-                ),
-            )
+            check_lines(np.isfinite(table[column].to_numpy(np.float64)), partial(_odd, raw, column))
     return table
+
+
+def _odd(raw: pd.Series, column: int, k: int) -> str:
+    return f"{raw[k]} in column {column + 1}, expected a number"
 
 
 def check_lines(good: Any, explain: Callable[[int], str]) -> None:

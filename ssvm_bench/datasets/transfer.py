@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
@@ -17,6 +16,7 @@ from ssvm_bench.datasets.tables import ContentError
 
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
+BLOCK = 1 << 16  # bytes
 
 
 class TransferError(Exception):
@@ -74,35 +74,48 @@ def transfer(url: str, folder: Path, quiet: bool = False) -> Path:
     TransferError
         No connection within 5 s, a refusal of the server, or a connection that breaks.
     """
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")  # it would ask for a checksum, which is not known
     if not quiet:
         print(f"Downloading {url}", file=sys.stderr, flush=True)
-    name = url.rsplit("/", 1)[-1]
+    path = folder / url.rsplit("/", 1)[-1]
+    answered = threading.Event()
     failure: list[BaseException] = []
-
-    with _Display(quiet) as display:
+    console = Console(stderr=True)
+    with Progress(
+        *(BarColumn(), DownloadColumn(), TimeRemainingColumn()),
+        console=console,
+        disable=quiet or not console.is_terminal,
+    ) as bar:
 
         def work() -> None:
-            downloader = pooch.HTTPDownloader(
-                progressbar=display, timeout=(CONNECT_SECONDS, SILENCE_SECONDS)
-            )
             try:
-                pooch.retrieve(url, None, fname=name, path=folder, downloader=downloader)
+                _receive(url, path, answered, bar)
             except Exception as error:  # told to the caller's thread
                 failure.append(error)
             finally:
-                display.started.set()
+                answered.set()
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        if not display.started.wait(CONNECT_SECONDS):
+        if not answered.wait(CONNECT_SECONDS):
             raise TransferError(f"{url} did not answer within {CONNECT_SECONDS:g} s")
         thread.join()
     if failure:
         raise TransferError(f"downloading {url} failed: {_innermost(failure[0])}")
-    return folder / name
+    return path
+
+
+def _receive(url: str, path: Path, answered: threading.Event, bar: Progress) -> None:
+    """Write what a URL gives to a file; set the event as soon as the server has answered."""
+    import requests
+
+    limits = CONNECT_SECONDS, SILENCE_SECONDS
+    with requests.get(url, stream=True, timeout=limits) as answer, path.open("wb") as file:
+        answered.set()
+        answer.raise_for_status()
+        task = bar.add_task("", total=int(answer.headers.get("content-length", 0)) or None)
+        for block in answer.iter_content(BLOCK):
+            file.write(block)
+            bar.advance(task, len(block))
 
 
 def _innermost(error: BaseException) -> str:
@@ -114,52 +127,3 @@ def _innermost(error: BaseException) -> str:
             break
         reason = inner
     return str(reason) or type(reason).__name__
-
-
-class _Display:
-    """What pooch reports its progress to: it sets ``total`` when the server has answered."""
-
-    def __init__(self, quiet: bool) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=quiet or not console.is_terminal,
-        )
-        self._task = self._progress.add_task("", total=None)
-        self.started = threading.Event()
-
-    def __enter__(self) -> _Display:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    @property
-    def total(self) -> float | None:
-        """Bytes that the server announced."""
-        return self._progress.tasks[0].total
-
-    @total.setter
-    def total(self, n_bytes: int) -> None:
-        self._progress.update(self._task, total=n_bytes or None)
-        self.started.set()
-
-    def update(self, n_bytes: int) -> None:
-        """Count bytes that have arrived."""
-        self._progress.advance(self._task, n_bytes)
-
-    def reset(self) -> None:
-        """Start counting at zero; pooch does so before its last update."""
-        self._progress.update(self._task, completed=0)
-
-    def close(self) -> None:
-        """Nothing: the display ends with the ``with`` block."""

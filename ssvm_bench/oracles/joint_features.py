@@ -100,8 +100,15 @@ def build(dataset: Dataset, with_gram: bool = True) -> JointFeatures:
 
 def joint_feature(features: JointFeatures, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the non-zeros of ϕ(x_i,y) in the outer layout: indices and values."""
+    labels = np.asarray(y, np.int64)
+    first, last = features.offsets[i], features.offsets[i + 1]
+    entries = slice(features.indptr[first], features.indptr[last])
+    rows = np.repeat(labels, np.diff(features.indptr[first : last + 1]))
     inner = np.zeros(inner_dimension(features))
-    _add_labeling(features, i, np.asarray(y, dtype=np.uint8), 1.0, inner)
+    np.add.at(inner, features.places[entries] + rows, features.values[entries])
+    if features.transitions:
+        moves = labels[1:] * features.stride + labels[:-1]
+        np.add.at(inner, transition_base(features) + moves, 1.0)
     dense = unpack(features, inner)
     indices = np.flatnonzero(dense)
     return indices, dense[indices]
@@ -277,19 +284,6 @@ def hamming_loss(features, i, y):
         if y[l] != features.truth[first + l]:
             wrong += 1
     return wrong / L
-
-
-@kernel
-def _add_labeling(features, i, y, scale, v):
-    """Add scale · ϕ(x_i, y) to v, in the inner layout."""
-    stride = features.stride
-    base = features.n_features * stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
-            v[features.places[k] + y[l]] += scale * features.values[k]
-        if l > 0 and features.transitions:
-            v[base + y[l] * stride + y[l - 1]] += scale
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Oracles over joint features of labels of parts: everything but the maximisation.
+"""Compiled oracles over labels of parts: everything but the maximisation.
 
 A compiled oracle is a ``NamedTuple`` whose first field is ``features``; it implements the generic
 operation :func:`maximise`.
@@ -36,6 +36,8 @@ def maximise(oracle, w, i, theta, loss, y):
 @generic
 def expect(oracle, L, unary, moves, mu, nu, work):
     """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
+
+    The ``Config`` of an oracle that implements this says ``has_expectations = True``.
 
     Parameters
     ----------

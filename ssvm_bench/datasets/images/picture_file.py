@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -78,11 +78,11 @@ class PictureFile(RawFile):
 
     def real(self, path: Path) -> Arrays:
         """Prepare the archive's pictures."""
-        return self._prepared("real", lambda: self.open(path))
+        return self._prepared("real", self.open(path))
 
     def stand_in_arrays(self) -> Arrays:
         """Prepare the stand-in's pictures."""
-        return self._prepared("synthetic", lambda: self.scenes(self.n_stand_in))
+        return self._prepared("synthetic", self.scenes(self.n_stand_in))
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
@@ -117,15 +117,15 @@ class PictureFile(RawFile):
             shutil.rmtree(self._work(source), ignore_errors=True)
             return arrays
 
-    def _prepared(self, source: str, pictures: Callable[[], Pictures]) -> Arrays:
+    def _prepared(self, source: str, pictures: Pictures) -> Arrays:
         title = self.dataset if source == "real" else f"{self.dataset} stand-in"
-        work = self._work(source)
-        try:
-            work.mkdir(parents=True, exist_ok=True)
-        except OSError:  # no place for the pieces of an interrupted preparation
-            with tempfile.TemporaryDirectory() as folder:
-                return preparation.prepare(pictures(), Path(folder), title)
-        return preparation.prepare(pictures(), work, title)
+        with ExitStack() as stack:
+            work = self._work(source)
+            try:
+                work.mkdir(parents=True, exist_ok=True)
+            except OSError:  # no place for the pieces of an interrupted preparation
+                work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            return preparation.prepare(pictures, work, title)
 
     def _work(self, source: str) -> Path:
         return cache.user_folder() / self.folder / f"preparing-{source}"
@@ -134,21 +134,17 @@ class PictureFile(RawFile):
     def _alone(self, source: str) -> Iterator[None]:
         """Keep other processes from preparing the same; wait for one that does."""
         lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
-        try:
-            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-            try:
-                lock.acquire(blocking=False)
-            except filelock.Timeout:
-                print(
-                    f"Another process is preparing {self.dataset}; waiting for it.",
-                    file=sys.stderr,
-                    flush=True,
-                )
-                lock.acquire()
-        except OSError:  # a cache folder that cannot be written to is no reason not to go on
+        with ExitStack() as stack:
+            # a cache folder that cannot be written to is no reason not to go on
+            with suppress(OSError):
+                Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    stack.enter_context(lock.acquire(blocking=False))
+                except filelock.Timeout:
+                    print(
+                        f"Another process is preparing {self.dataset}; waiting for it.",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                    stack.enter_context(lock.acquire())
             yield
-            return
-        try:
-            yield
-        finally:
-            lock.release()

@@ -145,9 +145,9 @@ def test_wrong_number_of_columns(change):
 
 def test_wrong_counts_are_refused():
     with pytest.raises(ContentError, match="letters: found 5, expected 52152"):
-        ocr.read(pack(ocr_lines()))
+        ocr.RAW.read(pack(ocr_lines()))
     with pytest.raises(ContentError, match="digits: found 3, expected 7291"):
-        usps.read(pack(usps_lines(), " "))
+        usps.RAW.read(pack(usps_lines(), " "))
 
 
 def test_counts_are_checked_in_detail():

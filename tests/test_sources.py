@@ -48,7 +48,8 @@ def raw(calls, monkeypatch, tmp_path):
         file="tiny.gz",
         url="http://localhost/tiny.gz",
         n=2,
-        read=read,
+        parse=read,
+        identify=lambda arrays: None,
         stand_in=lambda: arrays_of(-1),
         version=1,
     )

@@ -81,13 +81,6 @@ def load(config: Config) -> Dataset:
     return sources.load(config, RAW, "chain", len(ALPHABET), config.split)
 
 
-def read(raw: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of the original file's bytes, after every check; else `ContentError`."""
-    arrays = parse(raw)
-    check(arrays)
-    return arrays
-
-
 def parse(raw: bytes) -> dict[str, np.ndarray]:
     """Return the arrays ``x, y, offsets, fold`` of a file in this format, of any length.
 
@@ -218,7 +211,8 @@ RAW = TableFile(
     file="letter.data.gz",
     url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
     n=N_WORDS,
-    read=read,
+    parse=parse,
+    identify=check,
     stand_in=stand_in,
     version=1,
 )

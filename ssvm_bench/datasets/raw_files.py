@@ -165,18 +165,28 @@ class TableFile(RawFile):
 
     Attributes
     ----------
-    read : callable
-        From the file's bytes to arrays ``x, y, offsets`` (and ``fold``); raises `ContentError`.
+    parse : callable
+        From the bytes of a file in this format, of any length, to arrays ``x, y, offsets`` (and
+        ``fold``); raises `ContentError`.
+    identify : callable
+        Raises `ContentError` where the counts in such arrays are not those of the real data.
     stand_in : callable
         Returns the same arrays, as many examples, made from a fixed seed.
     """
 
-    read: Callable[[bytes], Arrays]
+    parse: Callable[[bytes], Arrays]
+    identify: Callable[[Arrays], None]
     stand_in: Callable[[], Arrays]
 
     def recognises(self, head: bytes) -> bool:
         """Tell gzip, or a table that was unpacked on the way."""
         return head.startswith(GZIP) or (head[:2].isascii() and head[:1].isdigit())
+
+    def read(self, content: bytes) -> Arrays:
+        """Return the arrays of the original file's bytes, after every check."""
+        arrays = self.parse(content)
+        self.identify(arrays)
+        return arrays
 
     def real(self, path: Path) -> Arrays:
         """Parse it."""

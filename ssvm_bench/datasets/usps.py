@@ -32,13 +32,6 @@ def load(config: Config) -> Dataset:
     return sources.load(config, RAW, structure="independent", n_labels=SAMPLES_PER_DIGIT.size)
 
 
-def read(raw: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of the original file's bytes, after every check; else `ContentError`."""
-    arrays = parse(raw)
-    check(arrays)
-    return arrays
-
-
 def parse(raw: bytes) -> dict[str, np.ndarray]:
     """Return the arrays ``x, y, offsets`` of a file in this format, of any length.
 
@@ -97,7 +90,8 @@ RAW = TableFile(
     file="zip.train.gz",
     url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",
     n=N_SAMPLES,
-    read=read,
+    parse=parse,
+    identify=check,
     stand_in=stand_in,
     version=1,
 )

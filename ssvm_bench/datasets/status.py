@@ -25,8 +25,6 @@ class DatasetStatus:
         Where the raw data is; the first file that is broken, or missing, where it should be put.
     size : int
         Bytes of all files; 0 if one is missing.
-    url : str
-        Its home.
     hint : str
         What to do; empty if there is nothing to do.
     kept : Path or None
@@ -38,7 +36,6 @@ class DatasetStatus:
     state: str
     path: Path
     size: int
-    url: str
     hint: str
     kept: Path | None = None
 
@@ -51,7 +48,7 @@ def status(name: str) -> DatasetStatus:
         first = raw.first_missing(raw.places()[0])
         hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
         kept = sources.kept_in(raw, "synthetic") if raw.prepared else None
-        return DatasetStatus(name, "missing", first, 0, raw.url, hint, kept)
+        return DatasetStatus(name, "missing", first, 0, hint, kept)
     size = 0
     for part in raw.parts(path):
         try:
@@ -60,11 +57,11 @@ def status(name: str) -> DatasetStatus:
             size += part.stat().st_size
         except OSError as error:
             hint = f"{error}. {raw.repair()}"
-            return DatasetStatus(name, "broken", part, 0, raw.url, hint)
+            return DatasetStatus(name, "broken", part, 0, hint)
         if not raw.recognises(head):
             hint = f"Not {raw.format}. {raw.repair()}"
-            return DatasetStatus(name, "broken", part, part.stat().st_size, raw.url, hint)
+            return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
     kept, hint = sources.kept_in(raw, "real") if raw.prepared else None, ""
     if raw.prepared and kept is None:
         hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(name, "ready", path, size, raw.url, hint, kept)
+    return DatasetStatus(name, "ready", path, size, hint, kept)

@@ -5,7 +5,8 @@ texture. Those of the labels overlap, within a picture and between pictures, so 
 be learned, but not perfectly. The pictures are then treated like photographs.
 
 Only + − × / √ and comparisons on words of a ``PCG64`` decide about a pixel, element by element, so
-that all machines draw the same picture. Lengths are in pixels, colours in 0 .. 255.
+that all machines draw the same picture. Places are shares of the height and of the width, cells of
+noise are in pixels, colours in 0 .. 255.
 """
 
 from __future__ import annotations

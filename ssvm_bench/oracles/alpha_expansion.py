@@ -73,6 +73,7 @@ class Config(OracleConfig):
     warm_start: bool
 
     structures: ClassVar[tuple[str, ...]] = ("graph",)
+    has_expectations: ClassVar[bool] = False
 
 
 def build(config: Config, dataset: Dataset) -> AlphaExpansion:

@@ -68,12 +68,12 @@ class OracleConfig:
         ``clock=work``.
     structures : tuple of str
         Structures of the datasets that the oracle accepts; none named: any.
-    has_expectations : bool
-        Whether `labeling.expect` is implemented for it.
+    has_expectations : bool or None
+        Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
     """
 
     structures: ClassVar[tuple[str, ...]] = ()
-    has_expectations: ClassVar[bool] = False
+    has_expectations: ClassVar[bool | None] = None
 
     name: str
     kind: str

@@ -35,6 +35,7 @@ class Config(OracleConfig):
     """Options of the oracle."""
 
     structures: ClassVar[tuple[str, ...]] = ("graph",)
+    has_expectations: ClassVar[bool] = False
 
 
 def build(config: Config, dataset: Dataset) -> MinCut:

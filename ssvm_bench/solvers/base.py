@@ -73,9 +73,9 @@ class SolverConfig:
                 "leave path empty, or choose another solver."
             )
 
-    def check_oracle(self, has_expectations: bool) -> None:
-        """Raise ``ConfigError`` unless the oracle can do what the solver asks."""
-        if self.needs_expectations and not has_expectations:
+    def check_oracle(self, has_expectations: bool | None) -> None:
+        """Raise ``ConfigError`` if the oracle is known not to do what the solver asks."""
+        if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
                 "which only the oracles multiclass and viterbi have: sums over all labelings of a "

@@ -24,7 +24,6 @@ from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import GZIP, Names, RawFile
-from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.datasets.transfer import download
 
 STAND_IN_SIZE = 120
@@ -42,7 +41,8 @@ class PictureFile(RawFile):
     open : callable
         From the archive's path to its pictures; raises `ContentError`.
     scenes : callable
-        Returns the pictures of the stand-in, given their number.
+        Returns the pictures of the stand-in, given their number. What they are encoded as must
+        change when they do.
     """
 
     labels: tuple[str, ...]
@@ -86,7 +86,7 @@ class PictureFile(RawFile):
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
-        made = "" if source == "real" else f" scenes v{scenes.VERSION} n={self.n_stand_in}"
+        made = "" if source == "real" else f" {self.scenes(1).encoded} n={self.n_stand_in}"
         return f"{super().key(source)}{made} {preparation.key()}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import click
 
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Commands, common_options
-from ssvm_bench.config import catalog
-from ssvm_bench.config.schema import SOURCES
+from ssvm_bench.config import SOURCES, catalog
 from ssvm_bench.errors import ConfigError, nearest
 
 source_option = click.option(

@@ -5,3 +5,6 @@ what a run is and which folder is its own, ``compose`` reads overrides (the only
 Hydra). Import the module that you need: this package imports none of them, so that
 ``ssvm-bench --help`` stays quick.
 """
+
+SOURCES = ("auto", "real", "synthetic")
+"""Where a dataset may come from; a loaded one is never ``auto``."""

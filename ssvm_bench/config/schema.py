@@ -18,16 +18,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ssvm_bench.config import lambdas, registry
+from ssvm_bench.config import SOURCES, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
 from ssvm_bench.errors import ConfigError
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
-
-SOURCES = ("auto", "real", "synthetic")
-"""Where a dataset may come from; a loaded one is never ``auto``."""
 
 NOT_HASHED = ("seed", "results_dir", "force", "quiet")
 """Options of a run that leave its hash alone; the seed has a folder of its own."""

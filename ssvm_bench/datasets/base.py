@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ssvm_bench.config.schema import SOURCES
+from ssvm_bench.config import SOURCES
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:

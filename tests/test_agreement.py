@@ -6,7 +6,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.figures import agreement
-from ssvm_bench.figures.curves import Best, problem_of
+from ssvm_bench.results.problem_instance import Best, instance_of
 
 RUNS = [
     make_trace([9.0, 2.5, 3.0], [0.0, 1.9, 1.5], solver="bcfw"),
@@ -14,7 +14,7 @@ RUNS = [
     make_trace([9.0, 2.0, 2.0], [0.0, 1.9, 2.0 - 2e-6], solver="mpbcfw"),
     make_trace([9.0, 2.5, 2.002], [math.nan] * 3, solver="ssg"),
 ]
-KNOWN = {problem_of(RUNS[0].metadata): Best(2.0, 2.0 - 2e-6)}
+KNOWN = {instance_of(RUNS[0].metadata): Best(2.0, 2.0 - 2e-6)}
 
 
 def row(table, solver):

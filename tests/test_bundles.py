@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from traces import make_trace
 
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.figures import curves, style
+from ssvm_bench.figures import style
 from ssvm_bench.figures.text_table import Bold, Sheet, lines
 from ssvm_bench.papers.bmrm import (
     bundle_runs,
@@ -21,6 +21,7 @@ from ssvm_bench.papers.bmrm import (
 from ssvm_bench.papers.bmrm.speedup import Range
 from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.report import contents, experiment_files, page
+from ssvm_bench.results.problem_instance import Best, instance_of
 
 N = 60000
 REACHED = {"stop_reason": "converged"}
@@ -287,7 +288,7 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
 
 
 def curves_of(runs, axis="iteration", dual=1.25):
-    best = {curves.problem_of(run.metadata): curves.Best(1.3, dual) for run in runs}
+    best = {instance_of(run.metadata): Best(1.3, dual) for run in runs}
     table = relative.relative(runs, best, axis)
     return table, relative.notes(table, runs, best, axis)
 
@@ -364,7 +365,7 @@ ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "ti
 
 def written(runs, tmp_path, monkeypatch):
     """Return the files that are drawn from runs, without storing them first."""
-    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
+    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
     monkeypatch.setattr("ssvm_bench.results.optima.reference", lambda *args: best)
     monkeypatch.setattr("ssvm_bench.results.stored_traces.write", lambda *args: [])
     for number, run in enumerate(runs):
@@ -397,7 +398,7 @@ def test_nothing_is_written_of_other_solvers(tmp_path, monkeypatch):
 
 def test_the_report_shows_them():
     runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
-    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in runs}
+    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
     for run in runs:
         run.metadata["dataset"]["d"] = 7840
     text = page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
@@ -405,7 +406,7 @@ def test_the_report_shows_them():
     assert "<strong>0.1000</strong>" in text
     assert text.count(f"<strong>{HOLDS}</strong>") == 5
     other = [make_trace([2.0, 1.0], [0.0, 0.5])]
-    best = {curves.problem_of(run.metadata): curves.Best(1.3, 1.25) for run in other}
+    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in other}
     text = page.page(contents.Contents(other, 0, []), contents.group(other), best)
     assert "There are no runs of these methods." in text
 

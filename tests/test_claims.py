@@ -8,11 +8,11 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.config.experiment import FIGURES
-from ssvm_bench.figures.curves import Best, problem_of
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
+from ssvm_bench.results.problem_instance import Best, instance_of
 
 NAN = float("nan")
 N = 10
@@ -97,7 +97,7 @@ def paper(*datasets, source="real", seeds=3):
 
 def judge(traces, remarks=None):
     """Return the rows without the remarks that come along, which are about the real runs."""
-    best = {problem_of(t.metadata): BEST for t in traces}
+    best = {instance_of(t.metadata): BEST for t in traces}
     return judging.evaluate(MPBCFW, traces, best, remarks or {})
 
 

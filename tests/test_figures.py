@@ -11,12 +11,14 @@ from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves, drawing, selection, style
+from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.results.repeats import labels
 
 NAN = float("nan")
 
 
 def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
-    best = {curves.problem_of(trace.metadata): curves.Best(primal, dual) for trace in traces}
+    best = {instance_of(trace.metadata): Best(primal, dual) for trace in traces}
     return curves.suboptimality(traces, best, axis)
 
 
@@ -177,10 +179,10 @@ def test_sources_and_lambdas_are_never_mixed():
 
 def test_runs_with_other_options_are_other_curves_and_not_repeats():
     traces = [make_trace([4.0], [0.0], seed=0, options={"T": 5})]
-    assert curves.labels(traces) == ["bcfw"]
+    assert labels(traces) == ["bcfw"]
     traces.append(make_trace([8.0], [0.0], seed=1, options={"T": 10}))
     traces.append(make_trace([2.0], [0.0], solver="fw"))
-    assert curves.labels(traces) == ["bcfw T=5", "bcfw T=10", "fw"]
+    assert labels(traces) == ["bcfw T=5", "bcfw T=10", "fw"]
     table = table_of(traces)
     assert set(table["repeats"]) == {1}
     assert style.color("bcfw T=5") == style.color("bcfw")
@@ -195,10 +197,10 @@ def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem()
 
     runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
     runs += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
-    assert curves.labels(runs) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
+    assert labels(runs) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
     runs.append(along(["10/n", 1.0], 0.5))
     runs.append(along([], 0.1))
-    assert curves.labels(runs) == [
+    assert labels(runs) == [
         *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
         *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
     ]
@@ -385,7 +387,7 @@ def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
         make_trace([1.0], [0.0], solver="fw", options={"step": "line_search"}, lam=0.25),
     ]
     one, other = "bcfw step=line_search", "bcfw step=2n/(k+2n)"
-    assert curves.labels(runs) == [one, other, one, "fw"]
+    assert labels(runs) == [one, other, one, "fw"]
 
 
 def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):

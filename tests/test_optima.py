@@ -10,11 +10,11 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.figures.curves import Problem
 from ssvm_bench.results import optima
+from ssvm_bench.results.problem_instance import ProblemInstance
 from ssvm_bench.results.trace import write_run
 
-REAL, STAND_IN = Problem("f-real", 0.5), Problem("f-synthetic", 0.5)
+REAL, STAND_IN = ProblemInstance("f-real", 0.5), ProblemInstance("f-synthetic", 0.5)
 
 
 def seen(primal, dual, *, seed=0, kind="viterbi", **changes):
@@ -70,7 +70,7 @@ def test_problem_instances_are_kept_apart_and_in_order(tmp_path):
     best = optima.reference(runs, tmp_path)
     assert best[REAL] == (2.0, 1.0)
     assert best[STAND_IN] == (0.1, 0.1)
-    assert best[Problem("f-real", 0.1)] == (9.0, 8.0)
+    assert best[ProblemInstance("f-real", 0.1)] == (9.0, 8.0)
     content = (tmp_path / optima.FILE).read_bytes()
     (tmp_path / optima.FILE).unlink()
     optima.reference(runs[::-1], tmp_path)
@@ -110,9 +110,9 @@ def test_many_at_once_lose_nothing(tmp_path):
     runs = [seen([5.0 - k], [0.1 * k], lam=0.5 + k % 2, seed=k) for k in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda run: optima.reference([run], tmp_path), runs))
-    values = {Problem(e["fingerprint"], e["lam"]): e for e in optima.read(tmp_path)}
+    values = {ProblemInstance(e["fingerprint"], e["lam"]): e for e in optima.read(tmp_path)}
     assert values[REAL]["best_primal"]["value"] == -1.0
-    assert values[Problem("f-real", 1.5)]["best_dual"]["value"] == pytest.approx(0.7)
+    assert values[ProblemInstance("f-real", 1.5)]["best_dual"]["value"] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(

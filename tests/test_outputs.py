@@ -15,6 +15,7 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results import stored_traces
+from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run
 
 FILE = """
@@ -83,7 +84,7 @@ def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path
 @pytest.mark.parametrize("axis", curves.AXES)
 def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
     runs = [long_trace(3000 - 50 * seed, seed) for seed in range(3)]
-    best = {curves.problem_of(runs[0].metadata): curves.Best(1.0, 1.0)}
+    best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
     tables = []
     for traces in (runs, stored_traces.write(runs, tmp_path, "some")):
         table = curves.suboptimality(traces, best, axis)

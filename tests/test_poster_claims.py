@@ -8,10 +8,10 @@ import yaml
 from traces import make_trace
 
 from ssvm_bench.config import catalog
-from ssvm_bench.figures.curves import Best, problem_of
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster.claims import FACTOR, POSTER
+from ssvm_bench.results.problem_instance import Best, instance_of
 
 N, HALF = 200, 100
 PASSES = np.unique(np.round(1.1 ** np.arange(45)))
@@ -82,7 +82,7 @@ def everything():
 
 
 def judge(traces, best=BEST):
-    return judging.evaluate(POSTER, traces, {problem_of(t.metadata): best for t in traces}, {})
+    return judging.evaluate(POSTER, traces, {instance_of(t.metadata): best for t in traces}, {})
 
 
 def one(traces, key, lam=0.01, best=BEST):

@@ -10,9 +10,10 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench import report
-from ssvm_bench.figures.curves import Best, problem_of, suboptimality
+from ssvm_bench.figures.curves import suboptimality
 from ssvm_bench.report import contents, interactive, markup, tables
 from ssvm_bench.results import stored_traces
+from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import read_trace, write_partial, write_run
 
 NAN = float("nan")
@@ -255,7 +256,7 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces[3].metadata["config"]["seed"] = 1
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     traces[4].frame["gap"] = NAN
-    problem = problem_of(traces[0].metadata)
+    problem = instance_of(traces[0].metadata)
     page = Page(tables.to_gap(contents.Group(problem, traces), {problem: Best(1.0, 0.95)}))
     text = page.text
     assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
@@ -274,7 +275,7 @@ def test_figure_exchanges_the_curves_of_every_axis():
     traces[1].frame.loc[1, "primal"] = 2.5
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    best = {problem_of(traces[0].metadata): Best(1.5, 0.5)}
+    best = {instance_of(traces[0].metadata): Best(1.5, 0.5)}
     made = {axis: suboptimality(traces, best, axis) for axis in interactive.BUTTONS}
     drawn = interactive.figure(made, {axis: axis for axis in made}, log=True)
     data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
@@ -299,7 +300,7 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
     other = make_trace([4, 3, 1.5, 1.3, 1.2], [0, 0, 1.6, 0, 0], seed=1)
     for run in (trace, other):
         run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
-    best = {problem_of(trace.metadata): Best(1.0, 0.0)}
+    best = {instance_of(trace.metadata): Best(1.0, 0.0)}
     made = {"iteration": suboptimality([trace, other], best, "iteration")}
     drawn = interactive.figure(made, {"iteration": "iteration"}, log=True)
     band, line = drawn["data"][4:6]

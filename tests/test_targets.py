@@ -6,7 +6,7 @@ import numpy as np
 from traces import make_trace
 
 from ssvm_bench.figures import drawing, targets
-from ssvm_bench.figures.curves import Best, problem_of
+from ssvm_bench.results.problem_instance import Best, instance_of
 
 
 def run_of(solver, seed, *, times, gaps, **changes):
@@ -19,7 +19,7 @@ def run_of(solver, seed, *, times, gaps, **changes):
     return trace
 
 
-BEST = {problem_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}
+BEST = {instance_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}
 GAPS = (0.1, 0.05, 0.02, 0.01)
 RUNS = [
     run_of("mpbcfw", 0, times=[0, 1, 2, 4], gaps=[1, 0.1, 0.05, 0.005]),
@@ -136,7 +136,7 @@ def test_a_solver_that_never_got_there_is_named_all_the_same():
 
 def test_a_solver_without_runs_on_a_problem_is_not_said_to_have_failed():
     elsewhere = run_of("mpbcfw", 0, times=[0, 1], gaps=[1, 0.05], lam=0.25)
-    best = {**BEST, problem_of(elsewhere.metadata): Best(2.0, 1.9)}
+    best = {**BEST, instance_of(elsewhere.metadata): Best(2.0, 1.9)}
     table = targets.targets([*RUNS, elsewhere], best, (0.1,))
     both, one = drawing.draw_targets(table, {"time": "time"}, "A title").axes
     assert [text.get_text() for text in both.texts] == []

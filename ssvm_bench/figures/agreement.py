@@ -13,13 +13,14 @@ upper bound of the true one, and a dual distance is too low by at most (P⋆ −
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from ssvm_bench.figures import style, text_table
-from ssvm_bench.figures.curves import Best, Problem, repeats_of
 from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.results.problem_instance import BestValues
+from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 
 COLUMNS = [
@@ -28,7 +29,7 @@ COLUMNS = [
 ]
 
 
-def agreement(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> pd.DataFrame:
+def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """Return the distances of each solver on each problem instance; of repeats, the largest.
 
     Parameters

@@ -25,13 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.differences import differences
 from ssvm_bench.figures import style
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
 
 AXES = {
@@ -59,26 +59,7 @@ CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
 
 
-class Problem(NamedTuple):
-    """A problem instance: what may be compared in one panel."""
-
-    fingerprint: str
-    lam: float
-
-
-class Best(NamedTuple):
-    """The lowest primal and the highest dual value seen on a problem instance."""
-
-    primal: float
-    dual: float
-
-
-def problem_of(metadata: Mapping[str, Any]) -> Problem:
-    """Return the problem instance of a run."""
-    return Problem(str(metadata["dataset"]["fingerprint"]), float(metadata["lam"]))
-
-
-def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -> pd.DataFrame:
+def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the convergence figures as a tidy table.
 
     Parameters
@@ -99,7 +80,7 @@ def suboptimality(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: s
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
         primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
-        known = best[problem_of(trace.metadata)]
+        known = best[instance_of(trace.metadata)]
         return dict(
             zip(QUANTITIES, (primal - known.dual, known.primal - dual, primal - dual), strict=True)
         )
@@ -235,40 +216,6 @@ def _between(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where((grid < x[0]) | (grid > x[-1]), np.nan, between)
 
 
-def repeats_of(
-    traces: Sequence[Trace], names: Sequence[str] | None = None
-) -> dict[tuple[Problem, str], list[Trace]]:
-    """Return the runs of each curve on each problem instance; names as for `tabulate`."""
-    groups: dict[tuple[Problem, str], list[Trace]] = {}
-    for trace, label in zip(traces, names or labels(traces), strict=True):
-        groups.setdefault((problem_of(trace.metadata), label), []).append(trace)
-    return groups
-
-
-def labels(traces: Sequence[Trace]) -> list[str]:
-    """Name each run's curve: its solver, and the options in which runs of that solver differ.
-
-    So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
-    not taken for repeats of one another. Options of the solver itself are named on all problem
-    instances if they differ on one, so that one thing has one name in a figure; others only there.
-    """
-    configs = [trace.metadata["config"] for trace in traces]
-    names = [str(config["solver"]["name"]) for config in configs]
-    groups = [(problem_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)]
-    around = [{key: config[key] for key in config if key != "solver"} for config in configs]
-    within = [{"solver": config["solver"]} for config in configs]
-    parts = (
-        names,
-        differences(around, groups, NOT_A_CURVE),
-        differences(within, names, NOT_A_CURVE),
-    )
-    return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
-
-
-NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
-"""Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
-
-
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     if axis != "time":
@@ -359,10 +306,10 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
 
 def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:
     """Tell whether some repeats of a curve end before others."""
-    ends: dict[tuple[Problem, str], set[float]] = {}
+    ends: dict[tuple[ProblemInstance, str], set[float]] = {}
     for trace, label in zip(traces, labels(traces), strict=True):
         end = float(along(trace, axis)[-1])
-        ends.setdefault((problem_of(trace.metadata), label), set()).add(end)
+        ends.setdefault((instance_of(trace.metadata), label), set()).add(end)
     return any(len(values) > 1 for values in ends.values())
 
 

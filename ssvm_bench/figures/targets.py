@@ -11,21 +11,16 @@ instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style, text_table
-from ssvm_bench.figures.curves import (
-    Best,
-    Problem,
-    axis_label,
-    problem_of,
-    repeats_of,
-    timing_notes,
-)
+from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
@@ -43,7 +38,7 @@ def bound(trace: Trace) -> str:
     return OWN if trace.frame["dual"].notna().any() else BEST
 
 
-def costs(traces: Sequence[Trace], best: Mapping[Problem, Best], target: float) -> pd.DataFrame:
+def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFrame:
     """Return what each run had spent when its relative gap was first seen at a target.
 
     Parameters
@@ -64,7 +59,7 @@ def costs(traces: Sequence[Trace], best: Mapping[Problem, Best], target: float) 
     for trace in traces:
         primal, gap = trace.frame["primal"], trace.frame["gap"]
         if bound(trace) == BEST:
-            gap = primal - best[problem_of(trace.metadata)].dual
+            gap = primal - best[instance_of(trace.metadata)].dual
         reached = trace.frame[gap / primal.abs().clip(lower=1e-12) <= target]
         rows.append(
             {name: reached[of].iloc[0] if len(reached) else np.inf for name, of in COSTS.items()}
@@ -72,9 +67,7 @@ def costs(traces: Sequence[Trace], best: Mapping[Problem, Best], target: float) 
     return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
 
 
-def targets(
-    traces: Sequence[Trace], best: Mapping[Problem, Best], gaps: Sequence[float]
-) -> pd.DataFrame:
+def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each solver on each problem instance, over its repeats.
 
     Parameters are those of `costs`, for several relative gaps.

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ssvm_bench.figures.curves import Best, Problem, labels, problem_of
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
 
 PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
@@ -30,7 +31,7 @@ class Case:
     ----------
     dataset, source : str
         As the traces name them.
-    problem : Problem
+    problem : ProblemInstance
         Fingerprint and λ.
     runs : dict
         Label of a curve, which starts with the solver → seed → trace.
@@ -40,7 +41,7 @@ class Case:
 
     dataset: str
     source: str
-    problem: Problem
+    problem: ProblemInstance
     runs: Mapping[str, Mapping[int, Trace]]
     best: Best | None = None
 
@@ -109,7 +110,7 @@ class Case:
         return found
 
 
-def cases(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> list[Case]:
+def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
     """Group runs by problem instance: real data first, then by name of the dataset.
 
     Parameters
@@ -119,9 +120,9 @@ def cases(traces: Sequence[Trace], best: Mapping[Problem, Best]) -> list[Case]:
     best : dict
         Best values per problem instance.
     """
-    groups: dict[tuple[str, str, Problem], list[Trace]] = {}
+    groups: dict[tuple[str, str, ProblemInstance], list[Trace]] = {}
     for trace in traces:
-        data, problem = trace.metadata["dataset"], problem_of(trace.metadata)
+        data, problem = trace.metadata["dataset"], instance_of(trace.metadata)
         groups.setdefault((str(data["source"]), str(data["name"]), problem), []).append(trace)
     found = []
     for source, dataset, problem in sorted(groups):  # "real" < "synthetic"

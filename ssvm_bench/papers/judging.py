@@ -26,13 +26,13 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ssvm_bench.figures.curves import Best, Problem
 from ssvm_bench.figures.style import DATASETS, lam_text
 from ssvm_bench.figures.text_table import line
 from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.cases import Case, UnmeasurableError, cases
 from ssvm_bench.papers.claim import Claim, Paper
 from ssvm_bench.papers.mpbcfw.claims import MPBCFW
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.trace import Trace
 
 PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER}
@@ -98,7 +98,7 @@ class Row:
 def evaluate(
     paper: Paper,
     traces: Sequence[Trace],
-    best: Mapping[Problem, Best],
+    best: BestValues,
     remarks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
@@ -134,7 +134,7 @@ def evaluate(
         of = _by_dataset(paper, here)
         for claim in paper.claims:
             for name in claim.paper:
-                for case in of[name] or [Case(name, source, Problem("", math.nan), {})]:
+                for case in of[name] or [Case(name, source, ProblemInstance("", math.nan), {})]:
                     if claim.lam is None or claim.lam == case.problem.lam:
                         rows.append(_judge(claim, name, case, here, len(of[name]) > 1, remarks))
     return rows

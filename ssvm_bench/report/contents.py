@@ -17,8 +17,9 @@ import pandas as pd
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import NOT_A_CURVE, Problem, problem_of
 from ssvm_bench.results import stored_traces
+from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
+from ssvm_bench.results.repeats import NOT_A_CURVE
 from ssvm_bench.results.run_folder import PARTIAL
 from ssvm_bench.results.trace import Trace, is_finished, read_summary, read_trace
 
@@ -59,7 +60,7 @@ class Group:
 
     Attributes
     ----------
-    problem : Problem
+    problem : ProblemInstance
         Their problem instance.
     traces : list of Trace
         The runs; no configuration twice with the same seed.
@@ -67,7 +68,7 @@ class Group:
         What tells it from the other groups of the problem instance, if there are any.
     """
 
-    problem: Problem
+    problem: ProblemInstance
     traces: list[Trace]
     setting: str = ""
 
@@ -132,7 +133,7 @@ def _read(folder: Path, results_dir: Path) -> Trace | Failure:
         trace = read_trace(folder)
         if not is_finished(folder):
             raise RunFailedError("Some of its files are missing. Run it again with force=true.")
-        _order(trace), problem_of(trace.metadata)  # all that a page cannot do without
+        _order(trace), instance_of(trace.metadata)  # all that a page cannot do without
         return trace
     except RunFailedError as error:
         return Failure(place, "cannot be read", None, _reason(error, results_dir))
@@ -157,15 +158,15 @@ def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
 # ---- what belongs together --------------------------------------------------------------------
 
 
-def group(traces: Sequence[Trace]) -> dict[Problem, list[Group]]:
+def group(traces: Sequence[Trace]) -> dict[ProblemInstance, list[Group]]:
     """Return the groups of each problem instance, the one with most solvers and rows first."""
-    problems: dict[Problem, list[Trace]] = {}
+    problems: dict[ProblemInstance, list[Trace]] = {}
     for trace in traces:
-        problems.setdefault(problem_of(trace.metadata), []).append(trace)
+        problems.setdefault(instance_of(trace.metadata), []).append(trace)
     return {problem: list(_groups(problem, runs)) for problem, runs in problems.items()}
 
 
-def _groups(problem: Problem, traces: Sequence[Trace]) -> Iterator[Group]:
+def _groups(problem: ProblemInstance, traces: Sequence[Trace]) -> Iterator[Group]:
     latest: dict[tuple, Trace] = {}
     for trace in sorted(traces, key=lambda trace: str(trace.metadata.get("started"))):
         key = _options(trace, solver=True), _options(trace), trace.metadata["config"]["seed"]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.config.experiment import AXES, Experiment, along_paths, load
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace, is_finished, read_trace
 from ssvm_bench.runs import experiments
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.figures.curves import Best, Problem
     from ssvm_bench.runs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
 
@@ -207,7 +207,7 @@ def draw(
 def _draw(
     experiment: Experiment,
     traces: Sequence[Trace],
-    best: Mapping[Problem, Best],
+    best: BestValues,
     results_dir: Path,
     suffix: str,
     formats: Sequence[str],
@@ -259,7 +259,7 @@ def _draw(
 def _draw_bundles(
     experiment: Experiment,
     traces: Sequence[Trace],
-    best: Mapping[Problem, Best],
+    best: BestValues,
     folder: Path,
     suffix: str,
     formats: Sequence[str],

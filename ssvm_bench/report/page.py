@@ -10,22 +10,14 @@ import pandas as pd
 
 from ssvm_bench import __version__
 from ssvm_bench.figures import curves, selection, targets
-from ssvm_bench.figures.curves import Best, Problem
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.bmrm import relative, risks, speedup, statements
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
-from ssvm_bench.report.markup import (
-    Content,
-    Html,
-    bullets,
-    element,
-    facts,
-    join,
-    section,
-)
+from ssvm_bench.report.markup import Content, Html, bullets, element, facts, join, section
 from ssvm_bench.results import optima
 from ssvm_bench.results.files import write
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.trace import Trace
 
@@ -42,8 +34,8 @@ DOCUMENT = """<!DOCTYPE html>
 </html>
 """
 
-Values = Mapping[Problem, Best]
-Groups = Mapping[Problem, Sequence[Group]]
+Values = BestValues
+Groups = Mapping[ProblemInstance, Sequence[Group]]
 
 STYLE = """
 :root { color-scheme: light; --line: #d5d8dc; --quiet: #4d5660; }

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import Best, Problem, axis_label, labels, problem_of
+from ssvm_bench.figures.curves import axis_label
 from ssvm_bench.figures.provenance import origin
 from ssvm_bench.figures.targets import BEST, COSTS, MARK, bound, costs
 from ssvm_bench.figures.text_table import NONE, Bold, Sheet
@@ -29,6 +29,8 @@ from ssvm_bench.report.markup import (
     markup,
     table,
 )
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
 
 TARGETS = (1e-1, 1e-2, 1e-3)
@@ -43,7 +45,7 @@ def source(trace: Trace) -> Html:
     return element("strong", text, class_="standin") if is_standin(trace) else markup(text)
 
 
-def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, Best]) -> Html:
+def problems(groups: Mapping[ProblemInstance, Sequence[Group]], best: BestValues) -> Html:
     """Return one row per problem instance."""
     header = (
         *("dataset", "data", "n", "d", "λ", "fingerprint", "solvers", "runs"),
@@ -68,7 +70,7 @@ def problems(groups: Mapping[Problem, Sequence[Group]], best: Mapping[Problem, B
 # ---- time and oracle calls to a gap -----------------------------------------------------------
 
 
-def to_gap(group: Group, best: Mapping[Problem, Best]) -> Html:
+def to_gap(group: Group, best: BestValues) -> Html:
     """Return the table of time and oracle calls to each relative gap, the lowest in bold."""
     named: dict[str, list[Trace]] = {}
     for trace, label in zip(group.traces, labels(group.traces), strict=True):
@@ -173,7 +175,7 @@ def runs(traces: Sequence[Trace]) -> Iterator[Html]:
     """Yield one closed part per configuration: what its runs share, and a row per run."""
     configurations: dict[tuple, list[Trace]] = {}
     for trace in traces:
-        key = problem_of(trace.metadata), trace.folder.parent
+        key = instance_of(trace.metadata), trace.folder.parent
         configurations.setdefault(key, []).append(trace)
     for (_, folder), repeats in configurations.items():
         first = repeats[0]

@@ -23,8 +23,8 @@ import numpy as np
 
 from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
-from ssvm_bench.figures.curves import Best, Problem, problem_of
 from ssvm_bench.results.files import cannot_write, write
+from ssvm_bench.results.problem_instance import Best, ProblemInstance, instance_of
 from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
 
 FORMAT = 1
@@ -37,7 +37,7 @@ Instance = dict[str, Any]
 
 def reference(
     traces: Sequence[Trace], results_dir: Path, say: Callable[[str], object] | None = None
-) -> dict[Problem, Best]:
+) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 
     Parameters
@@ -56,7 +56,7 @@ def reference(
         If the file is damaged or cannot be written.
     """
     path = results_dir / FILE
-    seen: dict[Problem, Instance] = {}
+    seen: dict[ProblemInstance, Instance] = {}
     for instance in _instances(traces, results_dir, say or (lambda text: None)):
         seen = _tightened(seen, [instance])
     known = _read(path)
@@ -70,7 +70,9 @@ def read(results_dir: Path) -> list[Instance]:
     return list(_read(results_dir / FILE).values())
 
 
-def _tighten_file(path: Path, seen: Mapping[Problem, Instance]) -> dict[Problem, Instance]:
+def _tighten_file(
+    path: Path, seen: Mapping[ProblemInstance, Instance]
+) -> dict[ProblemInstance, Instance]:
     """Merge values into the file while no other process does, and return all of its values."""
     mutex = filelock.FileLock(path.with_name(f".{path.name}.lock"))
     try:
@@ -88,8 +90,8 @@ def _tighten_file(path: Path, seen: Mapping[Problem, Instance]) -> dict[Problem,
 
 
 def _tightened(
-    known: Mapping[Problem, Instance], others: Iterable[Instance]
-) -> dict[Problem, Instance]:
+    known: Mapping[ProblemInstance, Instance], others: Iterable[Instance]
+) -> dict[ProblemInstance, Instance]:
     """Return the better of the values, sorted; of two equal ones, the one known."""
     result = dict(known)
     for other in others:
@@ -157,7 +159,7 @@ def _instance(
             "commit": metadata.get("git"),
         }
 
-    problem = problem_of(metadata)
+    problem = instance_of(metadata)
     return {
         "dataset": data["name"],
         "source": data["source"],
@@ -189,7 +191,7 @@ def _is_exact(kind: str) -> bool | None:
 # ---- the file ---------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> dict[Problem, Instance]:
+def _read(path: Path) -> dict[ProblemInstance, Instance]:
     """Return the file's entries, checked."""
     try:
         content = json.loads(path.read_bytes())
@@ -208,8 +210,8 @@ def _read(path: Path) -> dict[Problem, Instance]:
         ) from error
 
 
-def _problem(instance: Instance) -> Problem:
-    return Problem(str(instance["fingerprint"]), float(instance["lam"]))
+def _problem(instance: Instance) -> ProblemInstance:
+    return ProblemInstance(str(instance["fingerprint"]), float(instance["lam"]))
 
 
 def _best(instance: Instance) -> Best:

@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import labels
+from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")

@@ -10,15 +10,15 @@ bound, y is too large by as much as F* is too low; the note on the figure says h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.curves import Best, Problem, problem_of
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.cases import percent
+from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace
 
 COMPARISONS = {
@@ -38,15 +38,15 @@ READING = (
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs that are compared: on problem instances on which there are some of BMRM."""
-    known = {problem_of(trace.metadata) for trace in traces if _solver(trace) == "bmrm"}
+    known = {instance_of(trace.metadata) for trace in traces if _solver(trace) == "bmrm"}
     return [
         trace
         for trace in traces
-        if _solver(trace) in COMPARED and problem_of(trace.metadata) in known
+        if _solver(trace) in COMPARED and instance_of(trace.metadata) in known
     ]
 
 
-def relative(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -> pd.DataFrame:
+def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the figure, as `curves.tabulate` does.
 
     Returns
@@ -58,7 +58,7 @@ def relative(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -
     runs = bundle_runs.runs(compared(traces))
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
-        known = best[problem_of(trace.metadata)].dual
+        known = best[instance_of(trace.metadata)].dual
         primal = trace.frame["primal"].to_numpy(float)
         distance = primal / known - 1 if known > 0 else np.full_like(primal, np.nan)
         return {
@@ -76,12 +76,10 @@ def relative(traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str) -
     return table
 
 
-def notes(
-    table: pd.DataFrame, traces: Sequence[Trace], best: Mapping[Problem, Best], axis: str
-) -> list[str]:
+def notes(table: pd.DataFrame, traces: Sequence[Trace], best: BestValues, axis: str) -> list[str]:
     """Return what a reader of the figure has to know: of its measurements, and of F*."""
     shown = compared(traces)
-    optima = [best[problem_of(trace.metadata)] for trace in shown]
+    optima = [best[instance_of(trace.metadata)] for trace in shown]
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
     said = f"F*: the highest dual value ever seen; the optimum is at most {percent(error)} higher."
     return [*curves.notes(table, shown, axis), said]

@@ -379,6 +379,22 @@ def test_variants_of_a_solver_differ_in_their_lines():
     assert lines["bcfw_avg"] == style.line("bcfw_avg")
 
 
+def test_an_option_that_is_left_out_has_its_neutral_value():
+    def run(seed, solver="fw", kind="fw", **options):
+        return make_trace([1.0], [0.0], solver=solver, seed=seed, options={"kind": kind, **options})
+
+    runs = [run(0), run(1, epsilon=0.0)]
+    assert labels(runs) == ["fw", "fw"]
+    runs.append(run(2, epsilon=0.1))
+    assert labels(runs) == ["fw epsilon=0.0", "fw epsilon=0.0", "fw epsilon=0.1"]
+    for number, folds in enumerate((None, [0])):
+        data = {"name": "ocr", "kind": "ocr", **({"folds": folds} if folds else {})}
+        runs[number].metadata["config"]["dataset"] = data
+    assert labels(runs[:2]) == ["fw dataset.folds=null", "fw dataset.folds=[0]"]
+    elsewhere = [run(0, "mine", "nowhere"), run(1, "mine", "nowhere", epsilon=0.0)]
+    assert labels(elsewhere) == ["mine epsilon=null", "mine epsilon=0.0"]
+
+
 def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
     runs = [
         make_trace([1.0], [0.0], solver="bcfw", options={"step": "line_search"}, lam=0.5),

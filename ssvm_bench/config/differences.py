@@ -1,13 +1,18 @@
-"""In which options runs differ: what tells them apart in a legend or a table."""
+"""In which options runs differ: what tells them apart in a legend or a table.
+
+An option that a config leaves out has the neutral value that its component gives it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Any
 
-NEUTRAL: Mapping[str, Any] = {"path": []}
-"""Options that a config leaves out where they are neutral."""
+from ssvm_bench.config import registry
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.errors import SsvmBenchError
 
 
 def differences(
@@ -24,7 +29,7 @@ def differences(
     hidden : set of str
         Options that are not shown.
     """
-    flat = [{**NEUTRAL, **_flatten(config)} for config in configs]
+    flat = [_flatten(_with_neutral(config)) for config in configs]
     differing: dict[Hashable, list[str]] = {}
     for group in dict.fromkeys(groups):
         peers = [config for config, other in zip(flat, groups, strict=True) if other == group]
@@ -40,6 +45,25 @@ def differences(
     ]
 
 
+def _with_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with the options that it leaves out because they are neutral."""
+    filled = {**RunConfig.NEUTRAL, **config}
+    for group in registry.GROUPS:
+        if "kind" in config.get(group, {}):
+            component = _component(group, config[group]["kind"])
+            filled[group] = {**getattr(component, "NEUTRAL", {}), **config[group]}
+    return filled
+
+
+@cache
+def _component(group: str, kind: str) -> type | None:
+    """Return the ``Config`` of a component; None if it is not installed."""
+    try:
+        return registry.module(group, kind).Config
+    except SsvmBenchError:
+        return None
+
+
 def _shown(value: Any) -> str:
     """Return a value of an option as the command line has it."""
     if value is None:
@@ -53,5 +77,5 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat.update(_flatten(value, f"{prefix}{key}."))
         else:
-            flat[f"{prefix}{key}"] = value
+            flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
     return flat

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ssvm_bench.results import files
-from ssvm_bench.runs.terminal import duration
+from ssvm_bench.results.words import duration
 
 EXACT = "exact pass / product"
 APPROXIMATE = "approximate pass / exact pass"

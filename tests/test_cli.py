@@ -26,6 +26,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
 from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results import words
 from ssvm_bench.runs import components, terminal
 
 HEAVY = {
@@ -516,4 +517,4 @@ def test_eta_follows_the_budget():
     ],
 )
 def test_durations(seconds, text):
-    assert terminal.duration(seconds) == text
+    assert words.duration(seconds) == text

@@ -11,6 +11,7 @@ from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves, drawing, selection, style
+from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
 
@@ -336,11 +337,11 @@ def test_the_figure_shows_source_size_and_curves():
 
 
 def test_titles_show_lambda_over_n_where_it_is_whole():
-    assert style.lam_text(1 / 6877, 6877) == "1/n"
-    assert {style.lam_text(k / n, n) for k in (1000,) for n in range(1, 9000)} == {"1000/n"}
-    assert style.lam_text(0.01, 6877) == "0.01"
-    assert style.lam_text(0.01, 300) == "3/n"
-    assert style.lam_text(0.5 / 300, 300) == "0.00167"
+    assert words.lam(1 / 6877, 6877) == "1/n"
+    assert {words.lam(k / n, n) for k in (1000,) for n in range(1, 9000)} == {"1000/n"}
+    assert words.lam(0.01, 6877) == "0.01"
+    assert words.lam(0.01, 300) == "3/n"
+    assert words.lam(0.5 / 300, 300) == "0.00167"
 
 
 def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():

@@ -38,7 +38,6 @@ KINDS = {
 """What ``list`` can show → the kind of :func:`catalog.entries`."""
 
 FORMATS = ("png", "pdf", "svg")
-DEFAULT_FORMATS = ("png", "pdf")
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -216,7 +215,7 @@ def experiment_command(
     if status:
         return _show_status(name, overrides, jobs, settings)
     from ssvm_bench.report import experiment_files
-    from ssvm_bench.runs.experiments import runs
+    from ssvm_bench.results.words import runs
 
     outcome = experiment_files.make(name, overrides, settings.config_dirs(), jobs=jobs)
     _print_outcomes(outcome.runs)
@@ -257,8 +256,7 @@ def plot_command(
     """Draw an experiment's figures from its finished runs."""
     from ssvm_bench.report import experiment_files
 
-    chosen = formats or DEFAULT_FORMATS
-    for figure in experiment_files.plot(name, chosen, overrides, settings.config_dirs()):
+    for figure in experiment_files.plot(name, formats, overrides, settings.config_dirs()):
         click.echo(f"figure: {figure}")
 
 

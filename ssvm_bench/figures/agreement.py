@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ssvm_bench.figures import style, text_table
-from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.figures.text_table import Bold, Sheet
 from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
 
 COLUMNS = [
     *("dataset", "source", "n", "lam", "fingerprint", "known_to", "solver", "repeats"),

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
+from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
@@ -270,9 +271,7 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
     repeats = of_curve["repeats"].max()
     repeats = repeats[repeats > 0]
-    low, high = (int(repeats.min()), int(repeats.max())) if len(repeats) else (0, 0)
-    count = f"{low}" if low == high else f"{low} to {high}"
-    text = f"Lines: median; bands: minimum to maximum; {count} repeat{'s' * (high > 1)}"
+    text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     begun = of_curve["median"].transform("first").notna()
     interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)
     if _ends_differ(traces, axis):

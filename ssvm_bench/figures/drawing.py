@@ -22,12 +22,12 @@ from matplotlib.transforms import Transform, blended_transform_factory
 
 from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import why_empty
+from ssvm_bench.results import words
 from ssvm_bench.results.files import write
 
-FORMATS = ("png", "pdf", "svg")
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 """Lengths in a legend, in units of its font size."""
-PLAIN = FuncFormatter(lambda value, _: plain(value))
+PLAIN = FuncFormatter(lambda value, _: words.plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 MIN_WIDTH = 6.6
 """Inches: room for the notes."""
@@ -255,14 +255,6 @@ def _label_log_x(panel: Axes) -> None:
     if high / low < 120:
         panel.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         panel.xaxis.set_minor_formatter(PLAIN)
-
-
-def plain(value: float) -> str:
-    """Return a number as an axis is labelled with it: 0.02, 5,000, 20k, 1M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= max(size, 1e4):
-            return f"{value / size:.4g}{letter}"
-    return f"{value:,.4g}"
 
 
 def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:

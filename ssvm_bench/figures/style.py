@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from ssvm_bench.results import words
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -161,16 +163,6 @@ def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     first = problem.iloc[0]
     name = DATASETS.get(first["dataset"], first["dataset"])
     source = SOURCES.get(first["source"], first["source"])
-    n, lam = int(first["n"]), lam_text(float(first["lam"]), int(first["n"]))
+    n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
     after = between if between == "\n" else ", "
     return f"{name}{between}{source}{after}n = {n}, λ = {lam}"
-
-
-def lam_text(lam: float, n: int) -> str:
-    """Return λ, as K/n where K is whole.
-
-    >>> lam_text(0.02, 50), lam_text(20.0, 50), lam_text(0.01, 50)
-    ('1/n', '1000/n', '0.01')
-    """
-    factor = round(lam * n)
-    return f"{factor}/n" if factor >= 1 and abs(lam * n - factor) < 1e-9 else f"{lam:.3g}"

@@ -18,10 +18,12 @@ import pandas as pd
 
 from ssvm_bench.figures import style, text_table
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.figures.text_table import Bold, Sheet
+from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
@@ -106,9 +108,7 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace]) -> list[str]:
     """Return what a reader of the figure has to know about its measurements."""
-    low, high = int(table["repeats"].min()), int(table["repeats"].max())
-    count = f"{low}" if low == high else f"{low} to {high}"
-    text = f"Points: median; bars: minimum to maximum; {count} repeat{'s' * (high > 1)}."
+    text = f"Points: median; bars: minimum to maximum; {words.repeats(table['repeats'])}."
     marked = [MEANING] if (table["bound"] == BEST).any() else []
     return [text, *marked, *timing_notes(traces)]
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-NONE = "–"
-"""What a cell without a value says."""
-
 
 class Bold(str):
     """A cell that stands out."""

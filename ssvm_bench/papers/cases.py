@@ -6,7 +6,7 @@ have to differ in the seed only; options of the solver tell more of its configur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,39 +132,3 @@ def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
             runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
         found.append(Case(dataset, source, problem, runs, best.get(problem)))
     return found
-
-
-# ---- words ------------------------------------------------------------------------------------
-
-
-def percent(value: float) -> str:
-    """Return a share as text."""
-    return f"{100 * value:.3g} %"
-
-
-def number(value: float) -> str:
-    """Return a number as text."""
-    return f"{value:.3g}"
-
-
-def times(value: float) -> str:
-    """Return a factor as text."""
-    return f"{value:.2g}×"
-
-
-def seconds(value: float) -> str:
-    """Return a duration as text."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.3g} µs"
-
-
-def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> str:
-    """Return a range as text, or one value where both ends read the same."""
-    return "–".join(dict.fromkeys(text(end) for end in ends))
-
-
-def counts(values: Sequence[int]) -> str:
-    """Return the range of whole numbers as text."""
-    return span((min(values), max(values)), lambda value: f"{value:.0f}")

@@ -26,12 +26,13 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ssvm_bench.figures.style import DATASETS, lam_text
+from ssvm_bench.figures.style import DATASETS
 from ssvm_bench.figures.text_table import line
 from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.cases import Case, UnmeasurableError, cases
 from ssvm_bench.papers.claim import Claim, Paper
 from ssvm_bench.papers.mpbcfw.claims import MPBCFW
+from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.trace import Trace
 
@@ -211,7 +212,7 @@ def _title(case: Case, dataset: str, several: bool) -> str:
         title += f" (for {DATASETS[dataset]})"
     if several:
         n = int(case.data["n"])
-        title += f", n = {n}, λ = {lam_text(case.problem.lam, n)}"
+        title += f", n = {n}, λ = {words.lam(case.problem.lam, n)}"
     return title
 
 
@@ -325,7 +326,5 @@ def _basis(rows: Sequence[Row]) -> str:
     repeats = [row.repeats for row in rows if row.repeats]
     if not repeats:
         return "nothing measured"
-    low, high = min(repeats), max(repeats)
-    count = f"{low}" if low == high else f"{low} to {high}"
     clocks = dict.fromkeys(row.clock for row in rows if row.clock)
-    return "; ".join([f"{count} repeat{'s' * (high > 1)}", *clocks])
+    return "; ".join([words.repeats(repeats), *clocks])

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.repeats import NOT_A_CURVE
 from ssvm_bench.results.run_folder import PARTIAL
@@ -218,7 +218,7 @@ def dataset_name(trace: Trace) -> str:
 
 def lam_text(trace: Trace) -> str:
     """Return λ as titles show it."""
-    return style.lam_text(float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"]))
+    return words.lam(float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"]))
 
 
 def title(trace: Trace) -> str:

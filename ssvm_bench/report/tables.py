@@ -14,7 +14,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import axis_label
 from ssvm_bench.figures.provenance import origin
 from ssvm_bench.figures.targets import BEST, COSTS, MARK, bound, costs
-from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.figures.text_table import Bold, Sheet
 from ssvm_bench.papers.judging import Row
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
@@ -29,9 +29,11 @@ from ssvm_bench.report.markup import (
     markup,
     table,
 )
+from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
 
 TARGETS = (1e-1, 1e-2, 1e-3)
 """Relative duality gaps."""
@@ -180,7 +182,7 @@ def runs(traces: Sequence[Trace]) -> Iterator[Html]:
     for (_, folder), repeats in configurations.items():
         first = repeats[0]
         solver = style.solver_label(first.metadata["config"]["solver"]["name"])
-        count = f"{len(repeats)} run{'s' * (len(repeats) > 1)}"
+        count = words.runs(len(repeats))
         summary = f"{title(first)}: {solver}, {count}, configuration {folder.name}"
         yield details(summary, facts(_shared(repeats)), _table_of_runs(repeats))
 

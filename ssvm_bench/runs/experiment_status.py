@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
+from ssvm_bench.results import words
 from ssvm_bench.results.run_folder import is_locked, partial_folder
 from ssvm_bench.results.trace import is_finished, read_summary
 
@@ -169,11 +170,9 @@ def _count(found: Sequence[RunStatus]) -> str:
 
 
 def _eta(found: Sequence[RunStatus], jobs: int) -> str:
-    from ssvm_bench.runs.terminal import time_left
-
     done = [run for run in found if run.state == "done"]
     durations = Durations((run.config, read_summary(run.folder)) for run in done)
     seconds = durations.left([run.config for run in found if run.state != "done"], jobs)
     if seconds is None:
         return "; ETA unknown until a run of each kind is done"
-    return f"; ETA {time_left(seconds)} with --jobs {jobs}" if seconds else ""
+    return f"; ETA {words.minutes(seconds)} with --jobs {jobs}" if seconds else ""

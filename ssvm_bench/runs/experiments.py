@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ssvm_bench.config import experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def run(
             result.outcomes[number] = before
             del waiting[number]
     if result.outcomes:
-        say(f"{len(result.outcomes)} of {runs(len(configs))} had finished before.")
+        say(f"{len(result.outcomes)} of {words.runs(len(configs))} had finished before.")
     if jobs == 1:
         _in_turn(waiting, result, make_display, say)
     elif waiting:
@@ -141,7 +142,7 @@ def run(
     if result.interrupted:
         _look_again(result)
         how = "the same command, without force=true," if configs[0].force else "the same command"
-        say(f"Interrupted; {result.failed} of {runs(len(configs))} missing: {how} goes on.")
+        say(f"Interrupted; {result.failed} of {words.runs(len(configs))} missing: {how} goes on.")
     return result
 
 
@@ -186,8 +187,6 @@ def _at_once(
     say: Callable[[str], object],
 ) -> None:
     """Make several runs at once, each in a process of its own."""
-    from ssvm_bench.runs.terminal import number as text
-    from ssvm_bench.runs.terminal import time_left
     from ssvm_bench.runs.workers import make
 
     left = dict(waiting)
@@ -213,19 +212,18 @@ def _at_once(
         durations.add(config, answer.summary)
         if not config.quiet:
             seconds = durations.left(along_paths(left.values()), jobs)
-            eta = f"; {runs(len(left))} left, ETA {time_left(seconds)}" if left and seconds else ""
+            eta = (
+                f"; {words.runs(len(left))} left, ETA {words.minutes(seconds)}"
+                if left and seconds
+                else ""
+            )
             row = answer.summary
             say(
                 f"{title(config)} {answer.status} ({answer.stop_reason}): iteration "
-                f"{row.get('iteration', 0)}, gap {text(row.get('gap'), '.2g')}{eta}"
+                f"{row.get('iteration', 0)}, gap {words.number(row.get('gap'), '.2g', '-')}{eta}"
             )
 
     result.interrupted = not make(waiting, jobs, started, ended, say)
-
-
-def runs(count: int) -> str:
-    """Return ``1 run``, ``2 runs``."""
-    return f"{count} run{'s' * (count != 1)}"
 
 
 def title(config: RunConfig) -> str:

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ssvm_bench.config.differences import differences
+from ssvm_bench.results import words
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import Budget, RunConfig
@@ -87,11 +88,11 @@ class Silent:
 COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
     "iteration": ("iteration", 9, lambda value: f"{value}"),
     "oracle_calls": ("exact calls", 11, lambda value: f"{value:,}"),
-    "time": ("time", 9, lambda value: duration(value)),
-    "primal": ("primal", 10, lambda value: number(value)),
-    "dual": ("dual", 10, lambda value: number(value)),
-    "gap": ("gap", 8, lambda value: number(value, ".1e")),
-    "working_set_mean": ("planes", 7, lambda value: number(value, ".2f")),
+    "time": ("time", 9, words.duration),
+    "primal": ("primal", 10, lambda value: words.number(value, ".5g", "-")),
+    "dual": ("dual", 10, lambda value: words.number(value, ".5g", "-")),
+    "gap": ("gap", 8, lambda value: words.number(value, ".1e", "-")),
+    "working_set_mean": ("planes", 7, lambda value: words.number(value, ".2f", "-")),
 }
 """Trace columns shown in a line: heading, width, format."""
 
@@ -153,7 +154,8 @@ class PlainLines(Silent):
             if limit
         ]
         share = min(max(shares, default=0.0), 1.0)
-        return time_left((self.clock() - self.started) * (1 - share) / share) if share > 0 else "?"
+        left = (self.clock() - self.started) * (1 - share) / share if share > 0 else None
+        return "?" if left is None else words.minutes(left)
 
     def message(self, text: str) -> None:
         """Print the text, unwrapped and as it is."""
@@ -262,36 +264,3 @@ def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path
     console = Console(highlight=False, width=200)
     console.print(closing_table(runs))
     console.print(Text(f"files: {os.path.commonpath(folders)}"), soft_wrap=True)
-
-
-def number(value: float | None, form: str = ".5g") -> str:
-    """Format a number; ``-`` for one that does not exist.
-
-    >>> number(0.123456), number(None), number(float("nan"))
-    ('0.12346', '-', '-')
-    """
-    return "-" if value is None or math.isnan(value) else format(value, form)
-
-
-def duration(seconds: float | None) -> str:
-    """Format a duration with three digits, or in minutes.
-
-    >>> duration(0.00012345), duration(0.0042), duration(12.345), duration(75)
-    ('1.2e-04 s', '0.0042 s', '12.3 s', '1:15')
-    """
-    if seconds is None or math.isnan(seconds):
-        return "-"
-    if 0 < seconds < 1e-3:
-        return f"{seconds:.1e} s"
-    return f"{seconds:.3g} s" if seconds < 60 else time_left(seconds)
-
-
-def time_left(seconds: float) -> str:
-    """Format a duration in whole seconds.
-
-    >>> time_left(7.2), time_left(3725)
-    ('0:07', '1:02:05')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

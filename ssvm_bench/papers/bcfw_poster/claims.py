@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster.measures import Quantity, Runs
-from ssvm_bench.papers.cases import number, percent, times
 from ssvm_bench.papers.claim import Claim, Paper
+from ssvm_bench.results.words import number, percent, times
 
 BCFW = Runs("bcfw", {"step": "line_search"})
 BCFW_FIXED = Runs("bcfw", {"step": "2n/(k+2n)"})

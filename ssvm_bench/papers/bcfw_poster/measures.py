@@ -26,10 +26,11 @@ import numpy as np
 
 from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import Case, UnmeasurableError, counts, number, span, times
+from ssvm_bench.papers.cases import Case, UnmeasurableError
 from ssvm_bench.papers.claim import Measure, Measured
 from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, number, span, times
 
 LEVELS = (1.0, 0.1, 0.01, 0.001)
 """Relative primal suboptimalities."""

@@ -17,9 +17,9 @@ import pandas as pd
 
 from ssvm_bench.figures import curves
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.papers.cases import percent
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import percent
 
 COMPARISONS = {
     "BMRM and P-BMRM": ("bmrm", "p_bmrm"),

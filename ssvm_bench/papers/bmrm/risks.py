@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import text_table
-from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.figures.text_table import Bold, Sheet
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
 
 LOSSES = ("validation", "test")
 COLUMNS = [

@@ -22,9 +22,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures.curves import timing_notes
-from ssvm_bench.figures.text_table import NONE, Sheet
+from ssvm_bench.figures.text_table import Sheet
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
 
 BASELINE = "bmrm"
 RANGES = ("iterations", "seconds", "speedup")

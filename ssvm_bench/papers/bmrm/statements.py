@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ssvm_bench.figures import text_table
-from ssvm_bench.figures.text_table import NONE, Bold, Sheet
+from ssvm_bench.figures.text_table import Bold, Sheet
 from ssvm_bench.papers.bmrm import bundle_runs, speedup
-from ssvm_bench.papers.cases import UnmeasurableError, percent
+from ssvm_bench.papers.cases import UnmeasurableError
 from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
+from ssvm_bench.results.words import NONE, percent
 
 FLUCTUATES = 0.1
 """Share of iterations in which the primal of a method that fluctuates rises, at least."""

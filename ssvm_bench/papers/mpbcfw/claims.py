@@ -11,9 +11,10 @@ import math
 import numpy as np
 
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import PAIRS, number, percent, seconds, times
+from ssvm_bench.papers.cases import PAIRS
 from ssvm_bench.papers.claim import Claim, Paper
 from ssvm_bench.papers.mpbcfw import measures as by
+from ssvm_bench.results.words import number, percent, seconds, times
 
 HORSES = "horseseg"
 STANDS_FOR = {"weizmann": HORSES}

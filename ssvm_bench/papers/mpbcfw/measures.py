@@ -19,18 +19,10 @@ import numpy as np
 
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import (
-    PAIRS,
-    Case,
-    UnmeasurableError,
-    counts,
-    percent,
-    seconds,
-    span,
-    times,
-)
+from ssvm_bench.papers.cases import PAIRS, Case, UnmeasurableError
 from ssvm_bench.papers.claim import Measure, Measured
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, percent, seconds, span, times
 
 # ---- at equal iterations ----------------------------------------------------------------------
 

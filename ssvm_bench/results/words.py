@@ -1,0 +1,104 @@
+"""How numbers are written, in figures, tables and messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+NONE = "–"
+"""What is written of a number that does not exist."""
+
+
+def number(value: float | None, form: str = ".3g", none: str = NONE) -> str:
+    """Return a number, if it exists.
+
+    >>> number(0.123456), number(None), number(math.nan, none="-")
+    ('0.123', '–', '-')
+    """
+    return none if value is None or math.isnan(value) else format(value, form)
+
+
+def percent(share: float) -> str:
+    """Return a share."""
+    return f"{100 * share:.3g} %"
+
+
+def times(factor: float) -> str:
+    """Return a factor."""
+    return f"{factor:.2g}×"
+
+
+def seconds(value: float) -> str:
+    """Return a duration in the unit that fits: s, ms or µs."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def duration(value: float | None) -> str:
+    """Return a duration in seconds with three digits, or in minutes.
+
+    >>> duration(0.00012345), duration(0.0042), duration(12.345), duration(75)
+    ('1.2e-04 s', '0.0042 s', '12.3 s', '1:15')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if 0 < value < 1e-3:
+        return f"{value:.1e} s"
+    return f"{value:.3g} s" if value < 60 else minutes(value)
+
+
+def minutes(value: float) -> str:
+    """Return a duration in whole seconds, minutes and hours.
+
+    >>> minutes(7.2), minutes(3725)
+    ('0:07', '1:02:05')
+    """
+    whole, rest = divmod(round(value), 60)
+    hours, whole = divmod(whole, 60)
+    return f"{hours}:{whole:02}:{rest:02}" if hours else f"{whole}:{rest:02}"
+
+
+def plain(value: float) -> str:
+    """Return a number as an axis is labelled with it: 0.02, 5,000, 20k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= max(size, 1e4):
+            return f"{value / size:.4g}{letter}"
+    return f"{value:,.4g}"
+
+
+def lam(value: float, n: int) -> str:
+    """Return λ, as K/n where K is whole.
+
+    >>> lam(0.02, 50), lam(20.0, 50), lam(0.01, 50)
+    ('1/n', '1000/n', '0.01')
+    """
+    factor = round(value * n)
+    return f"{factor}/n" if factor >= 1 and abs(value * n - factor) < 1e-9 else f"{value:.3g}"
+
+
+def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> str:
+    """Return a range, or one value where both ends read the same."""
+    return "–".join(dict.fromkeys(text(end) for end in ends))
+
+
+def counts(values: Sequence[int]) -> str:
+    """Return the range of whole numbers."""
+    return span((min(values), max(values)), "{:.0f}".format)
+
+
+def repeats(numbers: Iterable[int]) -> str:
+    """Return how many repeats there are of several curves.
+
+    >>> repeats([1]), repeats([3, 1]), repeats([])
+    ('1 repeat', '1 to 3 repeats', '0 repeat')
+    """
+    found = [int(number) for number in numbers] or [0]
+    ends = dict.fromkeys((min(found), max(found)))
+    return f"{' to '.join(map(str, ends))} repeat{'s' * (max(found) > 1)}"
+
+
+def runs(count: int) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{count} run{'s' * (count != 1)}"

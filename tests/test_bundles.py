@@ -9,17 +9,18 @@ from traces import make_trace
 
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
-from ssvm_bench.figures.text_table import Bold, Sheet, lines
+from ssvm_bench.figures.document import Sheet, bold, lines
 from ssvm_bench.papers.bmrm import (
     bundle_runs,
+    costs,
     relative,
     relative_drawing,
     risks,
     speedup,
-    statements,
 )
-from ssvm_bench.papers.bmrm.speedup import Range
-from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
+from ssvm_bench.papers.bmrm.claims import CLAIMS
+from ssvm_bench.papers.bmrm.costs import Range
+from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -112,14 +113,14 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
     assert (table["repeats"].tolist(), table["converged"].tolist()) == ([1, 1, 1, 3], [1, 1, 1, 2])
     (found,) = risks.sheets(table)
     assert found.title == "MNIST, unit pixels: real data, n = 60000"
-    assert found.header == ["validation loss", "λ = 100", "λ = 10", "test, λ = 10"]
-    assert [isinstance(cell, Bold) for cell in found.header] == [False, False, True, False]
+    assert found.header == ["validation loss", "λ = 100", "**λ = 10**", "test, λ = 10"]
+    assert [cell for cell in found.rows[0] if "*" in cell] == ["**0.2500**"]
     assert found.rows == [
-        ["BMRM", "0.5000", "0.2500", "0.2400"],
-        ["Prox-BMRM", "0.5100", "0.2300", "0.2200"],
-        ["median", "0.5050", "0.2400", "0.2300"],
-        ["spread", "0.0100", "0.0200", "0.0200"],
-        ["the report", "0.0740", "0.0708", "0.0704"],
+        ["BMRM", "0.5000", "**0.2500**", "0.2400"],
+        ["Prox-BMRM", "0.5100", "**0.2300**", "0.2200"],
+        ["median", "0.5050", "**0.2400**", "0.2300"],
+        ["spread", "0.0100", "**0.0200**", "0.0200"],
+        ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
     text = risks.markdown(table)
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
@@ -130,7 +131,7 @@ def test_other_pixels_have_a_block_of_their_own():
     raw = [run_of("bmrm", 1, validation=0.1, pixels="raw"), *LOSSES]
     first, second = risks.sheets(risks.risks(raw))
     assert "raw pixels" in first.title
-    assert first.rows[0] == ["BMRM", "0.1000", "–"]
+    assert first.rows[0] == ["BMRM", "**0.1000**", "–"]
     assert len(second.rows) == 5
 
 
@@ -153,7 +154,7 @@ def test_what_is_known_of_numbers_in_ranges():
     assert two.over(above) == (0, 2 / 3)
     shown = [one.text("{:g}".format) for one in (two, above, Range(0, 3), Range(2, 3))]
     assert shown == ["2", "> 3", "< 3", "2–3"]
-    assert above.over(above).text(str) == speedup.UNKNOWN.text(str) == "–"
+    assert above.over(above).text(str) == costs.UNKNOWN.text(str) == "–"
 
 
 def cost(table, title, lam_n):
@@ -167,17 +168,17 @@ def test_costs_are_medians_and_relative_to_bmrm():
         run_of("prox_bmrm", 10, seconds=2.0, iterations=5, qp=0.5),
         run_of("prox_bmrm", 1000),  # bmrm was not run there
     ]
-    table = speedup.speedup(traces)
+    table = costs.costs(traces)
     assert set(table["lam_n"]) == {10}
     plain, prox = cost(table, "BMRM", 10), cost(table, "Prox-BMRM", 10)
     assert (plain["repeats"], plain["converged"]) == (3, 3)
-    assert speedup.of(plain, "iterations") == (9, 9)
-    assert speedup.of(plain, "seconds") == (6, 6)  # of CPU time
-    assert speedup.of(plain, "speedup") == (1, 1)
-    assert speedup.of(prox, "speedup") == (3, 3)
+    assert costs.of(plain, "iterations") == (9, 9)
+    assert costs.of(plain, "seconds") == (6, 6)  # of CPU time
+    assert costs.of(plain, "speedup") == (1, 1)
+    assert costs.of(prox, "speedup") == (3, 3)
     assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
     assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
-    (found,) = speedup.sheets(table)
+    found, _ = speedup.sheets(table)
     assert found.title.endswith("ε = 0.01")
     assert found.rows[1][:8] == ["10", "Prox-BMRM", "5", "317", "2", "50 %", "3", "4.6"]
 
@@ -189,7 +190,7 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
         run_of("bmrm", 10, iterations=100, seconds=10),
         run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
     ]
-    (found,) = speedup.sheets(speedup.speedup(traces))
+    found, _ = speedup.sheets(costs.costs(traces))
     ours = [[row[k] for k in (0, 1, 2, 4, 6)] for row in found.rows]
     assert ours == [
         ["10", "BMRM", "100", "10", "1"],
@@ -205,9 +206,9 @@ def test_time_is_compared_at_the_same_gap_only():
         run_of("bmrm", 1, epsilon=0.01, seconds=8),
         run_of("prox_bmrm", 1, seconds=2),
     ]
-    table = speedup.speedup(traces)
-    assert speedup.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
-    table = speedup.speedup([*traces, run_of("bmrm", 1, options={"K": 5})])
+    table = costs.costs(traces)
+    assert costs.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
+    table = costs.costs([*traces, run_of("bmrm", 1, options={"K": 5})])
     assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
 
 
@@ -234,12 +235,12 @@ def statement_runs(**changes):
     ]
 
 
-def verdicts(runs):
-    return [found.verdict for found in statements.evaluate(speedup.speedup(runs))]
+def judged(runs):
+    return [judge(claim, costs.costs(runs)) for claim in CLAIMS]
 
 
 def test_all_statements_hold_where_they_should():
-    found = statements.evaluate(speedup.speedup(statement_runs()))
+    found = judged(statement_runs())
     assert [one.verdict for one in found] == [HOLDS] * 5
     assert [one.ours for one in found] == [
         "150 against 500, at λ = 1",
@@ -274,14 +275,14 @@ def test_all_statements_hold_where_they_should():
     ],
 )
 def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
-    assert verdicts(statement_runs(**changes))[number] == verdict
+    assert judged(statement_runs(**changes))[number].verdict == verdict
 
 
 def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
     other = run_of("prox_bmrm", 1, options={"K": 5})
-    found = statements.evaluate(speedup.speedup([*statement_runs(), other]))
+    found = judged([*statement_runs(), other])
     assert found[0].verdict == UNKNOWN
-    assert found[0].ours == "runs of Prox-BMRM differ in more than the seed"
+    assert found[0].note == "runs of Prox-BMRM differ in more than the seed"
 
 
 # ---- the figure -------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
 def curves_of(runs, axis="iteration", dual=1.25):
     best = {instance_of(run.metadata): Best(1.3, dual) for run in runs}
     table = relative.relative(runs, best, axis)
-    return table, relative.notes(table, runs, best, axis)
+    return table, relative.notes(relative.compared(runs), best)
 
 
 FIGURE = [
@@ -387,7 +388,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     text = (tmp_path / "figures/some/speedup.md").read_text()
     assert "| 1 | Prox-BMRM | 150 | 698 | 15 | 25 % | 4 | 7.6 | 20 % |" in text
     assert text.count(f"**{HOLDS}**") == 5
-    table = speedup.speedup(runs).drop(columns="options")  # empty texts
+    table = costs.costs(runs).drop(columns="options")  # empty texts
     csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
 
@@ -412,5 +413,5 @@ def test_the_report_shows_them():
 
 
 def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():
-    shown = Sheet("", ("name", "value"), [("a|b", Bold("1\n2"))])
+    shown = Sheet("", ("name", "value"), [("a|b", bold("1\n2"))])
     assert lines(shown) == ["| name | value |", "| --- | ---: |", "| a\\|b | **1 2** |"]

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from traces import make_trace
 
-from ssvm_bench.config.experiment import FIGURES
+from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers import judging
+from ssvm_bench.papers import claims_table, judging
 from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
+from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 NAN = float("nan")
@@ -395,8 +396,8 @@ def test_other_datasets_are_passed_over():
 
 
 def test_an_experiment_can_ask_for_every_paper():
-    assert FIGURES["claims"] == tuple(judging.PAPERS)
-    files = [paper.file for paper in judging.PAPERS.values()]
+    assert KINDS["claims"].choices.names == tuple(claims_table.PAPERS)
+    files = [paper.file for paper in claims_table.PAPERS.values()]
     assert len(set(files)) == len(files)
 
 
@@ -416,7 +417,7 @@ def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
 
 
 def test_the_remarks_that_come_along_are_about_claims_that_exist():
-    lists = [paper.claims for paper in judging.PAPERS.values()]
+    lists = [paper.claims for paper in claims_table.PAPERS.values()]
     known = {claim.key: claim for of_paper in lists for claim in of_paper}
     assert len(known) == sum(map(len, lists))  # one key, one claim
     for key, remarks in judging._remarks().items():
@@ -432,7 +433,7 @@ def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
     rows = judge(traces)
     assert str(judge(traces[::-1])) == str(rows)
-    assert judging.markdown(MPBCFW, judge(traces[::-1])) == judging.markdown(MPBCFW, rows)
+    assert claims_table.markdown(MPBCFW, judge(traces[::-1])) == claims_table.markdown(MPBCFW, rows)
 
 
 def test_the_markdown_is_a_table_and_says_what_it_rests_on():
@@ -442,7 +443,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
         for seed in range(3)
     ] + paper("usps", source="synthetic", seeds=2)
     rows = judge(traces)
-    text = judging.markdown(MPBCFW, rows)
+    text = claims_table.markdown(MPBCFW, rows)
     lines = text.splitlines()
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
@@ -470,20 +471,23 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
 
 
 def test_the_overview_shows_verdict_and_median():
-    lines = judging.overview([row for row in judge(paper()) if row.key in ("planes_fall", "call")])
+    shown = claims_table.overview(
+        [row for row in judge(paper()) if row.key in ("planes_fall", "call")]
+    )
+    lines = document.lines(shown)
     assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
     assert [line.count("|") for line in lines] == [7] * 4
     rows = {row.dataset: row for row in judge(paper()) if row.key == "call"}
-    marks = [judging.MARKS[row.verdict] for row in rows.values()]
+    marks = [claims_table.MARKS[row.verdict] for row in rows.values()]
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
-    assert f"{judging.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
+    assert f"{claims_table.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
 
 
 def test_the_table_has_a_row_per_row_and_a_column_per_field():
     rows = judge(paper())
-    table = judging.table(rows)
+    table = claims_table.table(rows)
     assert table["key"].tolist() == [row.key for row in rows]
-    assert list(table.columns) == list(judging.Row.__dataclass_fields__)
-    assert list(judging.table([]).columns) == list(table.columns)
+    assert list(table.columns) == list(judging.Row._fields)
+    assert list(claims_table.table([]).columns) == list(table.columns)
     assert table["verdict"].isin(judging.VERDICTS).all()

@@ -12,10 +12,11 @@ import pytest
 from program import call, error_of
 
 import ssvm_bench.runs
-from ssvm_bench.config.experiment import along_paths, load
+from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
+from ssvm_bench.report.kinds import load
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, is_finished, write_partial, write_run
 from ssvm_bench.runs import experiment_status, terminal

@@ -11,6 +11,7 @@ from traces import make_trace
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves, drawing, selection, style
+from ssvm_bench.figures.kind import Output, save
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
@@ -410,7 +411,7 @@ def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
 def test_a_figure_without_a_positive_value_can_be_drawn(tmp_path):
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
     figure = drawing.draw_curves(table, "iteration", "nothing")
-    assert len(drawing.save(figure, table, tmp_path / "empty", ["png"])) == 2
+    assert len(save(Output("", table, figure=figure), tmp_path / "empty", ["png"])) == 2
 
 
 def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
@@ -449,7 +450,9 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     contents = []
     for name in ("one", "two"):
         figure, table = draw_some()
-        written = drawing.save(figure, table, tmp_path / name / "iterations", ["png", "pdf", "svg"])
+        written = save(
+            Output("", table, figure=figure), tmp_path / name / "iterations", ["png", "pdf", "svg"]
+        )
         assert {path.suffix[1:] for path in written} == set(starts)
         for path in written:
             assert path.read_bytes().startswith(starts[path.suffix[1:]])
@@ -465,4 +468,4 @@ def test_a_figure_that_cannot_be_written_is_one_message(tmp_path):
     (tmp_path / "file").write_text("")
     figure, table = draw_some()
     with pytest.raises(RunFailedError, match="results_dir"):
-        drawing.save(figure, table, tmp_path / "file" / "iterations", ["png"])
+        save(Output("", table, figure=figure), tmp_path / "file" / "iterations", ["png"])

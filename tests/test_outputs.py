@@ -10,10 +10,10 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.config.experiment import load
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
 from ssvm_bench.report import experiment_files
+from ssvm_bench.report.kinds import load
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run

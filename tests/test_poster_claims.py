@@ -8,7 +8,7 @@ import yaml
 from traces import make_trace
 
 from ssvm_bench.config import catalog
-from ssvm_bench.papers import judging
+from ssvm_bench.papers import claims_table, judging
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster.claims import FACTOR, POSTER
 from ssvm_bench.results.problem_instance import Best, instance_of
@@ -313,13 +313,13 @@ def test_a_part_of_the_examples_is_not_judged_itself():
 
 def test_each_paper_is_judged_where_its_solvers_ran():
     multi = run("mpbcfw", falling(10), fold=2)
-    assert judging.evaluate(judging.PAPERS["mpbcfw"], everything(), {}) == []
+    assert judging.evaluate(claims_table.PAPERS["mpbcfw"], everything(), {}) == []
     assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
     assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
 
 
 def test_the_page_names_the_poster():
-    text = judging.markdown(POSTER, judge(everything()))
+    text = claims_table.markdown(POSTER, judge(everything()))
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
 

@@ -10,8 +10,10 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench import report
+from ssvm_bench.figures import targets
 from ssvm_bench.figures.curves import suboptimality
-from ssvm_bench.report import contents, interactive, markup, tables
+from ssvm_bench.figures.kind import Material
+from ssvm_bench.report import contents, interactive, markup
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import read_trace, write_partial, write_run
@@ -256,8 +258,9 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces[3].metadata["config"]["seed"] = 1
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     traces[4].frame["gap"] = NAN
-    problem = instance_of(traces[0].metadata)
-    page = Page(tables.to_gap(contents.Group(problem, traces), {problem: Best(1.0, 0.95)}))
+    best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
+    (sheet,) = targets.KIND.of_instance(Material(traces, best))
+    page = Page(markup.block(sheet))
     text = page.text
     assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
@@ -339,7 +342,7 @@ def test_page_works_in_a_browser(results, browser):
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     page.goto(path.as_uri())
-    odd, plot = page.locator("#curves-0-0"), page.locator("#curves-1-0")
+    odd, plot = page.locator("#suboptimality-0-0"), page.locator("#suboptimality-1-0")
     plot.locator(".legendtext").first.wait_for()
     assert odd.locator(".legendtext").all_text_contents() == [ODD.replace("/", "")]
     names = ["BCFW", "BCFW-avg", "MP-BCFW", "MP-BCFW-avg"]
@@ -349,12 +352,14 @@ def test_page_works_in_a_browser(results, browser):
     state = "node => [node.data[1].x.length, node.layout.xaxis.title.text, node.data[1].visible]"
     assert plot.evaluate(state)[1] == "iteration"
     plot.locator(".legendtoggle").first.click()  # hide BCFW
-    page.wait_for_function("document.querySelector('#curves-1-0').data[1].visible == 'legendonly'")
+    page.wait_for_function(
+        "document.querySelector('#suboptimality-1-0').data[1].visible == 'legendonly'"
+    )
     hidden = plot.evaluate("node => node.data.filter(t => t.visible == 'legendonly').length")
     assert hidden == 6  # band and line of three panels
     plot.locator(".updatemenu-button").nth(2).click()
     page.wait_for_function(
-        "document.querySelector('#curves-1-0').layout.xaxis.title.text.startsWith('time')"
+        "document.querySelector('#suboptimality-1-0').layout.xaxis.title.text.startsWith('time')"
     )
     assert plot.evaluate(state)[2] == "legendonly"  # stays hidden
     assert plot.locator(".modebar-btn[data-title*='hare']").count() == 0

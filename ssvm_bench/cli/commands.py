@@ -228,7 +228,7 @@ def experiment_command(
 
 def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Settings) -> int:
     """Print where an experiment stands."""
-    from ssvm_bench.config.experiment import load
+    from ssvm_bench.report.kinds import load
     from ssvm_bench.runs import experiment_status
 
     folders = settings.config_dirs()

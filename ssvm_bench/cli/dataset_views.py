@@ -13,6 +13,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
+from ssvm_bench.results.files import write
 from ssvm_bench.results.trace import is_finished, read_metadata, read_weights
 
 
@@ -106,7 +107,7 @@ def show(
     ]
     figure = segmentation.draw_rows(rows, raw.labels, dataset.source)
     path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
-    return drawing.write(path, drawing.rendered(figure, "png", dpi=110))
+    return write(path, drawing.rendered(figure, "png", dpi=110))
 
 
 def _load(name: str, source: str) -> Dataset:

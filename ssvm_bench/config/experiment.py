@@ -39,7 +39,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -48,26 +48,6 @@ from ssvm_bench.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-
-AXES = {
-    "iteration": "iterations",
-    "calls": "oracle_calls",
-    "passes": "oracle_passes",
-    "time": "time",
-}
-"""x axis of a figure → name of its files."""
-
-FIGURES = {
-    "suboptimality": tuple(AXES),
-    "selection": ("iteration",),
-    "targets": ("time", "calls"),
-    "agreement": ("table",),
-    "claims": ("mpbcfw", "poster"),
-    "risks": ("table",),
-    "speedup": ("table",),
-    "relative": ("iteration", "time"),
-}
-"""Kinds of figures and the x axes they can have; for claims, the papers."""
 
 RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
@@ -79,6 +59,14 @@ GAPS = (0.1, 0.05, 0.02, 0.01)
 
 OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
 """Options that cannot differ between datasets."""
+
+
+class Choices(NamedTuple):
+    """What can be listed for a kind of figure, and what one and several of them are called."""
+
+    names: tuple[str, ...]
+    one: str = "x axis"
+    several: str = "x axes"
 
 
 @dataclass(frozen=True)
@@ -99,7 +87,7 @@ class Experiment:
     each : dict
         Dataset → overrides of the runs on it.
     figures : dict
-        Kind of figure → its x axes.
+        Kind of figure → its x axes, or what else is chosen of it.
     gaps : tuple of float
         Relative gaps of the figure ``targets``, falling.
     """
@@ -152,8 +140,17 @@ def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
 
 
-def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
-    """Read an experiment file, given its name or its path.
+def load(name: str, config_dirs: Sequence[Path], kinds: Mapping[str, Choices]) -> Experiment:
+    """Read an experiment file.
+
+    Parameters
+    ----------
+    name : str
+        Its name or its path.
+    config_dirs : sequence of Path
+        Further folders of config files.
+    kinds : dict
+        Kind of figure → what can be chosen of it.
 
     Raises
     ------
@@ -185,7 +182,7 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
             dataset: tuple(_own_options(own, f"{origin}: each.{dataset}"))
             for dataset, own in each.items()
         },
-        {str(kind): _axes(str(kind), axes, file) for kind, axes in figures.items()},
+        {str(kind): _chosen(str(kind), names, kinds, file) for kind, names in figures.items()},
         _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
 
@@ -287,19 +284,18 @@ def _mapping(value: Any, where: str) -> dict[Any, Any]:
     return value
 
 
-def _axes(kind: str, axes: Any, file: Path) -> tuple[str, ...]:
-    """Return the checked x axes of one kind of figure."""
-    if kind not in FIGURES:
-        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, FIGURES)}")
-    if not isinstance(axes, list) or not axes:
-        what = "papers" if kind == "claims" else "x axes"
-        raise ConfigError(f"{file}: figures.{kind} must be a list of {what}.")
-    for axis in axes:
-        if axis not in FIGURES[kind]:
-            hint = nearest(str(axis), FIGURES[kind])
-            what = "paper" if kind == "claims" else "x axis"
-            raise ConfigError(f"{file}: figures.{kind} has no {what} {axis}. {hint}")
-    return tuple(axes)
+def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:
+    """Return what is chosen of one kind of figure, checked."""
+    if kind not in kinds:
+        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, kinds)}")
+    choices = kinds[kind]
+    if not isinstance(names, list) or not names:
+        raise ConfigError(f"{file}: figures.{kind} must be a list of {choices.several}.")
+    for name in names:
+        if name not in choices.names:
+            hint = nearest(str(name), choices.names)
+            raise ConfigError(f"{file}: figures.{kind} has no {choices.one} {name}. {hint}")
+    return tuple(names)
 
 
 def _gaps(value: Any, where: str) -> tuple[float, ...]:

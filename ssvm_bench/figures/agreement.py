@@ -17,12 +17,14 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from ssvm_bench.figures import style, text_table
-from ssvm_bench.figures.text_table import Bold, Sheet
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import document, style
+from ssvm_bench.figures.document import Heading, Sheet, bold
+from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE
+from ssvm_bench.results.words import number
 
 COLUMNS = [
     *("dataset", "source", "n", "lam", "fingerprint", "known_to", "solver", "repeats"),
@@ -92,19 +94,16 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
             agrees = f"{row['agrees_to']:g}"
             cells = [f"{style.solver_label(row['solver'])} (`{row['solver']}`)"]
             cells += [f"{row['passes']:.0f}", f"{row['time']:.3g}", row["stopped_by"]]
-            cells += [_number(row["primal"]), _number(row["dual"])]
-            lines.append([*cells, Bold(agrees) if row["agrees_to"] == nearest else agrees])
+            cells += [number(row[name], ".1e") for name in ("primal", "dual")]
+            lines.append([*cells, bold(agrees, row["agrees_to"] == nearest)])
         known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
         yield Sheet(known, header, lines)
 
 
-def _number(value: float) -> str:
-    return NONE if math.isnan(value) else f"{value:.1e}"
-
-
 def markdown(table: pd.DataFrame) -> str:
     """Return the table as a page of Markdown."""
-    return text_table.page("How far each solver is from the optimum", [READING], sheets(table))
+    title = Heading("How far each solver is from the optimum", 1)
+    return document.markdown([title, READING, *sheets(table)])
 
 
 READING = (
@@ -114,3 +113,11 @@ READING = (
     "column is the larger distance, rounded up to a power of ten: solvers in whose rows it is at "
     "most a number agree to that number."
 )
+
+
+def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
+    table = agreement(material.traces, material.best)
+    yield Output("agreement", table, markdown(table))
+
+
+KIND = Kind("agreement", Choices(("table",)), _outputs)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,13 +36,23 @@ from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, ins
 from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
 
+
+class Axis(NamedTuple):
+    """An x axis: column of the trace, name of its figures' files, label; what its button says."""
+
+    column: str
+    files: str
+    label: str
+    button: str = ""
+
+
 AXES = {
-    "iteration": "iteration",
-    "calls": "oracle_calls",
-    "passes": "oracle_calls",
-    "time": "time",
+    "iteration": Axis("iteration", "iterations", "iteration", "iterations"),
+    "calls": Axis("oracle_calls", "oracle_calls", "calls of the exact oracle", "oracle calls"),
+    "passes": Axis("oracle_calls", "oracle_passes", "passes of the exact oracle (calls / n)"),
+    "time": Axis("time", "time", "time [s]", "time"),
 }
-"""x axis → column of the trace; passes are calls / n."""
+"""The x axes that a figure of curves can have."""
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 COLUMNS = (
@@ -139,7 +150,7 @@ def tabulate(
 
 def along(trace: Trace, axis: str) -> np.ndarray:
     """Return the x of each row of a run on one of ``AXES``."""
-    x = trace.frame[AXES[axis]].to_numpy(float)
+    x = trace.frame[AXES[axis].column].to_numpy(float)
     return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
 
 
@@ -220,14 +231,10 @@ def _between(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     if axis != "time":
-        return {
-            "iteration": "iteration",
-            "calls": "calls of the exact oracle",
-            "passes": "passes of the exact oracle (calls / n)",
-        }[axis]
+        return AXES[axis].label
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
-    return f"time [s] ({', '.join(names.get(clock, clock) for clock in clocks)})"
+    return f"{AXES[axis].label} ({', '.join(names.get(clock, clock) for clock in clocks)})"
 
 
 def needs_log_x(table: pd.DataFrame, axis: str) -> bool:

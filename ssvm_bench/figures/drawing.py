@@ -1,11 +1,10 @@
-"""From a tidy table of curves to a figure, and to the files of a figure."""
+"""From a tidy table of curves to a figure, and to the file of a figure."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -23,7 +22,6 @@ from matplotlib.transforms import Transform, blended_transform_factory
 from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.results import words
-from ssvm_bench.results.files import write
 
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 """Lengths in a legend, in units of its font size."""
@@ -289,36 +287,6 @@ def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) ->
         borderaxespad=0,
         borderpad=0,
     )
-
-
-def save(figure: Figure, table: pd.DataFrame, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write a figure in the given formats, and its numbers as CSV beside it.
-
-    Parameters
-    ----------
-    figure, table
-        The figure and the numbers it shows.
-    stem : Path
-        Path of the files without their suffix; the folder is created.
-    formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``.
-
-    Returns
-    -------
-    list of Path
-        The files written.
-
-    Raises
-    ------
-    RunFailedError
-        If a file cannot be written.
-    """
-    contents = {"csv": table.to_csv(index=False, float_format="%.6g").encode()}
-    contents.update((suffix, rendered(figure, suffix)) for suffix in formats)
-    return [
-        write(stem.with_name(f"{stem.name}.{suffix}"), content)
-        for suffix, content in contents.items()
-    ]
 
 
 def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:

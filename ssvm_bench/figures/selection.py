@@ -12,12 +12,18 @@ Only runs that keep working sets have such curves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.curves import tabulate
+from ssvm_bench.figures.kind import CurveFigure, Kind, Section
 from ssvm_bench.results.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 QUANTITIES = ("planes per example", "approximate passes per iteration")
 
@@ -40,3 +46,30 @@ def _values(trace: Trace) -> dict[str, np.ndarray]:
     passes = np.divide(approximate, exact, out=np.full_like(exact, np.nan), where=exact > 0)
     planes = trace.frame["working_set_mean"].to_numpy(float)
     return dict(zip(QUANTITIES, (planes, passes), strict=True))
+
+
+def _draw(table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool) -> Figure:
+    from ssvm_bench.figures import drawing
+
+    return drawing.draw_selection(table, label, title, notes)
+
+
+FIGURE = CurveFigure(
+    "Mean size of the working sets, and approximate passes per iteration",
+    file="selection",
+    chosen=with_working_sets,
+    tabulate=lambda traces, _, axis: selection(traces, axis),
+    draw=_draw,
+    log=False,
+)
+KIND = Kind(
+    "selection",
+    Choices(("iteration",)),
+    FIGURE.outputs,
+    Section(
+        "selection",
+        "Working sets and approximate passes",
+        "No run kept planes of former iterations.",
+    ),
+    FIGURE.of_instance,
+)

@@ -11,19 +11,22 @@ instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.figures import style, text_table
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import document, style
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.text_table import Bold, Sheet
+from ssvm_bench.figures.document import Heading, Sheet, bold
+from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE
+from ssvm_bench.results.words import NONE, number
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
@@ -31,6 +34,10 @@ COSTS = {"time": "time", "calls": "oracle_calls"}
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
 MEANING = f"{MARK}: without a dual value; its gap is measured from the best one known."
+GAPS = (1e-1, 1e-2, 1e-3)
+"""Relative gaps on the page of the report."""
+
+BASELINE = "bcfw"
 OWN, BEST = "own dual", "best dual"
 """What a relative gap is measured from."""
 
@@ -131,11 +138,10 @@ def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
         f"(calls divided by n); the lowest of each column in bold. {NONE}: at most half of the "
         "repeats got there in the time they had."
     )
+    title = Heading("Time and exact oracle calls to a relative gap", 1)
     instances = table.groupby(["fingerprint", "lam"], sort=False)
     shown = [_sheet(instance) for _, instance in instances]
-    return text_table.page(
-        "Time and exact oracle calls to a relative gap", [reading, *notes], shown
-    )
+    return document.markdown([title, reading, *notes, *shown])
 
 
 def _sheet(instance: pd.DataFrame) -> Sheet:
@@ -147,13 +153,76 @@ def _sheet(instance: pd.DataFrame) -> Sheet:
     for label, rows in instance.groupby("solver", sort=False):
         cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
         for row in rows.to_dict("records"):
-            cells += [_cell(row[name], best.loc[row["gap"], name]) for name in COSTS]
+            for name in COSTS:
+                cells.append(bold(number(row[name]), row[name] == best.loc[row["gap"], name]))
         lines.append(cells)
     return Sheet(style.problem_title(instance), header, lines)
 
 
-def _cell(value: float, best: float) -> str:
-    if np.isnan(value):
-        return NONE
-    text = f"{value:.3g}"
-    return Bold(text) if value == best else text
+# ---- on the page of the report ----------------------------------------------------------------
+
+
+def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Sheet:
+    """Return what each solver had spent on one problem instance: ranges, and ratios to BCFW.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `targets` gives it, on one problem instance.
+    labels : dict
+        Cost → heading of its column.
+    """
+    ratio = f"÷ {style.solver_label(BASELINE)}"
+    header = ["relative gap", "solver", "repeats that got there"]
+    header += [head for name in COSTS for head in (labels[name], ratio)]
+    rows = []
+    for gap, of_gap in table.groupby("gap", sort=False):
+        base = of_gap[of_gap["solver"].str.partition(" ")[0] == BASELINE]
+        for row in of_gap.to_dict("records"):
+            cells = [f"{gap:g}", marked_label(row["solver"], of_gap)]
+            cells.append(f"{row['reached']} of {row['repeats']}")
+            for name in COSTS:
+                cells.append(bold(_range(row, name), row[name] == of_gap[name].min()))
+                compared = len(base) == 1 and base[name].iloc[0] > 0
+                cells.append(number(row[name] / base[name].iloc[0], ".2g") if compared else NONE)
+            rows.append(cells)
+    return Sheet(style.problem_title(table), header, rows, words=2)
+
+
+def _range(row: Mapping[Hashable, Any], name: str) -> str:
+    """Return the median, and minimum to maximum of those repeats that got there."""
+    size, form = (row["n"], ",.0f") if name == "calls" else (1, ".3g")
+    median, low, high = (number(row[f"{name}{end}"] * size, form) for end in ("", "_min", "_max"))
+    return median if row["repeats"] == 1 or not row["reached"] else f"{median} ({low} to {high})"
+
+
+# ---- the kind of figure -----------------------------------------------------------------------
+
+
+def _outputs(material: Material, axes: Sequence[str]) -> Iterator[Output]:
+    from ssvm_bench.figures import drawing
+
+    table = targets(material.traces, material.best, material.gaps)
+    said = notes(table, material.traces)
+    x_labels = {axis: x_label(material.traces, axis) for axis in axes}
+    figure = drawing.draw_targets(table, x_labels, material.title, said)
+    yield Output("targets", table, markdown(table, said), figure)
+
+
+def _of_instance(material: Material) -> Iterator[Sheet]:
+    labels = {name: axis_label(material.traces, name) for name in COSTS}
+    yield spent(targets(material.traces, material.best, GAPS), labels)
+
+
+KIND = Kind(
+    "targets",
+    Choices(tuple(COSTS)),
+    _outputs,
+    Section("targets", "Time and oracle calls to a gap", "No run has finished."),
+    _of_instance,
+    intro="What a solver had spent at its first evaluation with a relative duality gap "
+    "(P − F)/|P| at or below the target: the median over all repeats, those that did not get "
+    "there counting as infinite, and the range of those that did; the lowest median in bold. "
+    f"Ratios are between medians. {MEANING} "
+    "With an inexact oracle the measured gap can be smaller than the true one.",
+)

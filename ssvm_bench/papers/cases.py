@@ -1,4 +1,4 @@
-"""The runs that claims are judged by, and how their numbers are written.
+"""The runs that claims are judged by.
 
 A `Case` is one problem instance with all its runs. A measure asks for those of one solver, which
 have to differ in the seed only; options of the solver tell more of its configurations apart.
@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers.claim import UnmeasurableError
 from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
-
-PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
-"""The pairs that the MP-BCFW paper compares: single-plane and multi-plane solver."""
-
-
-class UnmeasurableError(Exception):
-    """The traces do not say; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ssvm_bench.papers.cases import Case
+from ssvm_bench.results.words import number
+
+
+class UnmeasurableError(Exception):
+    """The traces do not say; the message says why."""
 
 
 class Measured(NamedTuple):
@@ -22,20 +26,32 @@ class Measured(NamedTuple):
         Both ends belong to the range.
     note : str
         What else the traces say.
+    text : str
+        What was found, where the values do not show it.
     """
 
     values: np.ndarray
     low: float = -math.inf
     high: float = math.inf
     note: str = ""
+    text: str = ""
 
     def holds(self, value: float) -> bool:
         """Return whether a value is in the range."""
         return self.low <= value <= self.high
 
 
-Measure = Callable[[Case, Sequence[Case]], Measured]
-"""A case, and all cases of the same source → what was measured, or `UnmeasurableError`."""
+def compared(holds: bool | None, text: str) -> Measured:
+    """Return what a comparison of numbers found: whether it holds, if that is known, and them."""
+    return Measured(np.array([math.nan if holds is None else float(holds)]), low=1.0, text=text)
+
+
+Measure: TypeAlias = Callable[..., Measured]
+"""What the claim is judged by → what was measured, or `UnmeasurableError`.
+
+For a claim about a problem instance, that is its case, and all cases of the same source; for one
+about several λ, the table of what the methods cost there.
+"""
 
 
 class Claim(NamedTuple):
@@ -65,7 +81,7 @@ class Claim(NamedTuple):
     measured: str
     paper: Mapping[str, str]
     measure: Measure
-    show: Callable[[float], str]
+    show: Callable[[float], str] = number
     timed: bool = False
     lam: float | None = None
 

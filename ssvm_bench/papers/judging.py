@@ -1,4 +1,4 @@
-"""The statements of a paper, judged by our traces; ``PAPERS`` are those with a list of claims.
+"""The claims of a paper, judged by our traces.
 
 `evaluate` makes one `Row` per claim and problem instance. Each claim has a measure that gives one
 number per repeat, and a range; the verdict is
@@ -11,41 +11,60 @@ Repeats are runs that differ in the seed only. Problem instances, and so real da
 are judged apart; an instance made of the first examples of another one is compared with that one,
 and not judged itself. A dataset that stands for one of the paper's, as Weizmann's horses do for
 HorseSeg, is judged where there are no runs on that one.
-What no trace can tell about a claim that fails is in `claim_remarks.yaml`: claim → dataset → text.
+What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import yaml
 
 from ssvm_bench.figures.style import DATASETS
-from ssvm_bench.figures.text_table import line
-from ssvm_bench.papers.bcfw_poster.claims import POSTER
-from ssvm_bench.papers.cases import Case, UnmeasurableError, cases
-from ssvm_bench.papers.claim import Claim, Paper
-from ssvm_bench.papers.mpbcfw.claims import MPBCFW
+from ssvm_bench.papers.cases import Case, cases
+from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.trace import Trace
-
-PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER}
-"""Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN)
 REMARKS = Path(__file__).with_name("remarks.yaml")
 
 
-@dataclass(frozen=True)
-class Row:
+class Finding(NamedTuple):
+    """What a claim was found to be.
+
+    Attributes
+    ----------
+    ours : str
+        Median (minimum–maximum) as text; empty if not measurable.
+    median, min, max : float
+        The same as numbers; NaN if not measurable, infinite where a run did not get there.
+    repeats, agree : int
+        Number of repeats, and in how many of them alone the claim holds.
+    verdict : str
+        One of ``VERDICTS``.
+    note : str
+        What else the traces say, or the reason.
+    """
+
+    ours: str = ""
+    median: float = math.nan
+    min: float = math.nan
+    max: float = math.nan
+    repeats: int = 0
+    agree: int = 0
+    verdict: str = UNKNOWN
+    note: str = ""
+
+
+class Row(NamedTuple):
     """One claim on one problem instance.
 
     Attributes
@@ -60,16 +79,8 @@ class Row:
         How it is measured, and when it holds.
     paper : str
         What the paper says.
-    ours : str
-        Median (minimum–maximum) as text; empty if not measurable.
-    median, min, max : float
-        The same as numbers; NaN if not measurable, infinite where a run did not get there.
-    repeats, agree : int
-        Number of repeats, and in how many of them alone the claim holds.
-    verdict : str
-        One of ``VERDICTS``.
-    note : str
-        What else the traces say, or the reason; then the remark, if any.
+    ours, median, min, max, repeats, agree, verdict, note
+        As in `Finding`; the note ends with the remark, if any.
     clock : str
         For a claim about time, how it was measured.
     """
@@ -107,7 +118,7 @@ def evaluate(
     Parameters
     ----------
     paper : Paper
-        One of ``PAPERS``.
+        Its claims.
     traces : sequence of Trace
         Finished runs; those on other datasets than the paper's, and on instances without runs of
         the paper's own solvers, are passed over.
@@ -115,7 +126,7 @@ def evaluate(
         Best values per problem instance.
     remarks : dict, optional
         Claim → dataset → text, added where a claim does not hold on real data; by default those
-        of ``claim_remarks.yaml``.
+        of ``remarks.yaml``.
 
     Returns
     -------
@@ -137,7 +148,7 @@ def evaluate(
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, ProblemInstance("", math.nan), {})]:
                     if claim.lam is None or claim.lam == case.problem.lam:
-                        rows.append(_judge(claim, name, case, here, len(of[name]) > 1, remarks))
+                        rows.append(_row(claim, name, case, here, len(of[name]) > 1, remarks))
     return rows
 
 
@@ -153,7 +164,28 @@ def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
     return found
 
 
-def _judge(
+def judge(claim: Claim, *subject: Any) -> Finding:
+    """Judge one claim by what its measure takes."""
+    try:
+        values, note = (measured := claim.measure(*subject)).values, measured.note
+        if np.isnan(values).any():
+            raise UnmeasurableError(measured.text or "a run has no value")
+    except UnmeasurableError as error:
+        return Finding(note=str(error))
+    median = float(np.median(values))
+    return Finding(
+        measured.text or _text(values, claim.show),
+        median,
+        float(values.min()),
+        float(values.max()),
+        len(values),
+        sum(measured.holds(float(value)) for value in values),
+        HOLDS if measured.holds(median) else FAILS,
+        note,
+    )
+
+
+def _row(
     claim: Claim,
     dataset: str,
     case: Case,
@@ -162,40 +194,14 @@ def _judge(
     remarks: Mapping[str, Mapping[str, str]],
 ) -> Row:
     """Judge one claim on one problem instance."""
-    values, agree, ours, verdict, reasons = np.array([math.nan]), 0, "", UNKNOWN, []
-    try:
-        measured = claim.measure(case, others)
-        if np.isnan(measured.values).any():
-            raise UnmeasurableError("a run has no value")
-    except UnmeasurableError as error:
-        reasons = [str(error) if case.runs else "no finished runs"]
-    else:
-        values, reasons = measured.values, [measured.note]
-        verdict = HOLDS if measured.holds(float(np.median(values))) else FAILS
-        agree = sum(measured.holds(float(value)) for value in values)
-        ours = _text(values, claim.show)
-    if verdict == FAILS and case.source == "real":
-        reasons.append(remarks.get(claim.key, {}).get(case.dataset, ""))
-    repeats = 0 if verdict == UNKNOWN else len(values)
-    return Row(
-        key=claim.key,
-        claim=claim.text,
-        section=claim.section,
-        source=case.source,
-        dataset=case.dataset,
-        title=_title(case, dataset, several),
-        measured=claim.measured,
-        paper=claim.paper[dataset],
-        ours=ours,
-        median=float(np.median(values)),
-        min=float(values.min()),
-        max=float(values.max()),
-        repeats=repeats,
-        agree=agree,
-        verdict=verdict,
-        note=". ".join(filter(None, reasons)),
-        clock=_clock(case) if claim.timed and repeats else "",
-    )
+    found = judge(claim, case, others) if case.runs else Finding(note="no finished runs")
+    if found.verdict == FAILS and case.source == "real":
+        remark = remarks.get(claim.key, {}).get(case.dataset, "")
+        found = found._replace(note=". ".join(filter(None, (found.note, remark))))
+    title = _title(case, dataset, several)
+    clock = _clock(case) if claim.timed and found.repeats else ""
+    head = claim.key, claim.text, claim.section, case.source, case.dataset, title, claim.measured
+    return Row(*head, claim.paper[dataset], **found._asdict(), clock=clock)
 
 
 def _text(values: np.ndarray, show: Callable[[float], str]) -> str:
@@ -228,103 +234,3 @@ def _clock(case: Case) -> str:
 @cache
 def _remarks() -> dict[str, dict[str, str]]:
     return yaml.safe_load(REMARKS.read_text(encoding="utf-8")) or {}
-
-
-# ---- tables -----------------------------------------------------------------------------------
-
-
-def table(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the rows as a table, one column per field of `Row`."""
-    return pd.DataFrame([asdict(row) for row in rows], columns=[f.name for f in fields(Row)])
-
-
-HEADINGS = {
-    "real": "## On the real data",
-    "synthetic": "## ⚠ On built-in stand-ins, NOT on the real data",
-}
-WARNING = (
-    "> **These rows say nothing about the paper's datasets.** The stand-ins are small and made up; "
-    "the table only shows that everything works."
-)
-READING = (
-    "Each claim gives one number per repeat (a run with another seed). A claim **holds** if the "
-    "*median* over the repeats meets the condition under “How it is measured”, and **does not "
-    "hold** otherwise; it is **not measurable** where the runs cannot tell. In parentheses: the "
-    "minimum and maximum over the repeats; beside the verdict: in how many of them alone the claim "
-    "holds."
-)
-
-
-def markdown(paper: Paper, rows: Sequence[Row]) -> str:
-    """Return the claims as a page of Markdown: per source a table, then how each is measured."""
-    lines = [f"# What {paper.title} claims, and what we measure", "", READING]
-    for source in dict.fromkeys(row.source for row in rows):
-        lines += ["", *_section(source, [row for row in rows if row.source == source])]
-    claims = list(dict.fromkeys((row.key, row.measured) for row in rows))
-    lines += ["", "## How it is measured", ""]
-    lines += [
-        f"{k}. {measured[0].upper()}{measured[1:]}." for k, (_, measured) in enumerate(claims, 1)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _section(source: str, rows: Sequence[Row]) -> list[str]:
-    lines = [HEADINGS.get(source, f"## On {source} data"), ""]
-    if source != "real":
-        lines += [WARNING, ""]
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
-    summary = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items())
-    lines += [f"Of {len(rows)} pairs of claim and dataset: {summary}.", ""]
-    for title in dict.fromkeys(row.title for row in rows):
-        lines.append(f"- {title}: {_basis([row for row in rows if row.title == title])}")
-    lines += ["", *overview(rows), ""]
-    header = ("#", "claim (section)", "dataset", "paper", "ours", "verdict", "note")
-    lines += [line(header), line(["---"] * len(header))]
-    keys = list(dict.fromkeys(row.key for row in rows))
-    seen: set[str] = set()
-    for row in rows:
-        first = row.key not in seen
-        seen.add(row.key)
-        agree = f", {row.agree} of {row.repeats}" if row.repeats > 1 else ""
-        lines.append(
-            line(
-                [
-                    f"{keys.index(row.key) + 1}" if first else "",
-                    f"{row.claim} ({row.section})" if first else "",
-                    row.title,
-                    row.paper,
-                    row.ours,
-                    f"**{row.verdict}**{agree}",
-                    row.note,
-                ]
-            )
-        )
-    return lines
-
-
-MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?"}
-
-
-def overview(rows: Sequence[Row]) -> list[str]:
-    """Return the lines of a table of claims by datasets: verdict and median."""
-    titles = list(dict.fromkeys(row.title for row in rows))
-    header = ("#", "claim", *titles)
-    lines = [line(header), line(["---"] * len(header))]
-    for k, key in enumerate(dict.fromkeys(row.key for row in rows), 1):
-        of_claim = {row.title: row for row in rows if row.key == key}
-        verdicts = [_mark(of_claim[title]) if title in of_claim else "" for title in titles]
-        lines.append(line((f"{k}", next(iter(of_claim.values())).claim, *verdicts)))
-    return lines
-
-
-def _mark(row: Row) -> str:
-    return f"{MARKS[row.verdict]} {row.ours.partition(' (')[0]}".strip()
-
-
-def _basis(rows: Sequence[Row]) -> str:
-    """Return what the rows of one dataset rest on: repeats and clock."""
-    repeats = [row.repeats for row in rows if row.repeats]
-    if not repeats:
-        return "nothing measured"
-    clocks = dict.fromkeys(row.clock for row in rows if row.clock)
-    return "; ".join([words.repeats(repeats), *clocks])

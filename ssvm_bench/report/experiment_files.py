@@ -6,7 +6,7 @@
       figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
       claims.md, claims.csv        the claims table, where the experiment asks for it
       reference/optima.json        the best values ever seen, see `optima`
-      traces/<experiment>/         thinned traces, see `thinned`; of one that it is like, that one's
+      traces/<experiment>/         thinned traces, see `stored_traces`
 
 All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
 source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
@@ -19,15 +19,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench.config.experiment import AXES, Experiment, along_paths, load
+from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.results.problem_instance import BestValues
+from ssvm_bench.figures import kind, provenance
+from ssvm_bench.figures.kind import Material
+from ssvm_bench.report.kinds import KINDS, load
+from ssvm_bench.results import optima, stored_traces
+from ssvm_bench.results.files import write
 from ssvm_bench.results.trace import Trace, is_finished, read_trace
 from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
@@ -46,11 +48,16 @@ def make(
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment, then its figures, unless it was interrupted.
 
-    Parameters and errors are those of `experiments.run`, and those of `draw`.
+    Parameters
+    ----------
+    name : str
+        An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
+    overrides, config_dirs, make_display, say, jobs
+        As for `experiments.run`, whose errors it has, and those of `draw`.
     """
-    outcome = experiments.run(name, overrides, config_dirs, make_display, say, jobs)
+    experiment = load(name, config_dirs)
+    outcome = experiments.run(experiment, overrides, config_dirs, make_display, say, jobs)
     if outcome.folders and not outcome.interrupted:
-        experiment = load(name, config_dirs)
         outcome.figures = draw(experiment, outcome.folders, outcome.results_dir, FORMATS, say)
     return outcome
 
@@ -67,7 +74,7 @@ def plot(
     Parameters
     ----------
     name, overrides, config_dirs, say
-        As for `run`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
+        As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its stand-in.
     formats : sequence of str
         Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf.
@@ -84,8 +91,6 @@ def plot(
     RunFailedError
         If no run has finished, a run cannot be read, or a file cannot be written.
     """
-    from ssvm_bench.results import stored_traces
-
     experiment = load(name, config_dirs)
     configs = along_paths(experiment.configs(overrides, config_dirs))
     results_dir = configs[0].results_dir
@@ -186,8 +191,6 @@ def draw(
     list of Path
         Figures and tables.
     """
-    from ssvm_bench.results import optima, stored_traces
-
     runs = list(runs)
     stored = {run.folder: run for run in runs if isinstance(run, Trace)}
     order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)
@@ -196,106 +199,16 @@ def draw(
     stored.update(zip(raw, kept, strict=True))
     traces = [stored[folder] for folder in order]
     best = optima.reference(traces, results_dir, say)
-    written = []
+    written: list[Path] = []
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
         suffix = "" if source == "real" else f"-{source}"
-        written += _draw(experiment, shown, best, results_dir, suffix, formats)
+        material = Material(shown, best, experiment.title, experiment.gaps)
+        folder = results_dir / "figures" / experiment.name
+        for name, chosen in experiment.figures.items():
+            where = results_dir if KINDS[name].at_top else folder
+            for output in KINDS[name].outputs(material, chosen):
+                written += kind.save(output, where / f"{output.name}{suffix}", formats)
+        text = json.dumps(provenance.origin(shown), indent=2)
+        write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written
-
-
-def _draw(
-    experiment: Experiment,
-    traces: Sequence[Trace],
-    best: BestValues,
-    results_dir: Path,
-    suffix: str,
-    formats: Sequence[str],
-) -> list[Path]:
-    """Write the files of an experiment that show one source of data."""
-    from ssvm_bench.figures import agreement, curves, drawing, provenance, selection, targets
-    from ssvm_bench.papers import judging
-    from ssvm_bench.results.files import write
-
-    folder = results_dir / "figures" / experiment.name
-    written: list[Path] = []
-    for axis in experiment.figures.get("suboptimality", ()):
-        table = curves.suboptimality(traces, best, axis)
-        notes = curves.notes(table, traces, axis)
-        label = curves.axis_label(traces, axis)
-        log_x = curves.needs_log_x(table, axis)
-        figure = drawing.draw_curves(table, label, experiment.title, notes, log_x)
-        written += drawing.save(figure, table, folder / f"{AXES[axis]}{suffix}", formats)
-    for axis in experiment.figures.get("selection", ()):
-        selecting = selection.with_working_sets(traces)
-        if selecting:
-            table = selection.selection(selecting, axis)
-            notes = curves.notes(table, selecting, axis)
-            label = curves.axis_label(selecting, axis)
-            figure = drawing.draw_selection(table, label, experiment.title, notes)
-            written += drawing.save(figure, table, folder / f"selection{suffix}", formats)
-    if "targets" in experiment.figures:
-        table = targets.targets(traces, best, experiment.gaps)
-        notes = targets.notes(table, traces)
-        x_labels = {axis: targets.x_label(traces, axis) for axis in experiment.figures["targets"]}
-        figure = drawing.draw_targets(table, x_labels, experiment.title, notes)
-        written += drawing.save(figure, table, folder / f"targets{suffix}", formats)
-        page = targets.markdown(table, notes).encode()
-        written.append(write(folder / f"targets{suffix}.md", page))
-    if "agreement" in experiment.figures:
-        table = agreement.agreement(traces, best)
-        written += _write_table(folder / f"agreement{suffix}", agreement.markdown(table), table)
-    written += _draw_bundles(experiment, traces, best, folder, suffix, formats)
-    for name in experiment.figures.get("claims", ()):
-        paper = judging.PAPERS[name]
-        rows = judging.evaluate(paper, traces, best)
-        stem = results_dir / f"{paper.file}{suffix}"
-        written += _write_table(stem, judging.markdown(paper, rows), judging.table(rows))
-    text = json.dumps(provenance.origin(traces), indent=2)
-    write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
-    return written
-
-
-def _draw_bundles(
-    experiment: Experiment,
-    traces: Sequence[Trace],
-    best: BestValues,
-    folder: Path,
-    suffix: str,
-    formats: Sequence[str],
-) -> list[Path]:
-    """Write figures and tables of the bundle methods; none without their runs."""
-    from ssvm_bench.figures import curves, drawing
-    from ssvm_bench.papers.bmrm import relative, relative_drawing, risks, speedup, statements
-
-    written: list[Path] = []
-    for axis in experiment.figures.get("relative", ()):
-        table = relative.relative(traces, best, axis)
-        if len(table):
-            notes = relative.notes(table, traces, best, axis)
-            label = curves.axis_label(traces, axis)
-            log_x = curves.needs_log_x(table, axis)
-            figure = relative_drawing.draw_relative(table, label, experiment.title, notes, log_x)
-            written += drawing.save(
-                figure, table, folder / f"relative_{AXES[axis]}{suffix}", formats
-            )
-    if "risks" in experiment.figures:
-        table = risks.risks(traces)
-        if len(table):
-            written += _write_table(folder / f"risks{suffix}", risks.markdown(table), table)
-    if "speedup" in experiment.figures:
-        table = speedup.speedup(traces)
-        if len(table):
-            page = statements.markdown(table, speedup.notes(table, traces))
-            written += _write_table(folder / f"speedup{suffix}", page, table)
-    return written
-
-
-def _write_table(stem: Path, page: str, table: pd.DataFrame) -> list[Path]:
-    """Write a table as a page of Markdown, and its numbers as CSV beside it."""
-    from ssvm_bench.results.files import write
-
-    files = {"md": page, "csv": table.to_csv(index=False, float_format="%.6g")}
-    return [
-        write(stem.with_name(f"{stem.name}.{kind}"), text.encode()) for kind, text in files.items()
-    ]

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import why_empty
+from ssvm_bench.figures.curves import AXES, why_empty
 from ssvm_bench.report.markup import Html
 
-BUTTONS = {"iteration": "iterations", "calls": "oracle calls", "time": "time"}
+BUTTONS = {name: axis.button for name, axis in AXES.items() if axis.button}
 """x axis → what its button says."""
 
 DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
@@ -125,14 +125,21 @@ def figure(
     return {"data": data, "layout": layout}
 
 
-def render(drawn: dict[str, Any], id_: str, with_library: bool) -> Html:
-    """Return the markup of a figure; exactly one of a page has to bring plotly's library."""
+def library() -> Html:
+    """Return the markup of plotly's library, which a page with figures has to bring once."""
+    from plotly.offline import get_plotlyjs
+
+    return Html(f"<script>{get_plotlyjs()}</script>")
+
+
+def render(drawn: dict[str, Any], id_: str) -> Html:
+    """Return the markup of a figure."""
     import plotly.io as pio
 
     text = pio.to_html(
         drawn,
         config=CONFIG,
-        include_plotlyjs=with_library,
+        include_plotlyjs=False,
         full_html=False,
         default_height=f"{HEIGHT}px",
         validate=False,

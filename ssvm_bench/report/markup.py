@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
+
+from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet
 
 VOID = ("br", "link", "meta")
 """Elements that have no end."""
@@ -58,25 +61,14 @@ def section(level: int, id_: str, title: Content, *contents: Content) -> Html:
 
 
 def table(caption: Content, header: Sequence[Content], rows: Iterable[Sequence[Content]]) -> Html:
-    """Return a table whose first column names its rows."""
-    return framed(caption, header, [body(rows)])
-
-
-def framed(caption: Content, header: Sequence[Content], bodies: Iterable[Html]) -> Html:
-    """Return a table of some bodies, in a box that scrolls sideways."""
+    """Return a table whose first column names its rows, in a box that scrolls sideways."""
     head = element("tr", *(element("th", name, scope="col") for name in header))
-    parts = (element("caption", caption), element("thead", head), *bodies)
-    return element("div", element("table", *parts), class_="wide", tabindex="0")
-
-
-def body(rows: Iterable[Sequence[Content]], title: Content = None, columns: int = 0) -> Html:
-    """Return rows of a table, below a title across its columns if there is one."""
-    across = element("th", title, colspan=str(columns), scope="rowgroup", class_="across")
-    lines = [element("tr", across)] if title else []
+    lines = []
     for first, *others in rows:
         cells = (element("td", content) for content in others)
         lines.append(element("tr", element("th", first, scope="row"), *cells))
-    return element("tbody", *lines)
+    parts = element("caption", caption), element("thead", head), element("tbody", *lines)
+    return element("div", element("table", *parts), class_="wide", tabindex="0")
 
 
 def facts(pairs: Iterable[tuple[str, Content]]) -> Html:
@@ -93,3 +85,41 @@ def details(summary: Content, *contents: Content) -> Html:
 def bullets(items: Iterable[Content]) -> Html:
     """Return a list."""
     return element("ul", *(element("li", item) for item in items))
+
+
+def caution(text: Content) -> Html:
+    """Return a paragraph that must not be overlooked."""
+    return element("p", element("strong", text), class_="standin", role="note")
+
+
+# ---- documents --------------------------------------------------------------------------------
+
+MARKS = {
+    r"\*\*(.+?)\*\*": r"<strong>\1</strong>",
+    r"\*(\w+)\*": r"<em>\1</em>",
+    r"`(.+?)`": r"<code>\1</code>",
+}
+"""What the marks in a document's texts become, one after the other."""
+
+
+def marked(text: str) -> Html:
+    """Return the markup of a text with the marks of Markdown."""
+    shown = html.escape(text)
+    for mark, tag in MARKS.items():
+        shown = re.sub(mark, tag, shown)
+    return Html(shown)
+
+
+def block(shown: Block) -> Html:
+    """Return the markup of a part of a document, in a section of the third level."""
+    if isinstance(shown, Heading):
+        return element(f"h{shown.level + 2}", marked(shown.text))
+    if isinstance(shown, Caution):
+        return caution(marked(shown.text))
+    if isinstance(shown, Items):
+        items = (element("li", marked(text)) for text in shown.texts)
+        return element("ol" if shown.numbered else "ul", *items)
+    if isinstance(shown, Sheet):
+        rows = ([marked(cell) for cell in row] for row in shown.rows)
+        return table(marked(shown.title), [marked(name) for name in shown.header], rows)
+    return element("p", marked(shown))

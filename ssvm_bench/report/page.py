@@ -6,23 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-import pandas as pd
-
 from ssvm_bench import __version__
-from ssvm_bench.figures import curves, selection, targets
-from ssvm_bench.papers import judging
-from ssvm_bench.papers.bmrm import relative, risks, speedup, statements
+from ssvm_bench.figures.kind import Kind, Material, Section, Switched
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
-from ssvm_bench.report.markup import Content, Html, bullets, element, facts, join, section
+from ssvm_bench.report.kinds import KINDS
+from ssvm_bench.report.markup import Html, block, bullets, caution, element, facts, join, section
 from ssvm_bench.results import optima
 from ssvm_bench.results.files import write
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
-from ssvm_bench.results.trace import Trace
 
 FILE = "report.html"
-
+STYLE = Path(__file__).with_name("page.css")
 DOCUMENT = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -34,52 +30,9 @@ DOCUMENT = """<!DOCTYPE html>
 </html>
 """
 
-Values = BestValues
 Groups = Mapping[ProblemInstance, Sequence[Group]]
-
-STYLE = """
-:root { color-scheme: light; --line: #d5d8dc; --quiet: #4d5660; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 84rem; padding: 1rem clamp(.8rem, 3vw, 2.5rem) 4rem;
-  font: 1rem/1.5 system-ui, sans-serif; color: #1b1f23; background: #fff; }
-h1 { line-height: 1.2; margin: .5rem 0; }
-h2 { margin: 3rem 0 .5rem; padding-top: .8rem; border-top: 2px solid var(--line); }
-h3 { margin: 2rem 0 .5rem; }
-p, li, dd { max-width: 48rem; }
-a { color: #0057a3; }
-a.skip { position: absolute; left: -99rem; }
-a.skip:focus { left: 1rem; background: #fff; padding: .5rem; }
-nav > ul { columns: 20rem; }
-nav ul { padding-left: 1.2rem; }
-figure { margin: 1rem 0 2rem; }
-figcaption, caption { color: var(--quiet); font-size: .9rem; text-align: left; }
-caption { padding-bottom: .4rem; }
-.wide { overflow-x: auto; margin: 1rem 0; }
-.plot { min-width: 46rem; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0;
-  border-bottom: 1px solid var(--line); }
-thead th { border-bottom: 2px solid #8a939c; vertical-align: bottom; }
-tbody th { font-weight: 500; }
-th.across { padding-top: 1.2rem; font-weight: 400; max-width: 60rem; }
-th code { white-space: nowrap; }
-code { font-size: .85em; overflow-wrap: anywhere; }
-details { border-bottom: 1px solid var(--line); padding: .4rem 0; }
-summary { cursor: pointer; }
-dl { display: grid; gap: .2rem 1.5rem; margin: .8rem 0; font-size: .9rem; }
-dl div { display: grid; grid-template-columns: 9rem 1fr; }
-dt { color: var(--quiet); }
-dd { margin: 0; overflow-wrap: anywhere; }
-strong.verdict { white-space: nowrap; }
-.holds { color: #00663f; }
-.does { color: #a33b00; }
-.standin { color: #7a2e00; background: #ffe9c7; padding: .05rem .35rem; border-radius: .2rem; }
-p.standin { border-left: .4rem solid #d55e00; padding: .6rem 1rem; }
-@media (max-width: 40rem) { dl div { grid-template-columns: 1fr; } }
-@media print { body { max-width: none; } nav, .skip, .modebar { display: none; }
-  figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } .wide { overflow: visible; }
-  .plot { min-width: 0; } }
-"""
+SECTIONS = tuple(dict.fromkeys(kind.section for kind in KINDS.values() if kind.section))
+"""What the kinds of figures are shown in."""
 
 
 def build(results_dir: Path) -> Path:
@@ -108,58 +61,45 @@ def build(results_dir: Path) -> Path:
     return write(results_dir / FILE, page(found, groups, best).encode())
 
 
-def page(found: Contents, groups: Groups, best: Values) -> str:
+def page(found: Contents, groups: Groups, best: BestValues) -> str:
     """Return the whole document."""
-    parts = {
-        "overview": ("What was run", _overview(found, groups, best)),
-        "convergence": ("Convergence", list(_convergence(groups, best))),
-        "selection": ("Working sets and approximate passes", list(_selection(groups))),
-        "claims": ("Claims of the papers", list(_claims(groups, best))),
-        "targets": ("Time and oracle calls to a gap", list(_targets(groups, best))),
-        "bundles": ("The bundle methods", list(_bundles(groups, best))),
-        "runs": ("Every run", _runs(found)),
-        "failed": ("What failed", _failed(found)),
-        "origin": ("About this page", _about(found)),
-    }
-    links = [element("a", title, href=f"#{id_}") for id_, (title, _) in parts.items()]
+    parts = {"overview": ("What was run", list(_overview(found, groups, best)))}
+    for about in SECTIONS:
+        parts[about.id] = (about.title, list(_section(about, groups, best)))
+    parts["runs"] = ("Every run", list(_runs(found)))
+    parts["failed"] = ("What failed", list(_failed(found)))
+    parts["origin"] = ("About this page", list(_about(found)))
+    links = {id_: element("a", title, href=f"#{id_}") for id_, (title, _) in parts.items()}
     instances = [
-        element("a", contents.title(first.traces[0]), href=f"#convergence-{number}")
+        element("a", contents.title(first.traces[0]), href=f"#{SECTIONS[0].id}-{number}")
         for number, (first, *_) in enumerate(groups.values())
     ]
-    links[1] = join((links[1], bullets(instances))) if instances else links[1]
-    title = "ssvm-bench: report"
-    head = join(
-        (
-            element("meta", charset="utf-8"),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("link", rel="icon", href="data:,"),  # else browsers ask for one
-            element("title", title),
-            element("style", Html(STYLE)),
-        ),
-        "\n",
+    if instances:
+        links[SECTIONS[0].id] = join((links[SECTIONS[0].id], bullets(instances)))
+    sections = (section(2, id_, title, *inside) for id_, (title, inside) in parts.items())
+    head = (
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("link", rel="icon", href="data:,"),  # else browsers ask for one
+        element("title", "ssvm-bench: report"),
+        element("style", Html(STYLE.read_text(encoding="utf-8"))),
+        interactive.library() if groups else None,
     )
-    body = join(
-        (
-            element("a", "To the content", href="#content", class_="skip"),
-            element("header", element("h1", "How fast the solvers converged")),
-            element("nav", bullets(links), aria_label="Contents"),
-            element(
-                "main",
-                *(section(2, id_, title, *inside) for id_, (title, inside) in parts.items()),
-                id="content",
-            ),
-        ),
-        "\n",
+    body = (
+        element("a", "To the content", href="#content", class_="skip"),
+        element("header", element("h1", "How fast the solvers converged")),
+        element("nav", bullets(links.values()), aria_label="Contents"),
+        element("main", *sections, id="content"),
     )
-    return DOCUMENT.format(head=head, body=body)
+    return DOCUMENT.format(head=join(head, "\n"), body=join(body, "\n"))
 
 
-def _overview(found: Contents, groups: Groups, best: Values) -> Iterator[Html]:
+def _overview(found: Contents, groups: Groups, best: BestValues) -> Iterator[Html]:
     standins = {
         trace.metadata["dataset"]["name"] for trace in found.traces if contents.is_standin(trace)
     }
     if standins:
-        yield _warning(
+        yield caution(
             f"Stand-ins: runs on {', '.join(sorted(standins))} include runs on generated data, "
             "which say nothing about the paper's numbers. They are marked wherever they appear."
         )
@@ -171,180 +111,62 @@ def _overview(found: Contents, groups: Groups, best: Values) -> Iterator[Html]:
         yield element("p", "Beside them: ", link, ".")
 
 
-def _warning(text: Content) -> Html:
-    return element("p", element("strong", text), class_="standin", role="note")
+# ---- kinds of figures -------------------------------------------------------------------------
 
 
-# ---- figures ----------------------------------------------------------------------------------
+def _section(about: Section, groups: Groups, best: BestValues) -> Iterator[Html]:
+    kinds = [kind for kind in KINDS.values() if kind.section == about]
+    shown = [html for kind in kinds for html in _of_kind(kind, about.id, groups, best)]
+    yield from shown or [element("p", about.nothing)]
 
 
-def _convergence(groups: Groups, best: Values) -> Iterator[Html]:
-    if not groups:
-        yield element("p", "No run has finished.")
-        return
-    yield element(
-        "p",
-        "Primal suboptimality is measured from the highest dual value ever seen on the problem "
-        "instance, dual suboptimality from the lowest primal value. Buttons switch the x axis; a "
-        "click on a solver hides it in all panels, a double click all others; drag to zoom, "
-        "double-click a panel to see all of it again.",
-    )
-    with_library = True
-    for number, parts in enumerate(groups.values()):
-        figures: list[Html] = []
-        for part in parts:
-            made = {
-                axis: curves.suboptimality(part.traces, best, axis) for axis in interactive.BUTTONS
-            }
-            id_ = f"curves-{number}-{len(figures)}"
-            what = "Primal suboptimality, dual suboptimality and duality gap"
-            figures.append(_figure(part, part.traces, made, id_, what, True, with_library))
-            with_library = False
-        yield _problem(f"convergence-{number}", parts[0], figures)
+def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator[Html]:
+    """Yield what there is of a kind: by problem instance, then over all of them."""
+    instances = {
+        number: [
+            html
+            for place, part in enumerate(parts)
+            for html in _of_group(kind, f"{kind.name}-{number}-{place}", part, best)
+        ]
+        for number, parts in enumerate(groups.values())
+    }
+    if kind.intro and any(instances.values()):
+        yield element("p", kind.intro)
+    for (number, inside), (first, *_) in zip(instances.items(), groups.values(), strict=True):
+        if inside:
+            trace = first.traces[0]
+            standin = contents.is_standin(trace)
+            marks = [caution("Stand-in: generated data, not the real data.")] if standin else []
+            yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
+    # Statements compare equal budgets: of the settings of each instance, the largest one.
+    largest = [trace for parts in groups.values() for trace in parts[0].traces]
+    for chapter in kind.chapters(Material(largest, best)):
+        yield section(3, chapter.id, chapter.title, *map(block, chapter.blocks))
 
 
-def _selection(groups: Groups) -> Iterator[Html]:
-    shown = False
-    for number, parts in enumerate(groups.values()):
-        figures: list[Html] = []
-        for part in parts:
-            traces = selection.with_working_sets(part.traces)
-            if not traces:
-                continue
-            made = {axis: selection.selection(traces, axis) for axis in interactive.BUTTONS}
-            id_ = f"selection-{number}-{len(figures)}"
-            what = "Mean size of the working sets, and approximate passes per iteration"
-            figures.append(_figure(part, traces, made, id_, what, False, False))
-        if figures:
-            shown = True
-            yield _problem(f"selection-{number}", parts[0], figures)
-    if not shown:
-        yield element("p", "No run kept planes of former iterations.")
+def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Html]:
+    """Yield what there is of some runs on one problem instance, below what sets them apart."""
+    shown = list(kind.of_instance(Material(group.traces, best)))
+    if shown and group.setting:
+        yield element("p", "Runs with ", element("code", group.setting))
+    for item in shown:
+        yield _figure(item, id_, group) if isinstance(item, Switched) else block(item)
 
 
-def _problem(id_: str, group: Group, inside: Sequence[Html]) -> Html:
-    """Return the part of a problem instance, marked if it is a stand-in."""
-    trace = group.traces[0]
-    marks = []
-    if contents.is_standin(trace):
-        marks.append(_warning("Stand-in: generated data, not the real data."))
-    return section(3, id_, contents.title(trace), *marks, *inside)
-
-
-def _figure(
-    group: Group,
-    traces: Sequence[Trace],
-    made: Mapping[str, pd.DataFrame],
-    id_: str,
-    what: str,
-    log: bool,
-    with_library: bool,
-) -> Html:
-    labels = {axis: curves.axis_label(traces, axis) for axis in made}
-    said = dict.fromkeys(note for axis in made for note in curves.notes(made[axis], traces, axis))
-    notes = [note for note in said if not any(_continues(other, note) for other in said)]
-    drawn = interactive.figure(made, labels, log)
-    plot = element("div", interactive.render(drawn, id_, with_library), class_="plot")
-    title = f"{what} on {contents.title(traces[0])}"
-    setting = element("p", "Runs with ", element("code", group.setting)) if group.setting else None
-    return join(
-        (
-            setting,
-            element(
-                "figure",
-                element("div", plot, class_="wide"),
-                element("figcaption", " ".join(notes)),
-                role="group",
-                aria_label=f"{title}. The numbers are in the tables below.",
-            ),
-        )
+def _figure(shown: Switched, id_: str, group: Group) -> Html:
+    drawn = interactive.figure(shown.tables, shown.labels, shown.log)
+    plot = element("div", interactive.render(drawn, id_), class_="plot")
+    title = f"{shown.what} on {contents.title(group.traces[0])}"
+    return element(
+        "figure",
+        element("div", plot, class_="wide"),
+        element("figcaption", " ".join(shown.notes)),
+        role="group",
+        aria_label=f"{title}. The numbers are in the tables below.",
     )
 
 
-def _continues(note: str, other: str) -> bool:
-    """Tell whether a note says all that another one does, and more."""
-    return note != other and note.startswith(other.rstrip("."))
-
-
-# ---- tables -----------------------------------------------------------------------------------
-
-
-def _claims(groups: Groups, best: Values) -> Iterator[Html]:
-    """Yield the claims tables of each paper, of the real data and of the stand-ins apart."""
-    traces = _largest(groups)
-    judged = {name: judging.evaluate(paper, traces, best) for name, paper in judging.PAPERS.items()}
-    if not any(judged.values()):
-        yield element("p", "There are no runs of the papers' solvers on the papers' datasets.")
-    for name, rows in judged.items():
-        if rows:
-            title = judging.PAPERS[name].title
-            yield section(3, f"claims-{name}", title[0].upper() + title[1:], *_of_paper(rows))
-
-
-def _of_paper(rows: Sequence[judging.Row]) -> Iterator[Html]:
-    for source in dict.fromkeys(row.source for row in rows):
-        shown = [row for row in rows if row.source == source]
-        if source != "real":
-            yield _warning("Stand-ins: these rows say nothing about the paper's claims.")
-        yield tables.claims(shown)
-
-
-def _targets(groups: Groups, best: Values) -> Iterator[Html]:
-    yield element(
-        "p",
-        "What a solver had spent at its first evaluation with a relative duality gap "
-        "(P − F)/|P| at or below the target: the median over all repeats, those that did not get "
-        "there counting as infinite, and the range of those that did; the lowest median in bold. "
-        f"Ratios are between medians. {targets.MEANING} "
-        "With an inexact oracle the measured gap can be smaller than the true one.",
-    )
-    for parts in groups.values():
-        for part in parts:
-            yield tables.to_gap(part, best)
-
-
-def _bundles(groups: Groups, best: Values) -> Iterator[Html]:
-    """Yield the figures of the bundle-method report, then its tables over all instances."""
-    traces = _largest(groups)
-    losses, costs = risks.risks(traces), speedup.speedup(traces)
-    figures = list(_relative(groups, best))
-    if figures:
-        yield element("p", relative.READING)
-        yield from figures
-    if len(losses):
-        shown = [tables.sheet(sheet) for sheet in risks.sheets(losses)]
-        notes = [element("p", note) for note in (risks.READING, *risks.notes(losses))]
-        yield section(3, "risks", "Validation and test loss", *notes, *shown)
-    if len(costs):
-        pairs = zip(speedup.sheets(costs), statements.sheets(costs), strict=True)
-        shown = [tables.sheet(sheet) for pair in pairs for sheet in pair]
-        notes = [element("p", note) for note in (speedup.READING, *speedup.notes(costs, traces))]
-        yield section(3, "speedup", "Iterations, time and speed-up", *notes, *shown)
-    if not (figures or len(losses) or len(costs)):
-        yield element("p", "There are no runs of these methods.")
-
-
-def _relative(groups: Groups, best: Values) -> Iterator[Html]:
-    for number, parts in enumerate(groups.values()):
-        figures: list[Html] = []
-        for part in parts:
-            traces = relative.compared(part.traces)
-            if not traces:
-                continue
-            made = {axis: relative.relative(traces, best, axis) for axis in interactive.BUTTONS}
-            id_ = f"relative-{number}-{len(figures)}"
-            what = "Relative distance of the current solution to the optimum"
-            figures.append(_figure(part, traces, made, id_, what, True, False))
-        if figures:
-            yield _problem(f"bundles-{number}", parts[0], figures)
-
-
-def _largest(groups: Groups) -> list[Trace]:
-    """Return, of the settings in which each instance was run, the runs of the largest.
-
-    Statements compare equal budgets.
-    """
-    return [trace for parts in groups.values() for trace in parts[0].traces]
+# ---- runs -------------------------------------------------------------------------------------
 
 
 def _runs(found: Contents) -> Iterator[Html]:

@@ -1,44 +1,30 @@
-"""What the report tells in rows: problem instances, how fast a gap was reached, runs, failures."""
+"""What the report tells in rows: problem instances, runs, failures."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import axis_label
 from ssvm_bench.figures.provenance import origin
-from ssvm_bench.figures.targets import BEST, COSTS, MARK, bound, costs
-from ssvm_bench.figures.text_table import Bold, Sheet
-from ssvm_bench.papers.judging import Row
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
     Html,
-    body,
     details,
     element,
     facts,
-    framed,
     join,
     markup,
     table,
 )
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
-from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE
-
-TARGETS = (1e-1, 1e-2, 1e-3)
-"""Relative duality gaps."""
-
-BASELINE = "bcfw"
+from ssvm_bench.results.words import NONE, number
 
 
 def source(trace: Trace) -> Html:
@@ -63,111 +49,10 @@ def problems(groups: Mapping[ProblemInstance, Sequence[Group]], best: BestValues
             (
                 *(dataset_name(traces[0]), source(traces[0]), *sizes),
                 *(element("code", problem.fingerprint), ", ".join(sorted(names)), len(traces)),
-                *(f"{known.primal:.6g}", _or_none(known.dual, ".6g")),
+                *(f"{known.primal:.6g}", number(known.dual, ".6g")),
             )
         )
     return table("Problem instances, and the best values ever seen on them.", header, rows)
-
-
-# ---- time and oracle calls to a gap -----------------------------------------------------------
-
-
-def to_gap(group: Group, best: BestValues) -> Html:
-    """Return the table of time and oracle calls to each relative gap, the lowest in bold."""
-    named: dict[str, list[Trace]] = {}
-    for trace, label in zip(group.traces, labels(group.traces), strict=True):
-        named.setdefault(label, []).append(trace)
-    bases = [name for name in named if name.split(" ")[0] == BASELINE]
-    baseline = bases[0] if len(bases) == 1 else None
-    rows: list[list[Content]] = []
-    for target in TARGETS:
-        of_curve = {name: costs(repeats, best, target) for name, repeats in named.items()}
-        lowest = {cost: min(found[cost].median() for found in of_curve.values()) for cost in COSTS}
-        for name, found in of_curve.items():
-            mark = MARK if bound(named[name][0]) == BEST else ""
-            row: list[Content] = [f"{target:g}", style.solver_label(name) + mark]
-            row.append(f"{int(np.isfinite(found['time']).sum())} of {len(found)}")
-            for cost in COSTS:
-                digits = ",.0f" if cost == "calls" else ".3g"
-                spread = _spread(found[cost], digits)
-                is_lowest = found[cost].median() == lowest[cost] < np.inf
-                row.append(element("strong", spread) if is_lowest else spread)
-                row.append(_ratio(found[cost], of_curve[baseline][cost]) if baseline else NONE)
-            rows.append(row)
-    ratio = f"÷ {style.solver_label(BASELINE)}"
-    header = (
-        *("relative gap", "solver", "repeats that got there"),
-        *(axis_label(group.traces, "time"), ratio, axis_label(group.traces, "calls"), ratio),
-    )
-    caption = join((title(group.traces[0]), f": {group.setting}" if group.setting else ""))
-    return table(caption, header, rows)
-
-
-def _spread(values: pd.Series, digits: str) -> str:
-    """Return the median, and minimum to maximum of those that got there."""
-    reached = values[np.isfinite(values)]
-    median = float(values.median())
-    if not len(reached):
-        return NONE
-    text = f"{median:{digits}}" if np.isfinite(median) else NONE
-    if len(values) == 1:
-        return text
-    return f"{text} ({reached.min():{digits}} to {reached.max():{digits}})"
-
-
-def _ratio(values: pd.Series, of: pd.Series) -> str:
-    median, base = float(values.median()), float(of.median())
-    return f"{median / base:.2g}" if np.isfinite([median, base]).all() and base > 0 else NONE
-
-
-# ---- claims -----------------------------------------------------------------------------------
-
-
-def claims(rows: Sequence[Row]) -> Html:
-    """Return the claims, each with how it is measured above its rows."""
-    header = ("dataset", "paper", "ours", "verdict", "repeats that agree", "note")
-    of_claim: dict[str, list[Row]] = {}
-    for row in rows:
-        of_claim.setdefault(row.key, []).append(row)
-    bodies = []
-    for same in of_claim.values():
-        claim, measured = f"{same[0].claim} (paper: {same[0].section})", same[0].measured
-        how = join((element("strong", claim), element("br"), f"Measured: {measured}."))
-        cells = [
-            (
-                *(row.title, row.paper, row.ours or NONE, _verdict(row)),
-                *(f"{row.agree} of {row.repeats}" if row.repeats else NONE, _note(row)),
-            )
-            for row in same
-        ]
-        bodies.append(body(cells, how, len(header)))
-    counts = Counter(row.verdict for row in rows)
-    summary = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
-    return framed(
-        f"Claims on {style.SOURCES.get(rows[0].source, rows[0].source)}. {summary}.",
-        header,
-        bodies,
-    )
-
-
-def _verdict(row: Row) -> Html:
-    return element("strong", row.verdict, class_=f"verdict {row.verdict.split()[0]}")
-
-
-def _note(row: Row) -> str:
-    return "; ".join(text for text in (row.note, row.clock) if text)
-
-
-# ---- bundle methods ---------------------------------------------------------------------------
-
-
-def sheet(shown: Sheet) -> Html:
-    """Return a table whose cells are text already."""
-
-    def cells(row: Sequence[str]) -> list[Content]:
-        return [element("strong", cell) if isinstance(cell, Bold) else cell for cell in row]
-
-    return table(shown.title, cells(shown.header), map(cells, shown.rows))
 
 
 # ---- runs -------------------------------------------------------------------------------------
@@ -239,9 +124,9 @@ def _table_of_runs(traces: Sequence[Trace]) -> Html:
             (
                 *(metadata["config"]["seed"], str(trace.summary.get("stop_reason"))),
                 *(f"{last['iteration']:.0f}", f"{last['oracle_calls']:,.0f}"),
-                *(f"{last['time']:.4g}", _or_none(share, ".0%")),
-                *(f"{last['primal']:.6g}", _or_none(last["dual"], ".6g")),
-                *(_or_none(loss, ".4g") for loss in losses),
+                *(f"{last['time']:.4g}", number(share, ".0%")),
+                *(f"{last['primal']:.6g}", number(last["dual"], ".6g")),
+                *(number(loss, ".4g") for loss in losses),
                 _date(metadata.get("started")),
                 f"{commit} with changes" if metadata.get("git_dirty") else commit,
                 metadata.get("concurrent_runs", "not recorded"),
@@ -255,10 +140,6 @@ def _date(started: str | None) -> str:
     if started is None:
         return NONE
     return f"{datetime.fromisoformat(started).astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}"
-
-
-def _or_none(value: float | None, digits: str) -> str:
-    return NONE if value is None or np.isnan(value) else f"{value:{digits}}"
 
 
 def failures(found: Sequence[Failure]) -> Html:

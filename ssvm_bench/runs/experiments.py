@@ -2,7 +2,7 @@
 
 A run that has finished is never made again, so an experiment that was interrupted, or in which
 runs failed, is completed by the same command. What the files say is read by
-`config.experiment`; what is drawn of finished runs is a matter of `outputs`.
+`config.experiment`; what is drawn of finished runs is a matter of `report.experiment_files`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench.config import experiment
-from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
@@ -90,7 +89,7 @@ def to_stderr(text: str) -> None:
 
 
 def run(
-    name: str,
+    experiment: Experiment,
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
     make_display: Callable[[bool], Display] | None = None,
@@ -101,8 +100,8 @@ def run(
 
     Parameters
     ----------
-    name : str
-        An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
+    experiment : Experiment
+        What its file says.
     overrides : sequence of str
         For every run; an option of the experiment is replaced.
     config_dirs : sequence of Path
@@ -123,9 +122,9 @@ def run(
     Raises
     ------
     ConfigError
-        If the experiment, an override or a combination of them is wrong.
+        If an override or a combination of them is wrong.
     """
-    configs = experiment.load(name, config_dirs).configs(overrides, config_dirs)
+    configs = experiment.configs(overrides, config_dirs)
     result = ExperimentOutcome(configs)
     waiting = dict(enumerate(configs))
     for number, config in enumerate(configs):

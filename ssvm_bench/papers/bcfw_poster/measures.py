@@ -26,8 +26,8 @@ import numpy as np
 
 from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import Case, UnmeasurableError
-from ssvm_bench.papers.claim import Measure, Measured
+from ssvm_bench.papers.cases import Case
+from ssvm_bench.papers.claim import Measure, Measured, UnmeasurableError
 from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, span, times

@@ -22,9 +22,11 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.figures import style
+from ssvm_bench.figures.kind import Section
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
 
+SECTION = Section("bundles", "The bundle methods", "There are no runs of these methods.")
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""

@@ -11,15 +11,21 @@ bound, y is too large by as much as F* is too low; the note on the figure says h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves
+from ssvm_bench.figures.kind import CurveFigure, Kind
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COMPARISONS = {
     "BMRM and P-BMRM": ("bmrm", "p_bmrm"),
@@ -28,12 +34,6 @@ COMPARISONS = {
 """What is compared → its solvers."""
 
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
-
-
-READING = (
-    "Relative distance of the current solution to the optimum, (P(w) − F*)/F*, with the highest "
-    "dual value ever seen on the problem instance for F*."
-)
 
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
@@ -76,14 +76,38 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     return table
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Trace], best: BestValues, axis: str) -> list[str]:
-    """Return what a reader of the figure has to know: of its measurements, and of F*."""
-    shown = compared(traces)
-    optima = [best[instance_of(trace.metadata)] for trace in shown]
+def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
+    """Return what a reader of the figure has to know of F*."""
+    optima = [best[instance_of(trace.metadata)] for trace in traces]
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
-    said = f"F*: the highest dual value ever seen; the optimum is at most {percent(error)} higher."
-    return [*curves.notes(table, shown, axis), said]
+    known = "F*: the highest dual value ever seen"
+    return [f"{known}; the optimum is at most {percent(error)} higher."]
 
 
 def _solver(trace: Trace) -> str:
     return str(trace.metadata["config"]["solver"]["name"])
+
+
+def _draw(table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool) -> Figure:
+    from ssvm_bench.papers.bmrm.relative_drawing import draw_relative
+
+    return draw_relative(table, label, title, notes, log_x)
+
+
+FIGURE = CurveFigure(
+    "Relative distance of the current solution to the optimum",
+    file="relative_{}",
+    chosen=compared,
+    tabulate=relative,
+    draw=_draw,
+    notes=notes,
+)
+KIND = Kind(
+    "relative",
+    Choices(("iteration", "time")),
+    FIGURE.outputs,
+    bundle_runs.SECTION,
+    FIGURE.of_instance,
+    intro="Relative distance of the current solution to the optimum, (P(w) − F*)/F*, with the "
+    "highest dual value ever seen on the problem instance for F*.",
+)

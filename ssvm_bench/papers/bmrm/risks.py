@@ -18,11 +18,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.figures import text_table
-from ssvm_bench.figures.text_table import Bold, Sheet
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import document
+from ssvm_bench.figures.document import Block, Heading, Sheet, bold
+from ssvm_bench.figures.kind import Chapter, Kind, Material, Output
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE
+from ssvm_bench.results.words import number
 
 LOSSES = ("validation", "test")
 COLUMNS = [
@@ -86,27 +88,13 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
         printed = block.drop_duplicates("lam_n").set_index("lam_n")["report_validation"]
         if printed.notna().any():
             lines["the report"] = printed, at_best["report_test"].iloc[0]
-        rows = [
-            [name, *(_stressed(_number(values[lam]), lam == best) for lam in lams), _number(test)]
-            for name, (values, test) in lines.items()
-        ]
-        heads = [_stressed(f"λ = {lam:g}", lam == best) for lam in lams]
+        rows = []
+        for name, (values, test) in lines.items():
+            cells = [bold(number(values[lam], ".4f"), lam == best) for lam in lams]
+            rows.append([name, *cells, number(test, ".4f")])
+        heads = [bold(f"λ = {lam:g}", lam == best) for lam in lams]
         header = ["validation loss", *heads, f"test, λ = {best:g}"]
         yield Sheet(bundle_runs.title(block), header, rows)
-
-
-def _stressed(text: str, stressed: bool) -> str:
-    return Bold(text) if stressed else text
-
-
-def _number(value: float) -> str:
-    return NONE if math.isnan(value) else f"{value:.4f}"
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Return the table as a page of Markdown."""
-    title = "Validation and test loss of the bundle methods"
-    return text_table.page(title, [READING, *notes(table)], sheets(table))
 
 
 READING = (
@@ -115,3 +103,32 @@ READING = (
     "between the methods; the report says that they differ in the fourth decimal place. Its "
     "numbers are in its Table 1, benchmark 1."
 )
+
+
+def blocks(table: pd.DataFrame) -> list[Block]:
+    """Return what there is to say: how to read the tables, and the tables."""
+    return [READING, *notes(table), *sheets(table)]
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the tables as a page of Markdown."""
+    title = Heading("Validation and test loss of the bundle methods", 1)
+    return document.markdown([title, *blocks(table)])
+
+
+# ---- the kind of figure -----------------------------------------------------------------------
+
+
+def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
+    table = risks(material.traces)
+    if len(table):
+        yield Output("risks", table, markdown(table))
+
+
+def _chapters(material: Material) -> Iterator[Chapter]:
+    table = risks(material.traces)
+    if len(table):
+        yield Chapter("risks", "Validation and test loss", blocks(table))
+
+
+KIND = Kind("risks", Choices(("table",)), _outputs, bundle_runs.SECTION, chapters=_chapters)

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import PAIRS
 from ssvm_bench.papers.claim import Claim, Paper
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results.words import number, percent, seconds, times
@@ -23,7 +22,7 @@ IMAGES = (HORSES, "stanford")
 
 
 def _pair_claims(pair: str) -> list[Claim]:
-    single, multi = map(solver_label, PAIRS[pair])
+    single, multi = map(solver_label, by.PAIRS[pair])
     to_gap = (
         f"time to the smallest duality gap that every {single} repeat reaches, {multi} over the "
         f"median of {single}"
@@ -232,7 +231,7 @@ _SELECTION = [
     ),
 ]
 
-_PAIRS = [claim for claims in zip(*map(_pair_claims, PAIRS), strict=True) for claim in claims]
+_PAIRS = [claim for claims in zip(*map(_pair_claims, by.PAIRS), strict=True) for claim in claims]
 MPBCFW = Paper(
     title="the MP-BCFW paper",
     file="claims",

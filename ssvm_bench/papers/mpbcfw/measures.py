@@ -19,10 +19,13 @@ import numpy as np
 
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import PAIRS, Case, UnmeasurableError
-from ssvm_bench.papers.claim import Measure, Measured
+from ssvm_bench.papers.cases import Case
+from ssvm_bench.papers.claim import Measure, Measured, UnmeasurableError
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
+
+PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
+"""The pairs that the paper compares: single-plane and multi-plane solver."""
 
 # ---- at equal iterations ----------------------------------------------------------------------
 

@@ -1,24 +1,20 @@
-"""What the bundle-method report says of its methods in section 4.4, judged by `speedup`'s table.
+"""What the bundle-method report says of its methods in section 4.4, judged by `costs`'s table.
 
-A statement about all λ holds if it holds at each of them, and does not hold if it fails at one.
-Numbers that are only known to lie in a range are compared where that suffices. The verdicts are
-those of `claims`. Where the report gives a word and no number ("strongly", "steadily"), the
-condition is ours.
+A claim about all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers
+that are only known to lie in a range are compared where that suffices. Where the report gives a
+word and no number ("strongly", "steadily"), the condition is ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from ssvm_bench.figures import text_table
-from ssvm_bench.figures.text_table import Bold, Sheet
-from ssvm_bench.papers.bmrm import bundle_runs, speedup
-from ssvm_bench.papers.cases import UnmeasurableError
-from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN
+from ssvm_bench.papers.bmrm import bundle_runs, costs
+from ssvm_bench.papers.claim import Claim, Measured, UnmeasurableError, compared
 from ssvm_bench.results.words import NONE, percent
 
 FLUCTUATES = 0.1
@@ -28,40 +24,6 @@ HARDLY = 0.5
 """The same share of one that hardly does, at most so many times as large."""
 
 Row = dict[str, Any]
-Judged = tuple[bool | None, str]
-"""Whether it holds (None: not known), and the numbers."""
-
-
-class Statement(NamedTuple):
-    """A statement of the report, how it is measured, and how it is judged on a block."""
-
-    text: str
-    measured: str
-    judge: Callable[[pd.DataFrame], Judged]
-
-
-class Verdict(NamedTuple):
-    """A statement on one block: its numbers, or the reason why there are none; the verdict."""
-
-    statement: Statement
-    ours: str
-    verdict: str
-
-
-def evaluate(block: pd.DataFrame) -> list[Verdict]:
-    """Judge every statement by the rows of one block of `speedup`'s table."""
-    found = []
-    for statement in STATEMENTS:
-        try:
-            holds, ours = statement.judge(block)
-        except UnmeasurableError as error:
-            holds, ours = None, str(error)
-        verdict = {True: HOLDS, False: FAILS, None: UNKNOWN}[holds]
-        found.append(Verdict(statement, ours, verdict))
-    return found
-
-
-# ---- how they are judged ----------------------------------------------------------------------
 
 
 def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
@@ -92,34 +54,34 @@ def _all(judged: Sequence[bool | None]) -> bool | None:
     return None if None in judged else True
 
 
-def _fewer_iterations(block: pd.DataFrame) -> Judged:
+def _fewer_iterations(block: pd.DataFrame) -> Measured:
     common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
     lam = min(common)
-    prox, plain = (speedup.of(row, "iterations") for row in common[lam])
+    prox, plain = (costs.of(row, "iterations") for row in common[lam])
     text = " against ".join(each.text("{:.0f}".format) for each in (prox, plain))
-    return prox.below(plain), f"{text}, at λ = {lam:g}"
+    return compared(prox.below(plain), f"{text}, at λ = {lam:g}")
 
 
-def _growing_speedup(block: pd.DataFrame) -> Judged:
+def _growing_speedup(block: pd.DataFrame) -> Measured:
     common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
     if len(common) < 2:
         raise UnmeasurableError("both methods have runs at one λ only")
-    found = {lam: speedup.of(prox, "speedup") for lam, (prox, _) in common.items()}
+    found = {lam: costs.of(prox, "speedup") for lam, (prox, _) in common.items()}
     holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
-    return holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()})
+    shown = {lam: one.text("{:.2g}".format) for lam, one in found.items()}
+    return compared(holds, _listed(shown))
 
 
-def _more_planes_faster(block: pd.DataFrame) -> Judged:
+def _more_planes_faster(block: pd.DataFrame) -> Measured:
     common = _common(block, ("prox_p_bmrm", 16), ("prox_bmrm", 1))
-    seconds = {lam: [speedup.of(row, "seconds") for row in rows] for lam, rows in common.items()}
+    seconds = {lam: [costs.of(row, "seconds") for row in rows] for lam, rows in common.items()}
     several, one = seconds[min(seconds)]
     ratios = {lam: one.over(several) for lam, (several, one) in seconds.items()}
-    return several.below(one), _listed(
-        {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
-    )
+    shown = {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
+    return compared(several.below(one), _listed(shown))
 
 
-def _fewer_with_planes(block: pd.DataFrame) -> Judged:
+def _fewer_with_planes(block: pd.DataFrame) -> Measured:
     several = block["solver"].str.partition(" ")[0] == "p_bmrm"
     counts = [1, *sorted(set(block.loc[several, "P"]))]
     if len(counts) == 1:
@@ -127,17 +89,17 @@ def _fewer_with_planes(block: pd.DataFrame) -> Judged:
     of_count = {P: _runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts}
     holds, texts = [], {}
     for lam in of_count[1]:
-        found = [speedup.of(rows[lam], "iterations") for rows in of_count.values() if lam in rows]
+        found = [costs.of(rows[lam], "iterations") for rows in of_count.values() if lam in rows]
         holds += [later.below(one) for one, later in pairwise(found)]
         texts[lam] = " → ".join(
-            speedup.of(rows[lam], "iterations").text("{:.0f}".format) if lam in rows else NONE
+            costs.of(rows[lam], "iterations").text("{:.0f}".format) if lam in rows else NONE
             for rows in of_count.values()
         )
     planes = ", ".join(str(P) for P in counts)
-    return _all(holds), f"P = {planes}; {_listed(texts)}"
+    return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
 
 
-def _fluctuates(block: pd.DataFrame) -> Judged:
+def _fluctuates(block: pd.DataFrame) -> Measured:
     common = _common(block, ("prox_bmrm", 1), ("bmrm", 1))
     holds, texts = [], {}
     for lam, (prox, plain) in common.items():
@@ -146,61 +108,54 @@ def _fluctuates(block: pd.DataFrame) -> Judged:
         high, low = plain["rises"], prox["rises"]
         holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
         texts[lam] = f"{percent(low)} against {percent(high)}"
-    return _all(holds), _listed(texts)
+    return compared(_all(holds), _listed(texts))
 
 
 def _listed(texts: dict[float, str]) -> str:
     return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
 
 
-STATEMENTS = (
-    Statement(
+CLAIMS = (
+    Claim(
+        "bundle_fewer",
+        "4.4",
         "Prox-BMRM needs fewer iterations than BMRM at low λ.",
         "iterations of both at the smallest λ",
+        {},
         _fewer_iterations,
     ),
-    Statement(
+    Claim(
+        "bundle_growing",
+        "4.4",
         "The speed-up of Prox-BMRM grows as λ falls.",
         "speed-up from λ to λ; holds if each is larger than the one before",
+        {},
         _growing_speedup,
     ),
-    Statement(
+    Claim(
+        "bundle_planes_faster",
+        "4.4",
         "P = 16 improves the speed-up of Prox-BMRM further.",
         "seconds of Prox-BMRM over those of Prox-P=16-BMRM; holds if above 1 at the smallest λ",
+        {},
         _more_planes_faster,
     ),
-    Statement(
+    Claim(
+        "bundle_planes_fewer",
+        "4.4",
         "The number of iterations falls steadily with growing P.",
         "iterations of BMRM and P-BMRM; holds if they fall from P to P at every λ",
+        {},
         _fewer_with_planes,
     ),
-    Statement(
+    Claim(
+        "bundle_fluctuates",
+        "4.4",
         "The primal value of BMRM fluctuates, that of Prox-BMRM hardly does.",
         "share of the evaluated iterations in which P(w) rises, Prox-BMRM against BMRM; holds if "
         f"BMRM's is at least {percent(FLUCTUATES)} and Prox-BMRM's at most "
         f"{HARDLY:g} times as large at every λ",
+        {},
         _fluctuates,
     ),
 )
-
-# ---- as text ----------------------------------------------------------------------------------
-
-
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
-    """Yield the statements on each block of `speedup`'s table."""
-    header = ("statement (section 4.4)", "measured by", "ours", "verdict")
-    for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
-        rows = [
-            (found.statement.text, found.statement.measured, found.ours, Bold(found.verdict))
-            for found in evaluate(block)
-        ]
-        title = f"What the report says, on {bundle_runs.title(block)}"
-        yield Sheet(title, header, rows, words=len(header))
-
-
-def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """Return the costs and the statements as a page of Markdown."""
-    pairs = zip(speedup.sheets(table), sheets(table), strict=True)
-    shown = [one for pair in pairs for one in pair]
-    title = "Iterations, time and speed-up of the bundle methods"
-    return text_table.page(title, [speedup.READING, *notes], shown)

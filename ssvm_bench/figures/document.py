@@ -1,0 +1,83 @@
+"""Documents of paragraphs, lists and tables, and how they are written as Markdown.
+
+The report writes the same ones as HTML.
+ Texts have the marks of Markdown: ``**bold**``, ``*emphasis*`` and ```code```.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+
+class Heading(NamedTuple):
+    """The heading of what follows."""
+
+    text: str
+    level: int = 2
+
+
+class Caution(NamedTuple):
+    """A paragraph that must not be overlooked."""
+
+    text: str
+
+
+class Items(NamedTuple):
+    """A list."""
+
+    texts: Sequence[str]
+    numbered: bool = False
+
+
+class Sheet(NamedTuple):
+    """A table: its title, the heads of its columns, and its rows.
+
+    All columns but the first ``words`` hold numbers, which line up on the right. The title is a
+    heading in Markdown, unless there is one for several tables.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    headed: bool = True
+
+
+Block: TypeAlias = str | Heading | Caution | Items | Sheet
+"""A text is a paragraph."""
+
+
+def bold(text: str, stands_out: bool = True) -> str:
+    """Return a text in bold, if it stands out."""
+    return f"**{text}**" if stands_out else text
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """Return a document as a page of Markdown."""
+    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {block.text}"
+    if isinstance(block, Caution):
+        return f"> {block.text}"
+    if isinstance(block, Items):
+        marks = [f"{k}." if block.numbered else "-" for k in range(1, len(block.texts) + 1)]
+        return "\n".join(f"{mark} {text}" for mark, text in zip(marks, block.texts, strict=True))
+    if isinstance(block, Sheet):
+        title = f"## {block.title}\n\n" if block.headed else ""
+        return title + "\n".join(lines(block))
+    return block
+
+
+def lines(sheet: Sheet) -> list[str]:
+    """Return the lines of a table in Markdown, without its title."""
+    rule = ["---" if k < sheet.words else "---:" for k in range(len(sheet.header))]
+    return [_line(row) for row in (sheet.header, rule, *sheet.rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    shown = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
+    return f"| {' | '.join(shown)} |"

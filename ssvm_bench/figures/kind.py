@@ -1,0 +1,215 @@
+"""Kinds of figures and tables: what an experiment file can ask for under ``figures``.
+
+A `Kind` says which x axes or other choices it has, what it writes as files, and what it shows on
+the page of the report. Each stands in the module of its numbers, and in the list of all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import curves
+from ssvm_bench.figures.document import Block
+from ssvm_bench.results.files import write
+from ssvm_bench.results.problem_instance import BestValues
+from ssvm_bench.results.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Material(NamedTuple):
+    """What a figure is made from: finished runs, best values; its title, and relative gaps."""
+
+    traces: Sequence[Trace]
+    best: BestValues
+    title: str = ""
+    gaps: Sequence[float] = ()
+
+
+class Output(NamedTuple):
+    """Numbers, and what shows them: a page of Markdown, a figure, or both.
+
+    ``name`` is that of the files, without what marks stand-ins and without suffix.
+    """
+
+    name: str
+    table: pd.DataFrame
+    page: str = ""
+    figure: Figure | None = None
+
+
+def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
+    """Write the files of an output, and return them: its page, its numbers, its figure.
+
+    Parameters
+    ----------
+    output : Output
+        What to write.
+    stem : Path
+        Path of the files without their suffix; the folder is created.
+    formats : sequence of str
+        Of the figure: some of ``png``, ``pdf``, ``svg``.
+
+    Raises
+    ------
+    RunFailedError
+        If a file cannot be written.
+    """
+    files = {"md": output.page.encode()} if output.page else {}
+    files["csv"] = output.table.to_csv(index=False, float_format="%.6g").encode()
+    if output.figure is not None:
+        from ssvm_bench.figures.drawing import rendered
+
+        files |= {suffix: rendered(output.figure, suffix) for suffix in formats}
+    return [write(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
+
+
+class Switched(NamedTuple):
+    """A figure of curves on the page of the report, whose x axis can be switched.
+
+    Attributes
+    ----------
+    what : str
+        What it shows.
+    tables, labels : dict
+        x axis → curves of one problem instance, as `curves.tabulate` gives them; its label.
+    notes : list of str
+        Remarks below the figure.
+    log : bool
+        Whether y is on a log axis.
+    """
+
+    what: str
+    tables: Mapping[str, pd.DataFrame]
+    labels: Mapping[str, str]
+    notes: Sequence[str]
+    log: bool
+
+
+Shown: TypeAlias = Block | Switched
+
+
+class Section(NamedTuple):
+    """A section of the page: its id and title, and what it says if there is nothing to show."""
+
+    id: str
+    title: str
+    nothing: str
+
+
+class Chapter(NamedTuple):
+    """A part of a section that is over all problem instances."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+
+
+def _nothing(_: Material) -> Iterator:
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure.
+
+    Attributes
+    ----------
+    name : str
+        Its name in an experiment file.
+    choices : Choices
+        The x axes, or what else can be chosen there.
+    outputs : callable
+        What is written as files, for some of the choices.
+    section : Section, optional
+        The section of the report that it is shown in.
+    of_instance, chapters : callable
+        What is shown there: of the runs on one problem instance; of all runs.
+    intro : str
+        What a reader of the section has to know.
+    at_top : bool
+        Whether its files lie at the top of the results folder, not in the experiment's.
+    """
+
+    name: str
+    choices: Choices
+    outputs: Callable[[Material, Sequence[str]], Iterable[Output]]
+    section: Section | None = None
+    of_instance: Callable[[Material], Iterable[Shown]] = _nothing
+    chapters: Callable[[Material], Iterable[Chapter]] = _nothing
+    intro: str = ""
+    at_top: bool = False
+
+
+def no_notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
+    """Return no notes."""
+    return []
+
+
+@dataclass(frozen=True)
+class CurveFigure:
+    """What the figures of curves over an x axis have in common.
+
+    Attributes
+    ----------
+    what : str
+        What is drawn.
+    file : str
+        Name of the files; ``{}`` stands for the x axis.
+    chosen : callable
+        The runs that have such curves.
+    tabulate : callable
+        Runs, best values and x axis → table of the curves.
+    draw : callable
+        Table, label of the x axis, title, notes, and whether x is on a log axis → figure.
+    log : bool
+        Whether y is on a log axis.
+    notes : callable
+        Notes on runs and best values, beside those of `curves.notes`.
+    """
+
+    what: str
+    file: str
+    chosen: Callable[[Sequence[Trace]], Sequence[Trace]]
+    tabulate: Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]
+    draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool], Figure]
+    log: bool = True
+    notes: Callable[[Sequence[Trace], BestValues], list[str]] = no_notes
+
+    def outputs(self, material: Material, axes: Sequence[str]) -> Iterator[Output]:
+        """Yield a figure for each x axis; none without such runs."""
+        traces = self.chosen(material.traces)
+        for axis in axes if traces else ():
+            table = self.tabulate(traces, material.best, axis)
+            notes = [*curves.notes(table, traces, axis), *self.notes(traces, material.best)]
+            label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
+            figure = self.draw(table, label, material.title, notes, log_x)
+            yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
+
+    def of_instance(self, material: Material) -> Iterator[Shown]:
+        """Yield the figure of the runs on one problem instance; none without such runs."""
+        traces = self.chosen(material.traces)
+        if not traces:
+            return
+        tables = {
+            axis: self.tabulate(traces, material.best, axis)
+            for axis, about in curves.AXES.items()
+            if about.button
+        }
+        labels = {axis: curves.axis_label(traces, axis) for axis in tables}
+        said = {note: None for axis in tables for note in curves.notes(tables[axis], traces, axis)}
+        notes = [note for note in said if not any(_continues(other, note) for other in said)]
+        notes += self.notes(traces, material.best)
+        yield Switched(self.what, tables, labels, notes, self.log)
+
+
+def _continues(note: str, other: str) -> bool:
+    """Tell whether a note says all that another one does, and more."""
+    return note != other and note.startswith(other.rstrip("."))

@@ -31,6 +31,8 @@ class Case:
         Label of a curve, which starts with the solver → seed → trace.
     best : Best, optional
         Reference optima of the instance.
+    others : sequence of Case
+        All cases of the same source, to compare it with.
     """
 
     dataset: str
@@ -38,6 +40,7 @@ class Case:
     problem: ProblemInstance
     runs: Mapping[str, Mapping[int, Trace]]
     best: Best | None = None
+    others: Sequence[Case] = ()
 
     @property
     def solvers(self) -> frozenset[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -46,12 +47,25 @@ def compared(holds: bool | None, text: str) -> Measured:
     return Measured(np.array([math.nan if holds is None else float(holds)]), low=1.0, text=text)
 
 
-Measure: TypeAlias = Callable[..., Measured]
-"""What the claim is judged by → what was measured, or `UnmeasurableError`.
+Measure: TypeAlias = Callable[[Any], Measured]
+"""What a claim is judged by → what was measured, or `UnmeasurableError`.
 
-For a claim about a problem instance, that is its case, and all cases of the same source; for one
-about several λ, the table of what the methods cost there.
+For a claim about a problem instance, that is its `Case`; for one about several λ, the table of what
+the methods cost there.
 """
+
+Options = ParamSpec("Options")
+
+
+def measure(
+    function: Callable[Concatenate[Any, Options], Measured],
+) -> Callable[Options, Measure]:
+    """Turn a function of a case and options into one of the options, which gives a measure."""
+
+    def chosen(*options: Options.args, **more: Options.kwargs) -> Measure:
+        return lambda case: function(case, *options, **more)
+
+    return wraps(function)(chosen)
 
 
 class Claim(NamedTuple):

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import yaml
@@ -34,14 +35,21 @@ from ssvm_bench.results.trace import Trace
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN)
+Remarks: TypeAlias = Mapping[str, Mapping[str, str]]
 REMARKS = Path(__file__).with_name("remarks.yaml")
 
 
-class Finding(NamedTuple):
-    """What a claim was found to be.
+class Row(NamedTuple):
+    """What a claim was found to be, and on which problem instance.
 
     Attributes
     ----------
+    key, claim, section : str
+        The claim: its name here, in one sentence, and where the paper makes it.
+    source, dataset, title : str
+        Of the traces, and the dataset as a reader knows it.
+    measured, paper : str
+        How it is measured, and when it holds; what the paper says.
     ours : str
         Median (minimum–maximum) as text; empty if not measurable.
     median, min, max : float
@@ -51,9 +59,19 @@ class Finding(NamedTuple):
     verdict : str
         One of ``VERDICTS``.
     note : str
-        What else the traces say, or the reason.
+        What else the traces say, or the reason; then the remark, if any.
+    clock : str
+        For a claim about time, how it was measured.
     """
 
+    key: str
+    claim: str
+    section: str
+    source: str = ""
+    dataset: str = ""
+    title: str = ""
+    measured: str = ""
+    paper: str = ""
     ours: str = ""
     median: float = math.nan
     min: float = math.nan
@@ -62,46 +80,7 @@ class Finding(NamedTuple):
     agree: int = 0
     verdict: str = UNKNOWN
     note: str = ""
-
-
-class Row(NamedTuple):
-    """One claim on one problem instance.
-
-    Attributes
-    ----------
-    key, claim, section : str
-        The claim: its name here, in one sentence, and where the paper makes it.
-    source, dataset : str
-        Of the traces.
-    title : str
-        The dataset as a reader knows it.
-    measured : str
-        How it is measured, and when it holds.
-    paper : str
-        What the paper says.
-    ours, median, min, max, repeats, agree, verdict, note
-        As in `Finding`; the note ends with the remark, if any.
-    clock : str
-        For a claim about time, how it was measured.
-    """
-
-    key: str
-    claim: str
-    section: str
-    source: str
-    dataset: str
-    title: str
-    measured: str
-    paper: str
-    ours: str
-    median: float
-    min: float
-    max: float
-    repeats: int
-    agree: int
-    verdict: str
-    note: str
-    clock: str
+    clock: str = ""
 
 
 # ---- judging ----------------------------------------------------------------------------------
@@ -111,7 +90,7 @@ def evaluate(
     paper: Paper,
     traces: Sequence[Trace],
     best: BestValues,
-    remarks: Mapping[str, Mapping[str, str]] | None = None,
+    remarks: Remarks | None = None,
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
@@ -147,8 +126,9 @@ def evaluate(
         for claim in paper.claims:
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, ProblemInstance("", math.nan), {})]:
-                    if claim.lam is None or claim.lam == case.problem.lam:
-                        rows.append(_row(claim, name, case, here, len(of[name]) > 1, remarks))
+                    if claim.lam in (None, case.problem.lam):
+                        case = replace(case, others=here)
+                        rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
     return rows
 
 
@@ -164,44 +144,43 @@ def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
     return found
 
 
-def judge(claim: Claim, *subject: Any) -> Finding:
-    """Judge one claim by what its measure takes."""
+def judge(claim: Claim, subject: Any) -> Row:
+    """Judge a claim by what its measure takes; where that is from is left open."""
     try:
-        values, note = (measured := claim.measure(*subject)).values, measured.note
-        if np.isnan(values).any():
-            raise UnmeasurableError(measured.text or "a run has no value")
+        found = claim.measure(subject)
+        if np.isnan(found.values).any():
+            raise UnmeasurableError(found.text or "a run has no value")
     except UnmeasurableError as error:
-        return Finding(note=str(error))
-    median = float(np.median(values))
-    return Finding(
-        measured.text or _text(values, claim.show),
-        median,
-        float(values.min()),
-        float(values.max()),
-        len(values),
-        sum(measured.holds(float(value)) for value in values),
-        HOLDS if measured.holds(median) else FAILS,
-        note,
+        return _unmeasurable(claim, str(error))
+    median = float(np.median(found.values))
+    return _unmeasurable(claim, found.note)._replace(
+        ours=found.text or _text(found.values, claim.show),
+        median=median,
+        min=float(found.values.min()),
+        max=float(found.values.max()),
+        repeats=len(found.values),
+        agree=sum(found.holds(float(value)) for value in found.values),
+        verdict=HOLDS if found.holds(median) else FAILS,
     )
 
 
-def _row(
-    claim: Claim,
-    dataset: str,
-    case: Case,
-    others: Sequence[Case],
-    several: bool,
-    remarks: Mapping[str, Mapping[str, str]],
-) -> Row:
-    """Judge one claim on one problem instance."""
-    found = judge(claim, case, others) if case.runs else Finding(note="no finished runs")
-    if found.verdict == FAILS and case.source == "real":
+def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remarks) -> Row:
+    """Judge a claim on one problem instance, which may be missing."""
+    row = judge(claim, case) if case.runs else _unmeasurable(claim, "no finished runs")
+    row = row._replace(
+        source=case.source,
+        dataset=case.dataset,
+        title=_title(case, dataset, several),
+        paper=claim.paper[dataset],
+    )
+    if row.verdict == FAILS and case.source == "real":
         remark = remarks.get(claim.key, {}).get(case.dataset, "")
-        found = found._replace(note=". ".join(filter(None, (found.note, remark))))
-    title = _title(case, dataset, several)
-    clock = _clock(case) if claim.timed and found.repeats else ""
-    head = claim.key, claim.text, claim.section, case.source, case.dataset, title, claim.measured
-    return Row(*head, claim.paper[dataset], **found._asdict(), clock=clock)
+        row = row._replace(note=". ".join(filter(None, (row.note, remark))))
+    return row._replace(clock=_clock(case)) if claim.timed and row.repeats else row
+
+
+def _unmeasurable(claim: Claim, note: str) -> Row:
+    return Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
 
 
 def _text(values: np.ndarray, show: Callable[[float], str]) -> str:
@@ -232,5 +211,5 @@ def _clock(case: Case) -> str:
 
 
 @cache
-def _remarks() -> dict[str, dict[str, str]]:
+def _remarks() -> Remarks:
     return yaml.safe_load(REMARKS.read_text(encoding="utf-8")) or {}

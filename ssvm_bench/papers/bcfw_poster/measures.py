@@ -27,7 +27,7 @@ import numpy as np
 from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.cases import Case
-from ssvm_bench.papers.claim import Measure, Measured, UnmeasurableError
+from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, span, times
@@ -98,27 +98,24 @@ def _there(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
 # ---- at equal numbers of passes ---------------------------------------------------------------
 
 
-def share_ahead(ours: Runs, family: Sequence[Runs], low: float) -> Measure:
+@measure
+def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> Measured:
     """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        mine, rivals = ours.of(case), _there(case, family)
-        shares, sizes, behind, ends = [], [], [], []
-        for run in mine:
-            at, my, their, name = _common(case, run, rivals)
-            shares.append(float(np.mean(my < their)))
-            sizes.append(at.size)
-            behind += at[my >= their].tolist()
-            ends.append((math.exp(their[-1] - my[-1]), name, float(at[-1])))
-        note = f"{counts(sizes)} numbers of passes"
-        if behind:
-            note += f", not lower at {len(behind)} of {sum(sizes)} points, "
-            note += f"the last at pass {max(behind):.3g}"
-        factor, name, end = sorted(ends)[len(ends) // 2]
-        note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
-        return Measured(np.array(shares), low=low, note=note)
-
-    return measure
+    mine, rivals = ours.of(case), _there(case, family)
+    shares, sizes, behind, ends = [], [], [], []
+    for run in mine:
+        at, my, their, name = _common(case, run, rivals)
+        shares.append(float(np.mean(my < their)))
+        sizes.append(at.size)
+        behind += at[my >= their].tolist()
+        ends.append((math.exp(their[-1] - my[-1]), name, float(at[-1])))
+    note = f"{counts(sizes)} numbers of passes"
+    if behind:
+        note += f", not lower at {len(behind)} of {sum(sizes)} points, "
+        note += f"the last at pass {max(behind):.3g}"
+    factor, name, end = sorted(ends)[len(ends) // 2]
+    note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
+    return Measured(np.array(shares), low=low, note=note)
 
 
 def _common(
@@ -147,34 +144,31 @@ def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.nd
     return np.median(heights, axis=0)
 
 
-def fewer_passes(ours: Runs, family: Sequence[Runs]) -> Measure:
+@measure
+def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
     """Measure a family's passes to a relative suboptimality over ours.
 
     It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
     pass, where there is nothing to read off but the line from w = 0.
     """
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        mine, rivals = ours.of(case), _there(case, family)
-        found, notes = [], []
-        for level in LEVELS:
-            passes = np.array([_passes_to(case, run, level) for run in mine])
-            if (passes >= 1).all() and np.isfinite(passes).all():
-                median, name = _first(case, rivals, level)
-                text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
-                notes.append(f"to {level:g}: {np.median(passes):.3g} passes, {text}")
-                found.append((passes, median))
-        if not found:
-            raise UnmeasurableError(
-                "there is no level that all repeats reach, and after the first pass"
-            )
-        passes, median = found[-1]
-        ends = [float(along(run, "passes")[-1]) for repeats in rivals.values() for run in repeats]
-        if math.isinf(median) and min(ends) < passes.max():
-            raise UnmeasurableError("a rival ended before it reached that suboptimality")
-        return Measured(median / passes, math.nextafter(1.0, 2.0), note="; ".join(notes))
-
-    return measure
+    mine, rivals = ours.of(case), _there(case, family)
+    found, notes = [], []
+    for level in LEVELS:
+        passes = np.array([_passes_to(case, run, level) for run in mine])
+        if (passes >= 1).all() and np.isfinite(passes).all():
+            median, name = _first(case, rivals, level)
+            text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
+            notes.append(f"to {level:g}: {np.median(passes):.3g} passes, {text}")
+            found.append((passes, median))
+    if not found:
+        raise UnmeasurableError(
+            "there is no level that all repeats reach, and after the first pass"
+        )
+    passes, median = found[-1]
+    ends = [float(along(run, "passes")[-1]) for repeats in rivals.values() for run in repeats]
+    if math.isinf(median) and min(ends) < passes.max():
+        raise UnmeasurableError("a rival ended before it reached that suboptimality")
+    return Measured(median / passes, math.nextafter(1.0, 2.0), note="; ".join(notes))
 
 
 def _passes_to(case: Case, run: Trace, level: float) -> float:
@@ -193,7 +187,8 @@ def _first(case: Case, rivals: Mapping[str, Sequence[Trace]], level: float) -> t
 # ---- no tuning --------------------------------------------------------------------------------
 
 
-def above_start(ours: Runs, rival: Runs) -> Measure:
+@measure
+def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
     """Measure the largest P(w) after iteration 0 over P(0); of the rival, tell it."""
 
     def largest(run: Trace) -> float:
@@ -202,82 +197,73 @@ def above_start(ours: Runs, rival: Runs) -> Measure:
             raise UnmeasurableError("a run has no evaluated iteration")
         return float(np.nanmax(primal[1:]) / primal[0])
 
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        values = np.array([largest(run) for run in ours.of(case)])
-        note = ""
-        if rival.solver in case.solvers:
-            peaks = [largest(run) for run in rival.of(case)]
-            note = f"{rival.name}: {span((min(peaks), max(peaks)), times)}"
-        return Measured(values, high=1.0, note=note)
-
-    return measure
+    values = np.array([largest(run) for run in ours.of(case)])
+    note = ""
+    if rival.solver in case.solvers:
+        peaks = [largest(run) for run in rival.of(case)]
+        note = f"{rival.name}: {span((min(peaks), max(peaks)), times)}"
+    return Measured(values, high=1.0, note=note)
 
 
 # ---- rates ------------------------------------------------------------------------------------
 
 
-def slope(runs: Runs, quantity: Quantity, high: float) -> Measure:
+@measure
+def slope(case: Case, runs: Runs, quantity: Quantity, high: float) -> Measured:
     """Measure the least-squares slope of log error against log calls, second half in log calls."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        slopes, ends = [], []
-        for run in runs.of(case):
-            calls = run.frame["oracle_calls"].to_numpy(float)
-            primal = quantity == "primal"
-            error = _suboptimality(case, run) if primal else run.frame["gap"].to_numpy(float)
-            called = calls[calls > 0]
-            middle = math.sqrt(called[0] * called[-1]) if called.size else math.inf
-            late = (calls >= middle) & (error > 0)
-            if late.sum() < LEAST_ROWS:
-                raise UnmeasurableError(TOO_SHORT)
-            if primal and error[late].min() < _least_known(case):
-                raise UnmeasurableError(TOO_LOOSE)
-            slopes.append(float(np.polyfit(np.log(calls[late]), np.log(error[late]), 1)[0]))
-            ends.append((*calls[late][[0, -1]], *error[late][[0, -1]]))
-        first, last, before, after = np.median(ends, axis=0)
-        note = f"{before:.3g} after {first:.3g} calls, {after:.3g} after {last:.3g}"
-        return Measured(np.array(slopes), high=high, note=note)
-
-    return measure
+    slopes, ends = [], []
+    for run in runs.of(case):
+        calls = run.frame["oracle_calls"].to_numpy(float)
+        primal = quantity == "primal"
+        error = _suboptimality(case, run) if primal else run.frame["gap"].to_numpy(float)
+        called = calls[calls > 0]
+        middle = math.sqrt(called[0] * called[-1]) if called.size else math.inf
+        late = (calls >= middle) & (error > 0)
+        if late.sum() < LEAST_ROWS:
+            raise UnmeasurableError(TOO_SHORT)
+        if primal and error[late].min() < _least_known(case):
+            raise UnmeasurableError(TOO_LOOSE)
+        slopes.append(float(np.polyfit(np.log(calls[late]), np.log(error[late]), 1)[0]))
+        ends.append((*calls[late][[0, -1]], *error[late][[0, -1]]))
+    first, last, before, after = np.median(ends, axis=0)
+    note = f"{before:.3g} after {first:.3g} calls, {after:.3g} after {last:.3g}"
+    return Measured(np.array(slopes), high=high, note=note)
 
 
-def growth_with_n(runs: Runs, factor: float, proportional: bool) -> Measure:
+@measure
+def growth_with_n(case: Case, runs: Runs, factor: float, proportional: bool) -> Measured:
     """Measure the calls to a suboptimality over those on fewer examples, per seed.
 
     It holds within a factor of 1, or of the ratio of the numbers of examples if proportional.
     """
-
-    def measure(case: Case, others: Sequence[Case]) -> Measured:
-        parts = [other for other in others if other.is_part_of(case)]
-        if not parts:
-            raise UnmeasurableError("no finished runs on a part of the examples")
-        n = int(case.data["n"])
-        part = min(parts, key=lambda other: abs(2 * int(other.data["n"]) - n))
-        pairs = _pairs(runs, case, part)
-        errors = [
-            [_suboptimality(where, run) for where, run in zip((case, part), pair, strict=True)]
-            for pair in pairs
-        ]
-        smallest = [_smallest(error) for both in errors for error in both]
-        target = max(*smallest, _least_known(case), _least_known(part))
-        calls = np.array(
+    parts = [other for other in case.others if other.is_part_of(case)]
+    if not parts:
+        raise UnmeasurableError("no finished runs on a part of the examples")
+    n = int(case.data["n"])
+    part = min(parts, key=lambda other: abs(2 * int(other.data["n"]) - n))
+    pairs = _pairs(runs, case, part)
+    errors = [
+        [_suboptimality(where, run) for where, run in zip((case, part), pair, strict=True)]
+        for pair in pairs
+    ]
+    smallest = [_smallest(error) for both in errors for error in both]
+    target = max(*smallest, _least_known(case), _least_known(part))
+    calls = np.array(
+        [
             [
-                [
-                    crossing(along(run, "calls"), error, target)
-                    for run, error in zip(pair, both, strict=True)
-                ]
-                for pair, both in zip(pairs, errors, strict=True)
+                crossing(along(run, "calls"), error, target)
+                for run, error in zip(pair, both, strict=True)
             ]
-        )
-        if (calls < [n, int(part.data["n"])]).any():
-            raise UnmeasurableError(TOO_LOOSE)
-        ratio = n / int(part.data["n"])
-        to = ratio if proportional else 1.0
-        (here, there) = np.median(calls, axis=0)
-        note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {part.data['n']}"
-        return Measured(calls[:, 0] / calls[:, 1], to / factor, to * factor, note)
-
-    return measure
+            for pair, both in zip(pairs, errors, strict=True)
+        ]
+    )
+    if (calls < [n, int(part.data["n"])]).any():
+        raise UnmeasurableError(TOO_LOOSE)
+    ratio = n / int(part.data["n"])
+    to = ratio if proportional else 1.0
+    (here, there) = np.median(calls, axis=0)
+    note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {part.data['n']}"
+    return Measured(calls[:, 0] / calls[:, 1], to / factor, to * factor, note)
 
 
 def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
@@ -301,33 +287,27 @@ def _smallest(error: np.ndarray) -> float:
 # ---- the duality gap --------------------------------------------------------------------------
 
 
-def certified(runs: Runs) -> Measure:
+@measure
+def certified(case: Case, runs: Runs) -> Measured:
     """Measure the share of rows whose gap is no less than P(w) − the lowest primal of any run."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        primal = _best(case).primal
-        duals = [run.frame["dual"].to_numpy(float) for run in runs.of(case)]
-        allowed = primal + ROUNDING * abs(primal)
-        note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"
-        return Measured(np.array([np.mean(dual <= allowed) for dual in duals]), 1.0, note=note)
-
-    return measure
+    primal = _best(case).primal
+    duals = [run.frame["dual"].to_numpy(float) for run in runs.of(case)]
+    allowed = primal + ROUNDING * abs(primal)
+    note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"
+    return Measured(np.array([np.mean(dual <= allowed) for dual in duals]), 1.0, note=note)
 
 
-def gap_over_suboptimality(runs: Runs, high: float) -> Measure:
+@measure
+def gap_over_suboptimality(case: Case, runs: Runs, high: float) -> Measured:
     """Measure the largest duality gap / primal suboptimality from the first pass on."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        largest, middle = [], []
-        for run in runs.of(case):
-            error = _suboptimality(case, run)
-            late = (along(run, "passes") >= 1) & (error > 0) & (error >= _least_known(case))
-            if not late.any():
-                raise UnmeasurableError(TOO_LOOSE)
-            ratios = run.frame["gap"].to_numpy(float)[late] / error[late]
-            largest.append(ratios.max())
-            middle.append(np.median(ratios))
-        note = f"median over the iterations {number(float(np.median(middle)))}"
-        return Measured(np.array(largest), high=high, note=note)
-
-    return measure
+    largest, middle = [], []
+    for run in runs.of(case):
+        error = _suboptimality(case, run)
+        late = (along(run, "passes") >= 1) & (error > 0) & (error >= _least_known(case))
+        if not late.any():
+            raise UnmeasurableError(TOO_LOOSE)
+        ratios = run.frame["gap"].to_numpy(float)[late] / error[late]
+        largest.append(ratios.max())
+        middle.append(np.median(ratios))
+    note = f"median over the iterations {number(float(np.median(middle)))}"
+    return Measured(np.array(largest), high=high, note=note)

@@ -138,7 +138,7 @@ _ORACLE = [
         "oracle time / oracle calls of whole BCFW runs; holds from 1 to 10 µs (USPS), 25 to "
         "100 µs (OCR), 1 to 5 ms (image data)",
         {"usps": "a few µs", "ocr": "≈ 50 µs", HORSES: "1–5 ms", "stanford": "1–5 ms"},
-        by.call_time,
+        by.call_time(),
         seconds,
         timed=True,
     ),

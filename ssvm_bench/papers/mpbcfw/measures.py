@@ -20,7 +20,7 @@ import numpy as np
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.cases import Case
-from ssvm_bench.papers.claim import Measure, Measured, UnmeasurableError
+from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
 
@@ -50,53 +50,47 @@ def _common(case: Case, pair: str) -> list[tuple[np.ndarray, np.ndarray, np.ndar
     return found
 
 
-def share_below(pair: str) -> Measure:
+@measure
+def share_below(case: Case, pair: str) -> Measured:
     """Measure the share of common iterations at which the multi-plane primal is lower."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        found = _common(case, pair)
-        shares = np.array([np.mean(two < one) for _, one, two in found])
-        at, every = [len(k) for k, _, _ in found], np.concatenate([k for k, _, _ in found])
-        note = f"{counts(at)} common iterations, {every.min()} to {every.max()}"
-        behind = [k[two >= one] for k, one, two in found]
-        last = [int(k[-1]) for k in behind if k.size]
-        if last:
-            note += f"; not lower at {sum(map(len, behind))} of {sum(at)} points, "
-            note += f"the last at iteration {counts(last)}"
-            note += f" ({len(last)} of {len(found)} repeats)" if len(last) < len(found) else ""
-        return Measured(shares, low=1.0, note=note)
-
-    return measure
+    found = _common(case, pair)
+    shares = np.array([np.mean(two < one) for _, one, two in found])
+    at, every = [len(k) for k, _, _ in found], np.concatenate([k for k, _, _ in found])
+    note = f"{counts(at)} common iterations, {every.min()} to {every.max()}"
+    behind = [k[two >= one] for k, one, two in found]
+    last = [int(k[-1]) for k in behind if k.size]
+    if last:
+        note += f"; not lower at {sum(map(len, behind))} of {sum(at)} points, "
+        note += f"the last at iteration {counts(last)}"
+        note += f" ({len(last)} of {len(found)} repeats)" if len(last) < len(found) else ""
+    return Measured(shares, low=1.0, note=note)
 
 
-def gain_over_usps(pair: str) -> Measure:
+@measure
+def gain_over_usps(case: Case, pair: str) -> Measured:
     """Measure how much larger the gain per iteration is than on USPS: a ratio of factors.
 
     The gain is the geometric mean of (suboptimality of single) / (suboptimality of multi), over
     the iterations common to all four solver curves of the two datasets.
     """
-
-    def measure(case: Case, others: Sequence[Case]) -> Measured:
-        usps_cases = [other for other in others if other.dataset == "usps"]
-        if len(usps_cases) != 1:
-            raise UnmeasurableError("no finished runs on USPS to compare with")
-        here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
-        at = set.intersection(*(set(gains) for gains in (*here, *there)))
-        if not at:
-            raise UnmeasurableError(
-                "no iteration was evaluated, with positive values, on both datasets"
-            )
-        mine, usps = (
-            np.exp([np.mean([gains[k] for k in sorted(at)]) for gains in both])
-            for both in (here, there)
+    usps_cases = [other for other in case.others if other.dataset == "usps"]
+    if len(usps_cases) != 1:
+        raise UnmeasurableError("no finished runs on USPS to compare with")
+    here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
+    at = set.intersection(*(set(gains) for gains in (*here, *there)))
+    if not at:
+        raise UnmeasurableError(
+            "no iteration was evaluated, with positive values, on both datasets"
         )
-        note = (
-            f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
-            f"over {len(at)} iterations up to {max(at)}"
-        )
-        return Measured(mine / np.median(usps), low=math.nextafter(1.0, 2.0), note=note)
-
-    return measure
+    mine, usps = (
+        np.exp([np.mean([gains[k] for k in sorted(at)]) for gains in both])
+        for both in (here, there)
+    )
+    note = (
+        f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
+        f"over {len(at)} iterations up to {max(at)}"
+    )
+    return Measured(mine / np.median(usps), low=math.nextafter(1.0, 2.0), note=note)
 
 
 def _log_gains(case: Case, pair: str) -> list[dict[int, float]]:
@@ -138,7 +132,8 @@ def reach(run: Trace, target: float, axis: str) -> float:
     return float(x[gap <= target][0]) if (gap <= target).any() else math.inf
 
 
-def to_gap(pair: str, axis: str, bound: str) -> Measure:
+@measure
+def to_gap(case: Case, pair: str, axis: str, bound: str) -> Measured:
     """Measure the multi-plane time (or iterations) to the target gap, the single-plane median as 1.
 
     Parameters
@@ -152,45 +147,39 @@ def to_gap(pair: str, axis: str, bound: str) -> Measure:
         ``"not slower"`` (at most the slowest single-plane repeat) or ``"not faster"`` (at least
         the fastest).
     """
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        solvers = PAIRS[pair]
-        if axis == "time":
-            single, multi = case.timed(*solvers)
-        else:
-            single, multi = (case.repeats(solver) for solver in solvers)
-        target = target_gap(single)
-        times = np.array([reach(run, target, axis) for run in single])
-        base = float(np.median(times))
-        if base == 0:
-            raise UnmeasurableError("the gap does not fall below its first value")
-        spread = bound in ("not slower", "not faster")
-        if spread and len(times) < 2:
-            raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
-        low, high = {
-            "fewer": (-math.inf, math.nextafter(1.0, 0.0)),
-            "half": (-math.inf, 0.5),
-            "similar": (0.5, 2.0),
-            "not slower": (-math.inf, times.max() / base),
-            "not faster": (times.min() / base, math.inf),
-        }[bound]
-        limit = high if math.isfinite(high) else low
-        values = []
-        for run in multi:
-            value = reach(run, target, axis) / base
-            if math.isinf(value) and float(run.frame[axis].iloc[-1]) / base < limit:
-                raise UnmeasurableError(
-                    f"{solver_label(solvers[1])} ended before it reached that gap"
-                )
-            values.append(value)
-        relative = target / max(abs(_primal_of(single)), 1e-12)
-        unit = " s" if axis == "time" else " iterations"
-        note = f"gap {target:.3g} ({relative:.2g} of the primal); "
-        note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
-        note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
-        return Measured(np.array(values), low, high, note)
-
-    return measure
+    solvers = PAIRS[pair]
+    if axis == "time":
+        single, multi = case.timed(*solvers)
+    else:
+        single, multi = (case.repeats(solver) for solver in solvers)
+    target = target_gap(single)
+    times = np.array([reach(run, target, axis) for run in single])
+    base = float(np.median(times))
+    if base == 0:
+        raise UnmeasurableError("the gap does not fall below its first value")
+    spread = bound in ("not slower", "not faster")
+    if spread and len(times) < 2:
+        raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
+    low, high = {
+        "fewer": (-math.inf, math.nextafter(1.0, 0.0)),
+        "half": (-math.inf, 0.5),
+        "similar": (0.5, 2.0),
+        "not slower": (-math.inf, times.max() / base),
+        "not faster": (times.min() / base, math.inf),
+    }[bound]
+    limit = high if math.isfinite(high) else low
+    values = []
+    for run in multi:
+        value = reach(run, target, axis) / base
+        if math.isinf(value) and float(run.frame[axis].iloc[-1]) / base < limit:
+            raise UnmeasurableError(f"{solver_label(solvers[1])} ended before it reached that gap")
+        values.append(value)
+    relative = target / max(abs(_primal_of(single)), 1e-12)
+    unit = " s" if axis == "time" else " iterations"
+    note = f"gap {target:.3g} ({relative:.2g} of the primal); "
+    note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
+    note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
+    return Measured(np.array(values), low, high, note)
 
 
 def _primal_of(runs: Sequence[Trace]) -> float:
@@ -200,24 +189,21 @@ def _primal_of(runs: Sequence[Trace]) -> float:
 # ---- the oracle -------------------------------------------------------------------------------
 
 
-def oracle_share(solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measure:
+@measure
+def oracle_share(case: Case, solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measured:
     """Measure oracle time / time of whole runs; per dataset, the range in which it must be."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        last = _last_rows(case, solver)
-        inside = [row["oracle_time"] / row["oracle_calls"] for row in last]
-        outside = [(row["time"] - row["oracle_time"]) / row["oracle_calls"] for row in last]
-        call, rest = float(np.median(inside)), float(np.median(outside))
-        note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
-        (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
-        shares = np.array([row["oracle_time"] / row["time"] for row in last])
-        if solver == "bcfw" and not low <= np.median(shares) <= high:
-            would = (paper[0] / (paper[0] + rest), paper[1] / (paper[1] + rest))
-            note += f"; with the paper's {span(paper)} per call, else as here, it would be "
-            note += span(would, percent)
-        return Measured(shares, low, high, note)
-
-    return measure
+    last = _last_rows(case, solver)
+    inside = [row["oracle_time"] / row["oracle_calls"] for row in last]
+    outside = [(row["time"] - row["oracle_time"]) / row["oracle_calls"] for row in last]
+    call, rest = float(np.median(inside)), float(np.median(outside))
+    note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
+    (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
+    shares = np.array([row["oracle_time"] / row["time"] for row in last])
+    if solver == "bcfw" and not low <= np.median(shares) <= high:
+        would = (paper[0] / (paper[0] + rest), paper[1] / (paper[1] + rest))
+        note += f"; with the paper's {span(paper)} per call, else as here, it would be "
+        note += span(would, percent)
+    return Measured(shares, low, high, note)
 
 
 PAPER_CALL = {
@@ -230,7 +216,8 @@ PAPER_CALL = {
 """Seconds of an oracle call in the paper: "a few µs", "approximately 50 µs", "1 to 5 ms"."""
 
 
-def call_time(case: Case, _: Sequence[Case]) -> Measured:
+@measure
+def call_time(case: Case) -> Measured:
     """Measure the seconds of an exact oracle call in BCFW; half to twice a single number hold."""
     calls = np.array([r["oracle_time"] / r["oracle_calls"] for r in _last_rows(case, "bcfw")])
     low, high = PAPER_CALL[case.dataset]
@@ -264,21 +251,19 @@ def passes(run: Trace) -> np.ndarray:
     return np.repeat(mean, steps[done])
 
 
+@measure
 def of_passes(
-    number: Callable[[np.ndarray], float], low: float = -math.inf, high: float = math.inf
-) -> Measure:
+    case: Case,
+    number: Callable[[np.ndarray], float],
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Measured:
     """Measure a number of the passes per iteration of MP-BCFW."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        series = [passes(run) for run in case.repeats("mpbcfw")]
-        ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
-        count = [one.size for one in series]
-        note = (
-            f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
-        )
-        return Measured(np.array([number(one) for one in series]), low, high, note)
-
-    return measure
+    series = [passes(run) for run in case.repeats("mpbcfw")]
+    ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
+    count = [one.size for one in series]
+    note = f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
+    return Measured(np.array([number(one) for one in series]), low, high, note)
 
 
 def growth_exponent(series: np.ndarray) -> float:
@@ -288,28 +273,26 @@ def growth_exponent(series: np.ndarray) -> float:
     return float(np.polyfit(np.log(np.arange(1, series.size + 1)), np.log1p(series), 1)[0])
 
 
+@measure
 def of_planes(
+    case: Case,
     number: Callable[[np.ndarray, np.ndarray], float],
     low: float = -math.inf,
     high: float = math.inf,
-) -> Measure:
+) -> Measured:
     """Measure a number of (iteration, mean planes per term) of MP-BCFW."""
-
-    def measure(case: Case, _: Sequence[Case]) -> Measured:
-        values, peaks, notes = [], [], []
-        for run in case.repeats("mpbcfw"):
-            at = run.frame["iteration"].to_numpy(int)
-            planes = run.frame["working_set_mean"].to_numpy(float)
-            if at.size < 3:
-                raise UnmeasurableError("fewer than three evaluated iterations")
-            values.append(number(at, planes))
-            peaks.append((float(planes.max()), int(at[planes.argmax()])))
-            notes.append((float(planes[-1]), int(at[-1])))
-        (peak, top), (end, last) = np.median(peaks, axis=0), np.median(notes, axis=0)
-        note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
-        return Measured(np.array(values), low, high, note)
-
-    return measure
+    values, peaks, notes = [], [], []
+    for run in case.repeats("mpbcfw"):
+        at = run.frame["iteration"].to_numpy(int)
+        planes = run.frame["working_set_mean"].to_numpy(float)
+        if at.size < 3:
+            raise UnmeasurableError("fewer than three evaluated iterations")
+        values.append(number(at, planes))
+        peaks.append((float(planes.max()), int(at[planes.argmax()])))
+        notes.append((float(planes[-1]), int(at[-1])))
+    (peak, top), (end, last) = np.median(peaks, axis=0), np.median(notes, axis=0)
+    note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
+    return Measured(np.array(values), low, high, note)
 
 
 def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:

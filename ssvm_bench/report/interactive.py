@@ -31,6 +31,32 @@ LOG = {"type": "log", "exponentformat": "power", "nticks": 4}  # more of them: 2
 DIGITS = 5
 HEIGHT = 430
 FONT = "system-ui, sans-serif"
+LAYOUT = {
+    "height": HEIGHT,
+    "margin": {"l": 75, "r": 20, "t": 80, "b": 60},
+    "font": {"family": FONT, "size": 13},
+    "paper_bgcolor": "white",
+    "plot_bgcolor": "white",
+    "hovermode": "closest",
+    "legend": {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+}
+LINES = {
+    "showgrid": True,
+    "gridcolor": "#dddddd",
+    "zeroline": False,
+    "linecolor": "#444",
+    "autorange": True,
+}
+MENU = {
+    "type": "buttons",
+    "direction": "right",
+    "showactive": True,
+    "pad": {"t": 0, "b": 0},
+    "x": 0,
+    "xanchor": "left",
+    "y": 1.08,
+    "yanchor": "bottom",
+}
 CONFIG: dict[str, Any] = {
     "responsive": True,
     "displaylogo": False,
@@ -66,60 +92,26 @@ def figure(
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
     drawn = {axis: list(_values(table, solvers, quantities)) for axis, table in tables.items()}
-    looks = _looks(solvers, quantities)
-    data = [
-        {**look, **values} for look, values in zip(looks, next(iter(drawn.values())), strict=True)
-    ]
-    buttons = [
-        {
-            "label": BUTTONS[axis],
-            "method": "update",
-            "args": [
-                {key: [values[key] for values in drawn[axis]] for key in ("x", "y", "customdata")},
-                _change(labels[axis], len(quantities)),
-            ],
-        }
-        for axis in tables
-    ]
-    layout: dict[str, Any] = {
-        "grid": {
-            "rows": 1,
-            "columns": len(quantities),
-            "pattern": "independent",
-            "xgap": 0.28,
-        },
-        "height": HEIGHT,
-        "margin": {"l": 75, "r": 20, "t": 80, "b": 60},
-        "font": {"family": FONT, "size": 13},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
-        "updatemenus": [
-            {
-                "type": "buttons",
-                "direction": "right",
-                "buttons": buttons,
-                "showactive": True,
-                "x": 0,
-                "xanchor": "left",
-                "y": 1.08,
-                "yanchor": "bottom",
-                "pad": {"t": 0, "b": 0},
-            }
-        ],
-        "annotations": [],
-    }
+    looks = _looks(solvers, len(quantities))
+    shown = next(iter(drawn.values()))
+    data = [{**look, **values} for look, values in zip(looks, shown, strict=True)]
+    buttons = []
+    for axis, values in drawn.items():
+        switched = {key: [one[key] for one in values] for key in ("x", "y", "customdata")}
+        change = _change(labels[axis], len(quantities))
+        buttons.append({"label": BUTTONS[axis], "method": "update", "args": [switched, change]})
+    grid = {"rows": 1, "columns": len(quantities), "pattern": "independent", "xgap": 0.28}
+    layout: dict[str, Any] = {**LAYOUT, "grid": grid, "annotations": []}
+    layout["updatemenus"] = [{**MENU, "buttons": buttons}]
+    scale = LOG if log else {"rangemode": "tozero"}
     label = next(iter(labels.values()))
     for place, quantity in enumerate(quantities):
-        lines = {"showgrid": True, "gridcolor": "#dddddd", "zeroline": False, "linecolor": "#444"}
-        scale = LOG if log else {"rangemode": "tozero"}
-        axis_x, axis_y = f"xaxis{_number(place)}", f"yaxis{_number(place)}"
-        layout[axis_x] = {**lines, "title": _title(label), "autorange": True}
-        layout[axis_y] = {**lines, **scale, "title": _title(quantity), "autorange": True}
+        number = _number(place)
+        layout[f"xaxis{number}"] = {**LINES, "title": _title(label)}
+        layout[f"yaxis{number}"] = {**LINES, **scale, "title": _title(quantity)}
         reason = why_empty(first[first["quantity"] == quantity])
         if reason:
-            where = {"xref": f"x{_number(place)} domain", "yref": f"y{_number(place)} domain"}
+            where = {"xref": f"x{number} domain", "yref": f"y{number} domain"}
             empty = {"text": reason, "x": 0.5, "y": 0.5, "showarrow": False}
             layout["annotations"].append({**where, **empty})
     return {"data": data, "layout": layout}
@@ -159,43 +151,28 @@ def _number(place: int) -> str:
 
 def _change(label: str, panels: int) -> dict[str, Any]:
     """Return the changes of the layout that go with another x axis: labels, no zoom."""
-    changes: dict[str, Any] = {}
-    for place in range(panels):
-        changes[f"xaxis{_number(place)}.title.text"] = html.escape(label)
-        changes[f"xaxis{_number(place)}.autorange"] = True
-        changes[f"yaxis{_number(place)}.autorange"] = True
-    return changes
+    numbers = [_number(place) for place in range(panels)]
+    changes: dict[str, Any] = {
+        f"xaxis{number}.title.text": html.escape(label) for number in numbers
+    }
+    return changes | {f"{axis}axis{number}.autorange": True for axis in "xy" for number in numbers}
 
 
-def _looks(solvers: Sequence[str], quantities: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _looks(solvers: Sequence[str], panels: int) -> Iterator[dict[str, Any]]:
     """Yield how bands and lines look, in the order of `_values`."""
+    hover = "at %{x}: %{y:.3g}<br>from %{customdata[0]:.3g} to %{customdata[1]:.3g}, "
     for solver, before in style.repeats(solvers).items():
         # plotly takes its texts for markup, too.
         name, color = html.escape(style.solver_label(solver), quote=False), style.color(solver)
         dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[style.line(solver)]
-        for place in range(len(quantities)):
-            axes = {"xaxis": f"x{_number(place)}", "yaxis": f"y{_number(place)}"}
-            shared = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
-            yield {
-                **shared,
-                **axes,
-                "fill": "toself",
-                "fillcolor": _transparent(color),
-                "line": {"width": 0},
-                "showlegend": False,
-                "hoverinfo": "skip",
-            }
-            yield {
-                **shared,
-                **axes,
-                "line": {"color": color, "dash": dash, "width": 2},
-                "showlegend": place == 0,
-                "connectgaps": False,
-                "hovertemplate": (
-                    "at %{x}: %{y:.3g}<br>from %{customdata[0]:.3g} to %{customdata[1]:.3g}, "
-                    "repeats: %{customdata[2]}"
-                ),
-            }
+        filled = {"fill": "toself", "fillcolor": _transparent(color), "line": {"width": 0}}
+        line = {"line": {"color": color, "dash": dash, "width": 2}, "connectgaps": False}
+        for number in map(_number, range(panels)):
+            look = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
+            look |= {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+            yield {**look, **filled, "showlegend": False, "hoverinfo": "skip"}
+            told = {"hovertemplate": hover + "repeats: %{customdata[2]}"}
+            yield {**look, **line, **told, "showlegend": not number}
 
 
 def _values(

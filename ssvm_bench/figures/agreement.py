@@ -21,13 +21,14 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import document, style
 from ssvm_bench.figures.document import Heading, Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output
-from ssvm_bench.results.problem_instance import BestValues
+from ssvm_bench.results import problem_instance
+from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
 
 COLUMNS = [
-    *("dataset", "source", "n", "lam", "fingerprint", "known_to", "solver", "repeats"),
+    *(*problem_instance.COLUMNS, "known_to", "solver", "repeats"),
     *("stopped_by", "passes", "time", "primal", "dual", "agrees_to"),
 ]
 
@@ -55,17 +56,15 @@ def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         known = best[problem]
         if known.dual == 0 or not math.isfinite(known.dual):
             continue
-        data = repeats[0].metadata["dataset"]
         ends = pd.concat([trace.frame.iloc[[-1]] for trace in repeats])
         primal = max(trace.frame["primal"].min() for trace in repeats) - known.dual
         dual = known.dual - min(trace.frame["dual"].max() for trace in repeats)
         known_to = (known.primal - known.dual) / abs(known.dual)
         distances = [float(value) / abs(known.dual) for value in (primal, dual)]
-        row = {"dataset": data["name"], "source": data["source"], "n": data["n"]}
-        row |= {"lam": problem.lam, "fingerprint": problem.fingerprint, "known_to": known_to}
-        row |= {"solver": label, "repeats": len(repeats)}
+        row = {**columns_of(repeats[0].metadata), "known_to": known_to, "solver": label}
+        row |= {"repeats": len(repeats)}
         row["stopped_by"] = ", ".join(dict.fromkeys(_reason(trace) for trace in repeats))
-        row["passes"] = float(ends["oracle_calls"].max()) / data["n"]
+        row["passes"] = float(ends["oracle_calls"].max()) / row["n"]
         row["time"] = float(ends["time"].max())
         row |= dict(zip(("primal", "dual"), distances, strict=True))
         row["agrees_to"] = _rounded_up([*distances, known_to])

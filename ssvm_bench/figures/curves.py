@@ -31,8 +31,8 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
+from ssvm_bench.results import problem_instance, words
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of, instance_of
 from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
 
@@ -56,7 +56,7 @@ AXES = {
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 COLUMNS = (
-    *("dataset", "source", "n", "lam", "fingerprint"),
+    *problem_instance.COLUMNS,
     *("solver", "quantity", "x", "median", "min", "max", "repeats"),
 )
 NO_CURVE = pd.DataFrame(
@@ -130,8 +130,7 @@ def tabulate(
     if axis not in AXES:
         raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")
     blocks = []
-    for (problem, label), repeats in repeats_of(traces, names).items():
-        data = repeats[0].metadata["dataset"]
+    for (_, label), repeats in repeats_of(traces, names).items():
         xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
         for quantity in measured[0]:
@@ -139,10 +138,8 @@ def tabulate(
             block = (
                 NO_CURVE.copy() if np.isnan(np.concatenate(ys)).all() else _band(xs, ys, axis, log)
             )
-            block["dataset"], block["source"], block["n"] = data["name"], data["source"], data["n"]
-            block["lam"], block["fingerprint"] = problem.lam, problem.fingerprint
-            block["solver"], block["quantity"] = label, quantity
-            blocks.append(block)
+            about = columns_of(repeats[0].metadata)
+            blocks.append(block.assign(**about, solver=label, quantity=quantity))
     if not blocks:
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.concat(blocks, ignore_index=True)[list(COLUMNS)]

@@ -82,7 +82,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
             ],
             loc="outside lower center",
             ncols=min(len(labels), 5),
-            title=None if source == "real" else style.SOURCES[source],
+            title=None if source == "real" else style.source_name(source),
         )
     return figure
 

@@ -83,6 +83,7 @@ DATASETS = {
     "weizmann": "Weizmann",
 }
 SOURCES = {"real": "real data", "synthetic": "built-in stand-in (not the real data)"}
+"""Where a dataset came from → what a reader is told."""
 
 RC: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
@@ -158,11 +159,20 @@ def solver_label(label: str) -> str:
     return f"{shown} ({options})" if options else shown
 
 
+def dataset_name(name: str) -> str:
+    """Return what a dataset is called in titles."""
+    return DATASETS.get(name, name)
+
+
+def source_name(source: str) -> str:
+    """Return what is said of where a dataset came from."""
+    return SOURCES.get(source, source)
+
+
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     """Say which data is shown: name, source, size, λ; from the rows of a tidy table."""
     first = problem.iloc[0]
-    name = DATASETS.get(first["dataset"], first["dataset"])
-    source = SOURCES.get(first["source"], first["source"])
+    name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
     after = between if between == "\n" else ", "
     return f"{name}{between}{source}{after}n = {n}, λ = {lam}"

@@ -23,7 +23,7 @@ from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.document import Heading, Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
@@ -89,18 +89,11 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
         ``_max`` of those that did. Calls are in passes, i.e. divided by n.
     """
     rows = []
-    for (problem, label), repeats in repeats_of(traces).items():
-        data = repeats[0].metadata["dataset"]
-        instance = {
-            "dataset": data["name"],
-            "source": data["source"],
-            "n": data["n"],
-            "lam": problem.lam,
-            "fingerprint": problem.fingerprint,
-        }
+    for (_, label), repeats in repeats_of(traces).items():
+        instance = columns_of(repeats[0].metadata)
         for gap in gaps:
             found = costs(repeats, best, gap)
-            found["calls"] /= data["n"]
+            found["calls"] /= instance["n"]
             reached = found[np.isfinite(found["time"])]
             row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
             row |= {"repeats": len(found), "reached": len(reached)}

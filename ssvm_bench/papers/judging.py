@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import yaml
 
-from ssvm_bench.figures.style import DATASETS
+from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
 from ssvm_bench.results import words
@@ -192,9 +192,9 @@ def _text(values: np.ndarray, show: Callable[[float], str]) -> str:
 
 
 def _title(case: Case, dataset: str, several: bool) -> str:
-    title = DATASETS[case.dataset]
+    title = dataset_name(case.dataset)
     if case.dataset != dataset:
-        title += f" (for {DATASETS[dataset]})"
+        title += f" (for {dataset_name(dataset)})"
     if several:
         n = int(case.data["n"])
         title += f", n = {n}, λ = {words.lam(case.problem.lam, n)}"

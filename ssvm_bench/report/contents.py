@@ -212,8 +212,7 @@ def is_standin(trace: Trace) -> bool:
 
 def dataset_name(trace: Trace) -> str:
     """Return how the dataset is called in headings."""
-    name = str(trace.metadata["dataset"]["name"])
-    return style.DATASETS.get(name, name)
+    return style.dataset_name(str(trace.metadata["dataset"]["name"]))
 
 
 def lam_text(trace: Trace) -> str:

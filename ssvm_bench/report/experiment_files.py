@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.figures import kind, provenance
+from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.files import write
+from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.trace import Trace, is_finished, read_trace
 from ssvm_bench.runs import experiments
 
@@ -209,6 +210,6 @@ def draw(
             where = results_dir if KINDS[name].at_top else folder
             for output in KINDS[name].outputs(material, chosen):
                 written += kind.save(output, where / f"{output.name}{suffix}", formats)
-        text = json.dumps(provenance.origin(shown), indent=2)
+        text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written

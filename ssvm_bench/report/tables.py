@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.provenance import origin
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
 from ssvm_bench.report.markup import (
     Content,
@@ -23,13 +22,14 @@ from ssvm_bench.report.markup import (
 )
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
 
 
 def source(trace: Trace) -> Html:
     """Say loudly what is not real data."""
-    text = style.SOURCES.get(trace.metadata["dataset"]["source"], "unknown source")
+    text = style.source_name(trace.metadata["dataset"]["source"])
     return element("strong", text, class_="standin") if is_standin(trace) else markup(text)
 
 
@@ -74,7 +74,7 @@ def runs(traces: Sequence[Trace]) -> Iterator[Html]:
 
 def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
     """Yield what is the same for all runs of a configuration, and where they came from."""
-    metadata, came = traces[0].metadata, origin(traces)
+    metadata, came = traces[0].metadata, provenance_of(traces)
     data = metadata["dataset"]
     yield "data", join((dataset_name(traces[0]), ", ", source(traces[0])))
     yield "n, d", f"{data['n']:,}, {data['d']:,}"

@@ -24,7 +24,12 @@ import numpy as np
 from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results.files import cannot_write, write
-from ssvm_bench.results.problem_instance import Best, ProblemInstance, instance_of
+from ssvm_bench.results.problem_instance import (
+    COLUMNS,
+    Best,
+    ProblemInstance,
+    columns_of,
+)
 from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
 
 FORMAT = 1
@@ -101,8 +106,7 @@ def _tightened(
             key: min((mine[key], other[key]), key=functools.partial(_rank, key)) for key in KEYS
         }
         result[problem] = {**mine, **better}
-    order = ("dataset", "source", "n", "lam", "fingerprint")
-    return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in order]))
+    return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in COLUMNS]))
 
 
 def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
@@ -140,7 +144,7 @@ def _instance(
     folder: Path,
     trace: Trace | None = None,
 ) -> Instance:
-    data, config = metadata["dataset"], metadata["config"]
+    config = metadata["config"]
     oracle = config.get("oracle", {})
     values = {key: summary.get(key) for key in KEYS}
 
@@ -159,15 +163,9 @@ def _instance(
             "commit": metadata.get("git"),
         }
 
-    problem = instance_of(metadata)
-    return {
-        "dataset": data["name"],
-        "source": data["source"],
-        "fingerprint": problem.fingerprint,
-        "n": int(data["n"]),
-        "lam": problem.lam,
-        **{key: record(key) for key in KEYS},
-    }
+    about = columns_of(metadata)
+    order = ("dataset", "source", "fingerprint", "n", "lam")
+    return {**{key: about[key] for key in order}, **{key: record(key) for key in KEYS}}
 
 
 def _iteration(trace: Trace, key: str, value: float) -> int | None:

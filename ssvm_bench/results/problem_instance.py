@@ -13,6 +13,10 @@ class ProblemInstance(NamedTuple):
     lam: float
 
 
+COLUMNS = ("dataset", "source", "n", "lam", "fingerprint")
+"""What a table says of a problem instance."""
+
+
 class Best(NamedTuple):
     """The lowest primal and the highest dual value seen on a problem instance."""
 
@@ -27,3 +31,10 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
     return ProblemInstance(str(metadata["dataset"]["fingerprint"]), float(metadata["lam"]))
+
+
+def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says of the problem instance of a run: ``COLUMNS``."""
+    data, instance = metadata["dataset"], instance_of(metadata)
+    values = data["name"], data["source"], data["n"], instance.lam, instance.fingerprint
+    return dict(zip(COLUMNS, values, strict=True))

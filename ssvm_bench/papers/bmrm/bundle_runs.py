@@ -138,9 +138,8 @@ def grouped(runs: Iterable[Run], key: Callable[[Run], Key]) -> dict[Key, list[Ru
 def title(instance: pd.DataFrame) -> str:
     """Say which data is shown: name, kind of pixels, source, size; from the rows of a table."""
     first = instance.iloc[0]
-    name = style.DATASETS.get(first["dataset"], first["dataset"])
     pixels = f", {first['pixels']} pixels" if first["pixels"] else ""
-    source = style.SOURCES.get(first["source"], first["source"])
+    name, source = style.dataset_name(first["dataset"]), style.source_name(first["source"])
     return f"{name}{pixels}: {source}, n = {int(first['n'])}"
 
 

@@ -308,7 +308,7 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     assert passes["median"].tolist()[1:] == [2, 10]  # on average since the row before
     assert np.isnan(passes["median"].iloc[0])
     assert "interrupted" not in " ".join(curves.notes(table, runs, "iteration"))
-    figure = drawing.draw_selection(table, "iteration", "A title")
+    figure = drawing.draw_curves(table, "iteration", "A title", log_y=False)
     assert [panel.get_ylabel() for panel in figure.axes] == list(selection.QUANTITIES)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
     assert selection.selection(runs[1:]).empty

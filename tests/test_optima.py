@@ -17,6 +17,10 @@ from ssvm_bench.results.trace import write_run
 REAL, STAND_IN = ProblemInstance("f-real", 0.5), ProblemInstance("f-synthetic", 0.5)
 
 
+def stored(results_dir):
+    return json.loads((results_dir / optima.FILE).read_text())["instances"]
+
+
 def seen(primal, dual, *, seed=0, kind="viterbi", **changes):
     """Return a run with rows of the given values and the summary that goes with them."""
     run = make_trace(primal, dual, seed=seed, git="c0ffee", **changes)
@@ -54,10 +58,10 @@ def test_the_file_names_the_run_that_saw_each_value(tmp_path):
 
 def test_values_only_get_better_and_outlive_their_runs(tmp_path):
     optima.reference([seen([2.0], [1.0])], tmp_path)
-    before = optima.read(tmp_path)
+    before = stored(tmp_path)
     assert optima.reference([seen([3.0], [0.5], seed=1)], tmp_path) == {REAL: (2.0, 1.0)}
     assert optima.reference([seen([2.0], [1.0], seed=2)], tmp_path) == {REAL: (2.0, 1.0)}
-    assert optima.read(tmp_path) == before
+    assert stored(tmp_path) == before
     assert optima.reference([seen([1.5], [0.5], seed=3)], tmp_path) == {REAL: (1.5, 1.0)}
 
 
@@ -86,20 +90,20 @@ def test_other_finished_runs_count_and_damaged_ones_are_passed_over(tmp_path):
     assert best == {REAL: (1.5, 1.0)}
     assert len(said) == 1
     assert str(damaged) in said[0]
-    assert optima.read(tmp_path)[0]["best_primal"]["iteration"] == 1
+    assert stored(tmp_path)[0]["best_primal"]["iteration"] == 1
 
 
 def test_a_solver_without_a_dual_leaves_it_open(tmp_path):
     best = optima.reference([seen([3.0], [math.nan])], tmp_path)[REAL]
     assert best.primal == 3.0
     assert math.isnan(best.dual)
-    assert optima.read(tmp_path)[0]["best_dual"] is None
+    assert stored(tmp_path)[0]["best_dual"] is None
 
 
 def test_a_primal_of_an_inexact_oracle_is_marked_and_makes_way(tmp_path):
     inexact = seen([1.0], [0.5], kind="alpha_expansion")
     assert optima.reference([inexact], tmp_path) == {REAL: (1.0, 0.5)}
-    assert optima.read(tmp_path)[0]["best_primal"]["exact"] is False
+    assert stored(tmp_path)[0]["best_primal"]["exact"] is False
     assert optima.reference([seen([2.0], [0.4], seed=1)], tmp_path) == {REAL: (2.0, 0.5)}
     assert optima.reference([inexact], tmp_path) == {REAL: (2.0, 0.5)}
     unknown = seen([1.9], [0.5], kind="of_a_package_that_is_gone")
@@ -110,7 +114,7 @@ def test_many_at_once_lose_nothing(tmp_path):
     runs = [seen([5.0 - k], [0.1 * k], lam=0.5 + k % 2, seed=k) for k in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda run: optima.reference([run], tmp_path), runs))
-    values = {ProblemInstance(e["fingerprint"], e["lam"]): e for e in optima.read(tmp_path)}
+    values = {ProblemInstance(e["fingerprint"], e["lam"]): e for e in stored(tmp_path)}
     assert values[REAL]["best_primal"]["value"] == -1.0
     assert values[ProblemInstance("f-real", 1.5)]["best_dual"]["value"] == pytest.approx(0.7)
 

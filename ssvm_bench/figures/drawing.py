@@ -43,63 +43,43 @@ def draw_curves(
     title: str,
     notes: Sequence[str] = (),
     log_x: bool = False,
+    log_y: bool = True,
 ) -> Figure:
-    """Draw one row of panels per problem instance and one column per quantity.
+    """Draw a panel per problem instance and quantity: medians as lines, ranges as shaded bands.
 
     Parameters
     ----------
     table : DataFrame
-        As `curves.suboptimality` gives it.
+        As `curves.tabulate` gives it.
     x_label, title : str
         Label of the x axis, with its unit; title of the figure.
     notes : sequence of str
         Remarks below the figure.
     log_x : bool
         Whether x is logarithmic; then it begins at the first value above 0.
-
-    Returns
-    -------
-    Figure
-        Medians as lines, minimum to maximum as shaded bands, log y.
+    log_y : bool
+        Whether y is, with one row of panels per problem instance; else it begins at 0, with one
+        row per quantity.
     """
-    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
+    problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
     quantities = list(dict.fromkeys(table["quantity"]))
+    shape = (len(problems), len(quantities)) if log_y else (len(quantities), len(problems))
     lines = style.dashes(table["solver"])
-    layout = page(title, notes, (len(problems), len(quantities)), legend_of(lines))
+    layout = page(title, notes, shape, legend_of(lines), sharex="none" if log_y else "col")
     with layout as (figure, panels):
-        for row, (_, problem) in zip(panels, problems, strict=True):
-            for panel, quantity in zip(row, quantities, strict=True):
-                panel.set_yscale("log")
+        for problem, of_problem in zip(problems, panels if log_y else panels.T, strict=True):
+            for panel, quantity in zip(of_problem, quantities, strict=True):
+                panel.set_yscale("log" if log_y else "linear")
                 panel.set_xscale("log" if log_x else "linear")
                 draw_panel(panel, problem[problem["quantity"] == quantity], lines)
-                label_log_y(panel)
-                panel.set_ylabel(quantity)
-            row[0].set_title(style.problem_title(problem), loc="left", fontweight="bold")
-        for panel in panels[-1]:
-            panel.set_xlabel(x_label)
-    return figure
-
-
-def draw_selection(
-    table: pd.DataFrame, x_label: str, title: str, notes: Sequence[str] = ()
-) -> Figure:
-    """Draw one row of panels per quantity and one column per problem instance, linear y.
-
-    Parameters are those of `draw_curves`; the table is as `selection.selection` gives it.
-    """
-    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
-    quantities = list(dict.fromkeys(table["quantity"]))
-    shape = len(quantities), len(problems)
-    lines = style.dashes(table["solver"])
-    layout = page(title, notes, shape, legend_of(lines), sharex="col")
-    with layout as (figure, panels):
-        for row, quantity in zip(panels, quantities, strict=True):
-            for panel, (_, problem) in zip(row, problems, strict=True):
-                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
-                panel.set_ylim(bottom=0)
-            row[0].set_ylabel(quantity)
-        for panel, (_, problem) in zip(panels[0], problems, strict=True):
-            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
+                if log_y:
+                    label_log_y(panel)
+                else:
+                    panel.set_ylim(bottom=0)
+                if log_y or panel in panels[:, 0]:
+                    panel.set_ylabel(quantity)
+            heading = style.problem_title(problem, ": " if log_y else "\n")
+            of_problem[0].set_title(heading, loc="left", fontweight="bold")
         for panel in panels[-1]:
             panel.set_xlabel(x_label)
     return figure

@@ -148,8 +148,15 @@ class Kind:
     at_top: bool = False
 
 
-def no_notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
-    """Return no notes."""
+def _draw(
+    table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool, log_y: bool
+) -> Figure:
+    from ssvm_bench.figures import drawing
+
+    return drawing.draw_curves(table, label, title, notes, log_x, log_y)
+
+
+def _no_notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
     return []
 
 
@@ -167,10 +174,10 @@ class CurveFigure:
         The runs that have such curves.
     tabulate : callable
         Runs, best values and x axis → table of the curves.
-    draw : callable
-        Table, label of the x axis, title, notes, and whether x is on a log axis → figure.
     log : bool
         Whether y is on a log axis.
+    draw : callable
+        What draws it, by default `drawing.draw_curves`.
     notes : callable
         Notes on runs and best values, beside those of `curves.notes`.
     """
@@ -179,9 +186,9 @@ class CurveFigure:
     file: str
     chosen: Callable[[Sequence[Trace]], Sequence[Trace]]
     tabulate: Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]
-    draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool], Figure]
     log: bool = True
-    notes: Callable[[Sequence[Trace], BestValues], list[str]] = no_notes
+    draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] = _draw
+    notes: Callable[[Sequence[Trace], BestValues], list[str]] = _no_notes
 
     def outputs(self, material: Material, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
@@ -190,7 +197,7 @@ class CurveFigure:
             table = self.tabulate(traces, material.best, axis)
             notes = [*curves.notes(table, traces, axis), *self.notes(traces, material.best)]
             label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
-            figure = self.draw(table, label, material.title, notes, log_x)
+            figure = self.draw(table, label, material.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
     def of_instance(self, material: Material) -> Iterator[Shown]:

@@ -12,7 +12,6 @@ Only runs that keep working sets have such curves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,9 +20,6 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.kind import CurveFigure, Kind, Section
 from ssvm_bench.results.trace import Trace
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 QUANTITIES = ("planes per example", "approximate passes per iteration")
 
@@ -48,18 +44,11 @@ def _values(trace: Trace) -> dict[str, np.ndarray]:
     return dict(zip(QUANTITIES, (planes, passes), strict=True))
 
 
-def _draw(table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool) -> Figure:
-    from ssvm_bench.figures import drawing
-
-    return drawing.draw_selection(table, label, title, notes)
-
-
 FIGURE = CurveFigure(
     "Mean size of the working sets, and approximate passes per iteration",
     file="selection",
     chosen=with_working_sets,
     tabulate=lambda traces, _, axis: selection(traces, axis),
-    draw=_draw,
     log=False,
 )
 KIND = Kind(

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import pandas as pd
-
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.kind import CurveFigure, Kind, Section
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-def _draw(table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool) -> Figure:
-    from ssvm_bench.figures import drawing
-
-    return drawing.draw_curves(table, label, title, notes, log_x)
-
 
 FIGURE = CurveFigure(
     "Primal suboptimality, dual suboptimality and duality gap",
     file="{}",
     chosen=lambda traces: traces,
     tabulate=curves.suboptimality,
-    draw=_draw,
 )
 KIND = Kind(
     "suboptimality",

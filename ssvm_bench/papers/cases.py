@@ -6,6 +6,7 @@ have to differ in the seed only; options of the solver tell more of its configur
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import UnmeasurableError
 from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance, instance_of
-from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
 
 
@@ -51,6 +52,13 @@ class Case:
     def data(self) -> Mapping[str, Any]:
         """What the traces say of the data: ``n`` and so on."""
         return next(self.traces()).metadata["dataset"]
+
+    @property
+    def reference(self) -> Best:
+        """The best values known."""
+        if self.best is None or math.isnan(self.best.dual):
+            raise UnmeasurableError("no reference optimum")
+        return self.best
 
     def traces(self) -> Iterator[Trace]:
         """Yield all runs."""
@@ -117,11 +125,12 @@ def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
     best : dict
         Best values per problem instance.
     """
-    groups: dict[tuple[str, str, ProblemInstance], list[Trace]] = {}
-    for trace in traces:
-        data, problem = trace.metadata["dataset"], instance_of(trace.metadata)
-        groups.setdefault((str(data["source"]), str(data["name"]), problem), []).append(trace)
-    found = []
+
+    def key(trace: Trace) -> tuple[str, str, ProblemInstance]:
+        data = trace.metadata["dataset"]
+        return str(data["source"]), str(data["name"]), instance_of(trace.metadata)
+
+    groups, found = grouped(traces, key), []
     for source, dataset, problem in sorted(groups):  # "real" < "synthetic"
         members = groups[source, dataset, problem]
         runs: dict[str, dict[int, Trace]] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
-from ssvm_bench.results.repeats import NOT_A_CURVE
+from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
 from ssvm_bench.results.run_folder import PARTIAL
 from ssvm_bench.results.trace import Trace, is_finished, read_summary, read_trace
 
@@ -35,18 +34,11 @@ class Failure(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(NamedTuple):
     """All that was found.
 
-    Attributes
-    ----------
-    traces : list of Trace
-        Finished runs, sorted; those that were only kept thinned, too.
-    stored : int
-        How many of them are thinned.
-    failures : list of Failure
-        Partial traces, and files that cannot be read.
+    Finished runs, sorted, of which some (``stored``) were only kept thinned; partial traces, and
+    files that cannot be read.
     """
 
     traces: list[Trace]
@@ -54,21 +46,12 @@ class Contents:
     failures: list[Failure]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Runs that are shown together.
+class Group(NamedTuple):
+    """Runs on a problem instance that are shown together; no configuration twice with one seed.
 
-    Attributes
-    ----------
-    problem : ProblemInstance
-        Their problem instance.
-    traces : list of Trace
-        The runs; no configuration twice with the same seed.
-    setting : str
-        What tells it from the other groups of the problem instance, if there are any.
+    ``setting`` tells them from the other groups of the problem instance, if there are any.
     """
 
-    problem: ProblemInstance
     traces: list[Trace]
     setting: str = ""
 
@@ -160,29 +143,27 @@ def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
 
 def group(traces: Sequence[Trace]) -> dict[ProblemInstance, list[Group]]:
     """Return the groups of each problem instance, the one with most solvers and rows first."""
-    problems: dict[ProblemInstance, list[Trace]] = {}
-    for trace in traces:
-        problems.setdefault(instance_of(trace.metadata), []).append(trace)
-    return {problem: list(_groups(problem, runs)) for problem, runs in problems.items()}
+    problems = grouped(traces, lambda trace: instance_of(trace.metadata))
+    return {problem: list(_groups(runs)) for problem, runs in problems.items()}
 
 
-def _groups(problem: ProblemInstance, traces: Sequence[Trace]) -> Iterator[Group]:
+def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
     latest: dict[tuple, Trace] = {}
     for trace in sorted(traces, key=lambda trace: str(trace.metadata.get("started"))):
         key = _options(trace, solver=True), _options(trace), trace.metadata["config"]["seed"]
         latest[key] = trace
-    settings: dict[tuple, list[Trace]] = {}
-    of_solver: dict[tuple, set[tuple]] = {}
-    for trace in sorted(latest.values(), key=_order):
-        settings.setdefault(_options(trace), []).append(trace)
-        of_solver.setdefault(_options(trace, solver=True), set()).add(_options(trace))
-    if all(len(used) == 1 for used in of_solver.values()):
-        yield Group(problem, [trace for runs in settings.values() for trace in runs])
+    runs = sorted(latest.values(), key=_order)
+    settings = grouped(runs, _options)
+    of_solver = grouped(runs, lambda trace: _options(trace, solver=True))
+    if all(len(set(map(_options, used))) == 1 for used in of_solver.values()):
+        yield Group([trace for of_setting in settings.values() for trace in of_setting])
         return
     common = set.intersection(*(set(setting) for setting in settings))
-    for setting, runs in sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True):
+    for setting, of_setting in sorted(
+        settings.items(), key=lambda item: _weight(item[1]), reverse=True
+    ):
         own = [f"{key}={value}" for key, value in setting if (key, value) not in common]
-        yield Group(problem, runs, ", ".join(own))
+        yield Group(of_setting, ", ".join(own))
 
 
 def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:

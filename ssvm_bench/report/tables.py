@@ -10,19 +10,11 @@ import numpy as np
 
 from ssvm_bench.figures import style
 from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
-from ssvm_bench.report.markup import (
-    Content,
-    Html,
-    details,
-    element,
-    facts,
-    join,
-    markup,
-    table,
-)
+from ssvm_bench.report.markup import Content, Html, details, element, facts, join, markup, table
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
 
@@ -60,10 +52,9 @@ def problems(groups: Mapping[ProblemInstance, Sequence[Group]], best: BestValues
 
 def runs(traces: Sequence[Trace]) -> Iterator[Html]:
     """Yield one closed part per configuration: what its runs share, and a row per run."""
-    configurations: dict[tuple, list[Trace]] = {}
-    for trace in traces:
-        key = instance_of(trace.metadata), trace.folder.parent
-        configurations.setdefault(key, []).append(trace)
+    configurations = grouped(
+        traces, lambda trace: (instance_of(trace.metadata), trace.folder.parent)
+    )
     for (_, folder), repeats in configurations.items():
         first = repeats[0]
         solver = style.solver_label(first.metadata["config"]["solver"]["name"])

@@ -24,12 +24,7 @@ import numpy as np
 from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results.files import cannot_write, write
-from ssvm_bench.results.problem_instance import (
-    COLUMNS,
-    Best,
-    ProblemInstance,
-    columns_of,
-)
+from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
 from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
 
 FORMAT = 1
@@ -68,11 +63,6 @@ def reference(
     if _tightened(known, seen.values()) != known:
         known = _tighten_file(path, seen)
     return {problem: _best(instance) for problem, instance in known.items()}
-
-
-def read(results_dir: Path) -> list[Instance]:
-    """Return the entries of the file, sorted; none if there is no file. Raises as `reference`."""
-    return list(_read(results_dir / FILE).values())
 
 
 def _tighten_file(

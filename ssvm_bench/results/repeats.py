@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from ssvm_bench.config.differences import differences
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.trace import Trace
 
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
 NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items that agree in a key, in the order in which they come."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def repeats_of(
     traces: Sequence[Trace], names: Sequence[str] | None = None
 ) -> dict[tuple[ProblemInstance, str], list[Trace]]:
     """Return the runs of each curve on each problem instance; names are by default `labels`."""
-    groups: dict[tuple[ProblemInstance, str], list[Trace]] = {}
-    for trace, label in zip(traces, names or labels(traces), strict=True):
-        groups.setdefault((instance_of(trace.metadata), label), []).append(trace)
-    return groups
+    named = zip(traces, names or labels(traces), strict=True)
+    groups = grouped(named, lambda pair: (instance_of(pair[0].metadata), pair[1]))
+    return {key: [trace for trace, _ in pairs] for key, pairs in groups.items()}
 
 
 def labels(traces: Sequence[Trace]) -> list[str]:

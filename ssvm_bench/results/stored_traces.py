@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results.files import write as write_file
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import COLUMNS, Trace
 
 FORMAT = 1
@@ -60,9 +61,7 @@ def write(traces: Sequence[Trace], results_dir: Path, name: str) -> list[Trace]:
     RunFailedError
         If a file cannot be written, or the one that is there cannot be read.
     """
-    files: dict[Path, list[Trace]] = {}
-    for trace in traces:
-        files.setdefault(_folder(results_dir, name) / _file_name(trace), []).append(trace)
+    files = grouped(traces, lambda trace: _folder(results_dir, name) / _file_name(trace))
     stored = {}
     for path, new in sorted(files.items()):
         runs = {_key(trace): trace for trace in new}
@@ -135,12 +134,9 @@ def _key(trace: Trace) -> tuple[str, int]:
 
 def _parquet(traces: Sequence[Trace]) -> bytes:
     """Return the bytes of a file."""
-    groups: dict[str, list[Trace]] = {}
-    for trace in traces:
-        groups.setdefault(trace.folder.parent.name, []).append(trace)
     frames = [
         rows.drop(columns=DERIVED).assign(run=_run(trace))
-        for group in groups.values()
+        for group in grouped(traces, lambda trace: trace.folder.parent.name).values()
         for trace, rows in zip(group, thin(group), strict=True)
     ]
     table = pd.concat(frames, ignore_index=True)

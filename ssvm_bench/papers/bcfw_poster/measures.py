@@ -28,7 +28,6 @@ from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
-from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, span, times
 
@@ -70,19 +69,13 @@ class Runs(NamedTuple):
         return case.repeats(self.solver, **self.options)
 
 
-def _best(case: Case) -> Best:
-    if case.best is None or math.isnan(case.best.dual):
-        raise UnmeasurableError("no reference optimum")
-    return case.best
-
-
 def _suboptimality(case: Case, run: Trace) -> np.ndarray:
-    return run.frame["primal"].to_numpy(float) - _best(case).dual
+    return run.frame["primal"].to_numpy(float) - case.reference.dual
 
 
 def _least_known(case: Case) -> float:
     """Return the smallest suboptimality whose size is known."""
-    best = _best(case)
+    best = case.reference
     return KNOWN * (best.primal - best.dual)
 
 
@@ -172,7 +165,7 @@ def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
 
 
 def _passes_to(case: Case, run: Trace, level: float) -> float:
-    target = level * abs(_best(case).dual)
+    target = level * abs(case.reference.dual)
     return crossing(along(run, "passes"), _suboptimality(case, run), target)
 
 
@@ -290,7 +283,7 @@ def _smallest(error: np.ndarray) -> float:
 @measure
 def certified(case: Case, runs: Runs) -> Measured:
     """Measure the share of rows whose gap is no less than P(w) − the lowest primal of any run."""
-    primal = _best(case).primal
+    primal = case.reference.primal
     duals = [run.frame["dual"].to_numpy(float) for run in runs.of(case)]
     allowed = primal + ROUNDING * abs(primal)
     note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"

@@ -7,16 +7,16 @@
     Prox-BMRM          solver prox_bmrm, with a prox-term; Prox-P-BMRM with both
     ε                  solver.epsilon: the relative gap at which a run stops, as ``converged``
 
-What it prints is in ``bundle_report.yaml``.
+What it prints is in ``report.yaml``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -31,7 +31,6 @@ SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""
 
-Key = TypeVar("Key")
 REPORT = Path(__file__).with_name("report.yaml")
 
 
@@ -125,14 +124,6 @@ def runs(traces: Sequence[Trace]) -> list[Run]:
         found,
         key=lambda run: (run.instance, -run.lam, SOLVERS.index(run.method.solver), run.method),
     )
-
-
-def grouped(runs: Iterable[Run], key: Callable[[Run], Key]) -> dict[Key, list[Run]]:
-    """Return the runs that agree in a key, in the order in which they come."""
-    groups: dict[Key, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(key(run), []).append(run)
-    return groups
 
 
 def title(instance: pd.DataFrame) -> str:

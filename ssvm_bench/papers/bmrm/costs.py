@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
 
@@ -77,18 +78,16 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per method and λ, from the largest: ``bundles.INSTANCE``, ``lam``, ``lam_n`` (the
-        report's λ), ``epsilon``, ``solver`` (the method's label), ``title``, ``P``, ``options``,
-        ``repeats``, ``converged`` (how many of them stopped at their ε), ``RANGES`` as two columns
-        each, ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``, ``rises``,
-        ``report_iterations`` and ``report_speedup``. NaN where there is no value.
+        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
+        (the report's λ), ``epsilon``, ``solver`` (the method's label), ``title``, ``P``,
+        ``options``, ``repeats``, ``converged`` (how many of them stopped at their ε), ``RANGES``
+        as two columns each, ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``,
+        ``rises``, ``report_iterations`` and ``report_speedup``. NaN where there is no value.
     """
     rows = []
-    problems = bundle_runs.grouped(
-        bundle_runs.runs(traces), lambda run: (run.instance, run.lam, run.lam_n)
-    )
+    problems = grouped(bundle_runs.runs(traces), lambda run: (run.instance, run.lam, run.lam_n))
     for (instance, lam, lam_n), runs in problems.items():
-        of_method = bundle_runs.grouped(runs, lambda run: (run.method, run.epsilon))
+        of_method = grouped(runs, lambda run: (run.method, run.epsilon))
         bases = [key for key in of_method if key[0].solver == BASELINE]
         for (method, epsilon), repeats in of_method.items() if bases else ():
             of_base = [of_method[key] for key in bases if key[1] == epsilon]

@@ -88,7 +88,9 @@ def _solver(trace: Trace) -> str:
     return str(trace.metadata["config"]["solver"]["name"])
 
 
-def _draw(table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool) -> Figure:
+def _draw(
+    table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool, _: bool
+) -> Figure:
     from ssvm_bench.papers.bmrm.relative_drawing import draw_relative
 
     return draw_relative(table, label, title, notes, log_x)

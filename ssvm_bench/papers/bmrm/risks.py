@@ -23,6 +23,7 @@ from ssvm_bench.figures import document
 from ssvm_bench.figures.document import Block, Heading, Sheet, bold
 from ssvm_bench.figures.kind import Chapter, Kind, Material, Output
 from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
 
@@ -41,14 +42,14 @@ def risks(traces: Sequence[Trace]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per method and λ, from the largest: ``bundles.INSTANCE``, ``lam``, ``lam_n`` (the
-        report's λ), ``solver`` (the method's label), ``title``, ``repeats``, ``converged`` (how
-        many of them stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
+        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
+        (the report's λ), ``solver`` (the method's label), ``title``, ``repeats``, ``converged``
+        (how many of them stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
         none) and ``report_validation``, ``report_test``.
     """
     known = [run for run in bundle_runs.runs(traces) if not math.isnan(_loss(run, "validation"))]
     rows = []
-    keys = bundle_runs.grouped(known, lambda run: (run.instance, run.lam, run.lam_n, run.method))
+    keys = grouped(known, lambda run: (run.instance, run.lam, run.lam_n, run.method))
     for (instance, lam, lam_n, method), repeats in keys.items():
         row = {**instance._asdict(), "lam": lam, "lam_n": lam_n}
         row |= {"solver": method.label, "title": method.title, "repeats": len(repeats)}

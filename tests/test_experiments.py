@@ -169,6 +169,14 @@ def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     assert set(table["repeats"]) == {2}
 
 
+def test_a_figure_that_there_is_not_is_refused_before_any_run(name, runner):
+    file = Path(name)
+    file.write_text(FILE.replace("suboptimality", "suboptimalty"))
+    with pytest.raises(ConfigError, match=r"no figure suboptimalty\. Did you mean suboptimality"):
+        run(name)
+    assert runner.calls == []
+
+
 def test_an_override_replaces_the_grid(name, runner, blank):
     run(name, "solver=fw", "seed=7")
     assert runner.calls == ["fw 7"]

@@ -381,6 +381,23 @@ def test_variants_of_a_solver_differ_in_their_lines():
     assert lines["bcfw_avg"] == style.line("bcfw_avg")
 
 
+def test_how_numbers_are_written():
+    assert [words.number(value) for value in (0.12345, None, NAN)] == ["0.123", "–", "–"]
+    assert [words.seconds(value) for value in (12.345, 0.012, 3e-6)] == ["12.3 s", "12 ms", "3 µs"]
+    assert (words.percent(0.1234), words.times(1.26)) == ("12.3 %", "1.3×")
+    assert [words.plain(value) for value in (0.02, 5000, 2e4, 1e6)] == [
+        "0.02",
+        "5,000",
+        "20k",
+        "1M",
+    ]
+    assert (words.counts([3, 1]), words.counts([2, 2])) == ("1–3", "2")
+    assert [words.repeats(each) for each in ([1], [3, 1], [])] == [
+        *("1 repeat", "1 to 3 repeats", "0 repeat"),
+    ]
+    assert (words.runs(1), words.runs(2)) == ("1 run", "2 runs")
+
+
 def test_an_option_that_is_left_out_has_its_neutral_value():
     def run(seed, solver="fw", kind="fw", **options):
         return make_trace([1.0], [0.0], solver=solver, seed=seed, options={"kind": kind, **options})

@@ -12,8 +12,11 @@ from traces import make_trace
 from ssvm_bench import report
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.curves import suboptimality
+from ssvm_bench.figures.document import Caution, Heading, Items, Sheet
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.report import contents, interactive, markup
+from ssvm_bench.report.kinds import KINDS
+from ssvm_bench.report.page import SECTIONS
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import read_trace, write_partial, write_run
@@ -310,6 +313,27 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
     assert line["y"][2] is None
     assert line["connectgaps"] is False
     assert band["x"].count(None) == 2
+
+
+def test_texts_of_documents_have_the_marks_of_markdown():
+    text = markup.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
+    assert (
+        text == "<strong>holds</strong> at <em>any</em> F*, <code>a&lt;b</code> and F*: P(w) − F*"
+    )
+    (table,) = Page(markup.block(Sheet("`t`", ["a", "b"], [["**1**", "|"]]))).all("table")
+    assert table == {}
+    listed = markup.block(Items(["one", "*two*"], numbered=True))
+    assert listed == "<ol><li>one</li><li><em>two</em></li></ol>"
+    assert markup.block(Heading("On it")) == "<h4>On it</h4>"
+    assert "<strong>Stop</strong>" in markup.block(Caution("Stop"))
+
+
+def test_every_kind_of_figure_is_shown_in_one_section_or_none():
+    assert list(KINDS) == [kind.name for kind in KINDS.values()]
+    assert all(kind.choices.names for kind in KINDS.values())
+    assert [section.id for section in SECTIONS] == [
+        *("convergence", "selection", "claims", "targets", "bundles"),
+    ]
 
 
 def test_markup_escapes_all_but_markup():

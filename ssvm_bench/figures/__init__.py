@@ -1,6 +1,6 @@
 """Figures and tables, made from traces only: nothing here runs a solver or loads data.
 
-Two steps, kept apart so that a picture, a CSV file and a report show the same numbers:
-`curves` turns traces into one tidy table, `draw` turns such a table into a figure, in the colours
-of `style`.
+`kind` says what a kind of figure is. `curves` turns traces into one tidy table, `drawing` such a
+table into a picture in the colours of `style`, and `document` writes texts and tables: so a
+picture, a CSV file and the report show the same numbers.
 """

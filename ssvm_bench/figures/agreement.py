@@ -36,13 +36,6 @@ COLUMNS = [
 def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """Return the distances of each solver on each problem instance; of repeats, the largest.
 
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Finished runs.
-    best : dict
-        Best values per problem instance, as `optima.reference` gives them.
-
     Returns
     -------
     DataFrame

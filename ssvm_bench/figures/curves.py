@@ -74,20 +74,7 @@ CLOCK_TOLERANCE = 0.1
 def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the convergence figures as a tidy table.
 
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Finished runs. Those that differ in nothing but the seed are repeats of one curve.
-    best : dict
-        Best values per problem instance, as `optima.reference` gives them.
-    axis : str
-        One of ``AXES``.
-
-    Returns
-    -------
-    DataFrame
-        ``COLUMNS``, one row per point of a curve; ``repeats`` counts the positive values behind
-        it. A NaN median interrupts the curve; a NaN x stands for one that does not exist.
+    Parameters and table are those of `tabulate`.
     """
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
@@ -125,7 +112,9 @@ def tabulate(
     Returns
     -------
     DataFrame
-        ``COLUMNS``.
+        ``COLUMNS``, one row per point of a curve; ``repeats`` counts the values behind it, on a log
+        axis the positive ones. A NaN median interrupts the curve; a NaN x stands for one that does
+        not exist.
     """
     if axis not in AXES:
         raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")

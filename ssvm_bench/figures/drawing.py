@@ -1,4 +1,4 @@
-"""From a tidy table of curves to a figure, and to the file of a figure."""
+"""From a tidy table of curves to a figure, and to its file; what all figures have in common."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-from matplotlib.transforms import Transform, blended_transform_factory
 
-from ssvm_bench.figures import style, targets
+from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.results import words
 
@@ -85,77 +84,6 @@ def draw_curves(
     return figure
 
 
-def draw_targets(
-    table: pd.DataFrame, x_labels: Mapping[str, str], title: str, notes: Sequence[str] = ()
-) -> Figure:
-    """Draw one row of panels per cost and one column per problem instance; a line per solver.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `targets.targets` gives it.
-    x_labels : mapping of str to str
-        Cost, a column of the table → label of its x axis.
-    title, notes : str, sequence of str
-        As for `draw_curves`.
-
-    Returns
-    -------
-    Figure
-        Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
-    """
-    problems = list(table.groupby(["fingerprint", "lam"], sort=False))
-    solvers = list(dict.fromkeys(table["solver"]))
-    names = [targets.marked_label(solver, table) for solver in solvers]
-    gaps = sorted(set(table["gap"]), reverse=True)
-    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
-    points = [
-        Line2D([], [], color="black", alpha=shades[gap], marker="o", linestyle="none")
-        for gap in gaps
-    ]
-    legend = (points, [f"relative gap {gap:g}" for gap in gaps])
-    height = 0.6 + 0.19 * len(solvers)
-    layout = page(title, notes, (len(x_labels), len(problems)), legend, height, sharey="row")
-    with layout as (figure, panels):
-        for row, (cost, x_label) in zip(panels, x_labels.items(), strict=True):
-            for panel, (_, problem) in zip(row, problems, strict=True):
-                panel.set_xscale("log")
-                panel.grid(axis="both")
-                panel.set_axisbelow(True)
-                for place, solver in enumerate(solvers):
-                    _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
-                panel.set_ylim(len(solvers) - 0.5, -0.5)
-                panel.set_yticks(range(len(solvers)), names)
-                panel.set_xlabel(x_label)
-                _label_log_x(panel)
-        for panel, (_, problem) in zip(panels[0], problems, strict=True):
-            panel.set_title(style.problem_title(problem, "\n"), loc="left", fontweight="bold")
-    return figure
-
-
-def _draw_costs(
-    panel: Axes, rows: pd.DataFrame, cost: str, place: int, shades: Mapping[float, float]
-) -> None:
-    """Draw what it costs one solver to reach each gap, at the height ``place``."""
-    text = "not reached by most runs" if len(rows) else "no runs"
-    rows = rows[rows[cost].notna() & (rows[cost] > 0)]
-    if rows.empty:
-        panel.text(0.02, place, text, transform=_across(panel), va="center", size=6.5)
-        return
-    color = style.color(str(rows["solver"].iloc[0]))
-    panel.plot(rows[cost], [place] * len(rows), color=color, linewidth=0.8, alpha=0.5)
-    for gap, middle, low, high in zip(
-        rows["gap"], rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"], strict=True
-    ):
-        panel.plot([low, high], [place, place], color=color, alpha=shades[gap], linewidth=2.4)
-        panel.plot(middle, place, "o", color=color, alpha=shades[gap], markersize=4.5)
-
-
-def _across(panel: Axes) -> Transform:
-    """Return coordinates with x from 0 to 1 across the panel, and y as its data."""
-    return blended_transform_factory(panel.transAxes, panel.transData)
-
-
 @contextmanager
 def page(
     title: str,
@@ -206,7 +134,7 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Dash
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
-        _label_log_x(panel)
+        label_log_x(panel)
         return
     whole = bool((curves["x"] % 1 == 0).all())
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
@@ -225,7 +153,7 @@ def label_log_y(panel: Axes) -> None:
     panel.grid(axis="y", which="minor")
 
 
-def _label_log_x(panel: Axes) -> None:
+def label_log_x(panel: Axes) -> None:
     """Label the log x axis with plain numbers: 1, 10, 100, 10k; within two decades also 2 and 5."""
     low, high = panel.get_xlim()
     panel.xaxis.set_major_formatter(PLAIN)

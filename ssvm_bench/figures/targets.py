@@ -48,16 +48,7 @@ def bound(trace: Trace) -> str:
 
 
 def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFrame:
-    """Return what each run had spent when its relative gap was first seen at a target.
-
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Finished runs.
-    best : dict
-        Best values per problem instance, as `optima.reference` gives them.
-    target : float
-        The relative gap.
+    """Return what each run had spent when its relative gap was first at most a target.
 
     Returns
     -------
@@ -77,9 +68,7 @@ def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFr
 
 
 def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
-    """Return the costs of each solver on each problem instance, over its repeats.
-
-    Parameters are those of `costs`, for several relative gaps.
+    """Return the costs of each solver to several relative gaps, over its repeats.
 
     Returns
     -------
@@ -193,12 +182,12 @@ def _range(row: Mapping[Hashable, Any], name: str) -> str:
 
 
 def _outputs(material: Material, axes: Sequence[str]) -> Iterator[Output]:
-    from ssvm_bench.figures import drawing
+    from ssvm_bench.figures.targets_drawing import draw_targets
 
     table = targets(material.traces, material.best, material.gaps)
     said = notes(table, material.traces)
     x_labels = {axis: x_label(material.traces, axis) for axis in axes}
-    figure = drawing.draw_targets(table, x_labels, material.title, said)
+    figure = draw_targets(table, x_labels, material.title, said)
     yield Output("targets", table, markdown(table, said), figure)
 
 

@@ -116,15 +116,7 @@ class Case:
 
 
 def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
-    """Group runs by problem instance: real data first, then by name of the dataset.
-
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Finished runs.
-    best : dict
-        Best values per problem instance.
-    """
+    """Group runs by problem instance: real data first, then by name of the dataset."""
 
     def key(trace: Trace) -> tuple[str, str, ProblemInstance]:
         data = trace.metadata["dataset"]

@@ -97,12 +97,12 @@ def evaluate(
     Parameters
     ----------
     paper : Paper
-        Its claims.
+        Whose claims.
     traces : sequence of Trace
         Finished runs; those on other datasets than the paper's, and on instances without runs of
         the paper's own solvers, are passed over.
     best : dict
-        Best values per problem instance.
+        Best values known.
     remarks : dict, optional
         Claim → dataset → text, added where a claim does not hold on real data; by default those
         of ``remarks.yaml``.

@@ -100,11 +100,6 @@ def _output(*command: str) -> str | None:
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return what a reader of a figure may ask about its runs.
 
-    Parameters
-    ----------
-    traces : sequence of Trace
-        The runs behind the figure.
-
     Returns
     -------
     dict

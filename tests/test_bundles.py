@@ -10,6 +10,7 @@ from traces import make_trace
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Sheet, bold, lines
+from ssvm_bench.figures.kind import Material
 from ssvm_bench.papers.bmrm import (
     bundle_runs,
     costs,
@@ -122,7 +123,8 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
         ["spread", "0.0100", "**0.0200**", "0.0200"],
         ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
-    text = risks.markdown(table)
+    (output,) = risks.KIND.outputs(Material(LOSSES, {}), ("table",))
+    text = output.markdown()
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
     assert "1 of 6 runs ended before they had reached their ε." in text
 

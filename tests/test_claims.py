@@ -433,7 +433,10 @@ def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
     rows = judge(traces)
     assert str(judge(traces[::-1])) == str(rows)
-    assert claims_table.markdown(MPBCFW, judge(traces[::-1])) == claims_table.markdown(MPBCFW, rows)
+    assert (
+        claims_table.output(MPBCFW, judge(traces[::-1])).markdown()
+        == claims_table.output(MPBCFW, rows).markdown()
+    )
 
 
 def test_the_markdown_is_a_table_and_says_what_it_rests_on():
@@ -443,7 +446,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
         for seed in range(3)
     ] + paper("usps", source="synthetic", seeds=2)
     rows = judge(traces)
-    text = claims_table.markdown(MPBCFW, rows)
+    text = claims_table.output(MPBCFW, rows).markdown()
     lines = text.splitlines()
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]

@@ -319,7 +319,7 @@ def test_each_paper_is_judged_where_its_solvers_ran():
 
 
 def test_the_page_names_the_poster():
-    text = claims_table.markdown(POSTER, judge(everything()))
+    text = claims_table.output(POSTER, judge(everything())).markdown()
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import document, style
-from ssvm_bench.figures.document import Heading, Sheet, bold
+from ssvm_bench.figures import style
+from ssvm_bench.figures.document import Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.results import problem_instance
 from ssvm_bench.results.problem_instance import BestValues, columns_of
@@ -92,12 +92,6 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
         yield Sheet(known, header, lines)
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """Return the table as a page of Markdown."""
-    title = Heading("How far each solver is from the optimum", 1)
-    return document.markdown([title, READING, *sheets(table)])
-
-
 READING = (
     "Primal distance: (P − F⋆)/|F⋆| of the lowest primal value P of a run; dual distance: "
     "(F⋆ − F)/|F⋆| of its highest dual value F, where it has one; F⋆: the highest dual value that "
@@ -109,7 +103,8 @@ READING = (
 
 def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
     table = agreement(material.traces, material.best)
-    yield Output("agreement", table, markdown(table))
+    title = "How far each solver is from the optimum"
+    yield Output("agreement", table, title, [READING, *sheets(table)])
 
 
 KIND = Kind("agreement", Choices(("table",)), _outputs)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import curves
+from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
 from ssvm_bench.results.files import write
 from ssvm_bench.results.problem_instance import BestValues
@@ -34,19 +34,24 @@ class Material(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Numbers, and what shows them: a page of Markdown, a figure, or both.
+    """Numbers, and what shows them: a document, a figure, or both.
 
     ``name`` is that of the files, without what marks stand-ins and without suffix.
     """
 
     name: str
     table: pd.DataFrame
-    page: str = ""
+    title: str = ""
+    blocks: Sequence[Block] = ()
     figure: Figure | None = None
+
+    def markdown(self) -> str:
+        """Return the document as a page of Markdown."""
+        return document.markdown([document.Heading(self.title, 1), *self.blocks])
 
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files of an output, and return them: its page, its numbers, its figure.
+    """Write the files of an output, and return them: its document, its numbers, its figure.
 
     Parameters
     ----------
@@ -62,7 +67,7 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     RunFailedError
         If a file cannot be written.
     """
-    files = {"md": output.page.encode()} if output.page else {}
+    files = {"md": output.markdown().encode()} if output.blocks else {}
     files["csv"] = output.table.to_csv(index=False, float_format="%.6g").encode()
     if output.figure is not None:
         from ssvm_bench.figures.drawing import rendered
@@ -104,14 +109,6 @@ class Section(NamedTuple):
     nothing: str
 
 
-class Chapter(NamedTuple):
-    """A part of a section that is over all problem instances."""
-
-    id: str
-    title: str
-    blocks: Sequence[Block]
-
-
 def _nothing(_: Material) -> Iterator:
     return iter(())
 
@@ -130,8 +127,10 @@ class Kind:
         What is written as files, for some of the choices.
     section : Section, optional
         The section of the report that it is shown in.
-    of_instance, chapters : callable
-        What is shown there: of the runs on one problem instance; of all runs.
+    of_instance : callable
+        What is shown there of the runs on one problem instance.
+    documents : bool
+        Whether the documents of its outputs, of all runs, are shown there.
     intro : str
         What a reader of the section has to know.
     at_top : bool
@@ -143,7 +142,7 @@ class Kind:
     outputs: Callable[[Material, Sequence[str]], Iterable[Output]]
     section: Section | None = None
     of_instance: Callable[[Material], Iterable[Shown]] = _nothing
-    chapters: Callable[[Material], Iterable[Chapter]] = _nothing
+    documents: bool = False
     intro: str = ""
     at_top: bool = False
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import document, style
+from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.document import Heading, Sheet, bold
+from ssvm_bench.figures.document import Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
@@ -113,32 +113,27 @@ def x_label(traces: Sequence[Trace], cost: str) -> str:
     return axis_label(traces, {"calls": "passes"}.get(cost, cost))
 
 
-def markdown(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """Return the table as a page of Markdown: one section per problem instance, best in bold."""
-    reading = (
-        "Medians over the repeats, in seconds on the runs' clock and in passes of the exact oracle "
-        f"(calls divided by n); the lowest of each column in bold. {NONE}: at most half of the "
-        "repeats got there in the time they had."
-    )
-    title = Heading("Time and exact oracle calls to a relative gap", 1)
-    instances = table.groupby(["fingerprint", "lam"], sort=False)
-    shown = [_sheet(instance) for _, instance in instances]
-    return document.markdown([title, reading, *notes, *shown])
+READING = (
+    "Medians over the repeats, in seconds on the runs' clock and in passes of the exact oracle "
+    f"(calls divided by n); the lowest of each column in bold. {NONE}: at most half of the "
+    "repeats got there in the time they had."
+)
 
 
-def _sheet(instance: pd.DataFrame) -> Sheet:
-    """Return the table of one problem instance."""
-    gaps = list(dict.fromkeys(instance["gap"]))
-    header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
-    best = instance.groupby("gap")[list(COSTS)].min()
-    lines = []
-    for label, rows in instance.groupby("solver", sort=False):
-        cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
-        for row in rows.to_dict("records"):
-            for name in COSTS:
-                cells.append(bold(number(row[name]), row[name] == best.loc[row["gap"], name]))
-        lines.append(cells)
-    return Sheet(style.problem_title(instance), header, lines)
+def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield the medians on each problem instance, the best in bold."""
+    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+        gaps = list(dict.fromkeys(instance["gap"]))
+        header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
+        best = instance.groupby("gap")[list(COSTS)].min()
+        lines = []
+        for label, rows in instance.groupby("solver", sort=False):
+            cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
+            for row in rows.to_dict("records"):
+                lowest = best.loc[row["gap"]]
+                cells += [bold(number(row[name]), row[name] == lowest[name]) for name in COSTS]
+            lines.append(cells)
+        yield Sheet(style.problem_title(instance), header, lines)
 
 
 # ---- on the page of the report ----------------------------------------------------------------
@@ -188,7 +183,8 @@ def _outputs(material: Material, axes: Sequence[str]) -> Iterator[Output]:
     said = notes(table, material.traces)
     x_labels = {axis: x_label(material.traces, axis) for axis in axes}
     figure = draw_targets(table, x_labels, material.title, said)
-    yield Output("targets", table, markdown(table, said), figure)
+    title = "Time and exact oracle calls to a relative gap"
+    yield Output("targets", table, title, [READING, *said, *sheets(table)], figure)
 
 
 def _of_instance(material: Material) -> Iterator[Sheet]:

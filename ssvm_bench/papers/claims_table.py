@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import document
 from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet, bold
-from ssvm_bench.figures.kind import Chapter, Kind, Material, Output, Section
+from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.claim import Paper
 from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
@@ -43,10 +42,10 @@ READING = (
 )
 
 
-def markdown(paper: Paper, rows: Sequence[Row]) -> str:
-    """Return the claims as a page of Markdown."""
-    heading = Heading(f"What {paper.title} claims, and what we measure", 1)
-    return document.markdown([heading, *blocks(rows)])
+def output(paper: Paper, rows: Sequence[Row]) -> Output:
+    """Return the claims as numbers and as a document."""
+    title = f"What {paper.title} claims, and what we measure"
+    return Output(paper.file, table(rows), title, list(blocks(rows)))
 
 
 def blocks(rows: Sequence[Row]) -> Iterator[Block]:
@@ -119,16 +118,7 @@ def _basis(rows: Sequence[Row]) -> str:
 
 def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
     for paper in (PAPERS[name] for name in names):
-        rows = evaluate(paper, material.traces, material.best)
-        yield Output(paper.file, table(rows), markdown(paper, rows))
-
-
-def _chapters(material: Material) -> Iterator[Chapter]:
-    for name, paper in PAPERS.items():
-        rows = evaluate(paper, material.traces, material.best)
-        if rows:
-            title = f"{paper.title[0].upper()}{paper.title[1:]}"
-            yield Chapter(f"claims-{name}", title, list(blocks(rows)))
+        yield output(paper, evaluate(paper, material.traces, material.best))
 
 
 NOTHING = "There are no runs of the papers' solvers on the papers' datasets."
@@ -137,6 +127,6 @@ KIND = Kind(
     Choices(tuple(PAPERS), "paper", "papers"),
     _outputs,
     Section("claims", "Claims of the papers", NOTHING),
-    chapters=_chapters,
+    documents=True,
     at_top=True,
 )

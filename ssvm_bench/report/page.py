@@ -140,8 +140,10 @@ def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator
             yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
     # Statements compare equal budgets: of the settings of each instance, the largest one.
     largest = [trace for parts in groups.values() for trace in parts[0].traces]
-    for chapter in kind.chapters(Material(largest, best)):
-        yield section(3, chapter.id, chapter.title, *map(block, chapter.blocks))
+    for name in kind.choices.names if kind.documents else ():
+        for output in kind.outputs(Material(largest, best), (name,)):
+            if len(output.table):
+                yield section(3, f"{kind.name}-{name}", output.title, *map(block, output.blocks))
 
 
 def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Html]:

@@ -28,7 +28,7 @@ def draw_relative(
 ) -> Figure:
     """Draw the comparisons of each dataset below one another, λ falling from left to right.
 
-    Parameters are those of `draw.draw_curves`; the table is as `relative.relative` gives it. The
+    Parameters are those of `drawing.draw_curves`; the table is as `relative.relative` gives it. The
     lighter a curve of BMRM and P-BMRM, the larger P.
     """
     instances = [block for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)]

@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import document
-from ssvm_bench.figures.document import Block, Heading, Sheet, bold
-from ssvm_bench.figures.kind import Chapter, Kind, Material, Output
+from ssvm_bench.figures.document import Sheet, bold
+from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
@@ -106,30 +105,14 @@ READING = (
 )
 
 
-def blocks(table: pd.DataFrame) -> list[Block]:
-    """Return what there is to say: how to read the tables, and the tables."""
-    return [READING, *notes(table), *sheets(table)]
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Return the tables as a page of Markdown."""
-    title = Heading("Validation and test loss of the bundle methods", 1)
-    return document.markdown([title, *blocks(table)])
-
-
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
 def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
     table = risks(material.traces)
     if len(table):
-        yield Output("risks", table, markdown(table))
+        title = "Validation and test loss of the bundle methods"
+        yield Output("risks", table, title, [READING, *notes(table), *sheets(table)])
 
 
-def _chapters(material: Material) -> Iterator[Chapter]:
-    table = risks(material.traces)
-    if len(table):
-        yield Chapter("risks", "Validation and test loss", blocks(table))
-
-
-KIND = Kind("risks", Choices(("table",)), _outputs, bundle_runs.SECTION, chapters=_chapters)
+KIND = Kind("risks", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import document
 from ssvm_bench.figures.curves import timing_notes
-from ssvm_bench.figures.document import Block, Heading, Sheet, bold
-from ssvm_bench.figures.kind import Chapter, Kind, Material, Output
+from ssvm_bench.figures.document import Sheet, bold
+from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.papers.bmrm import bundle_runs, costs
 from ssvm_bench.papers.bmrm.claims import CLAIMS
 from ssvm_bench.papers.judging import judge
-from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
 
 HEADER = (
@@ -68,28 +66,15 @@ READING = (
 )
 
 
-def blocks(table: pd.DataFrame, traces: Sequence[Trace]) -> list[Block]:
-    """Return what there is to say: how to read the tables, and the tables."""
-    timing = timing_notes(bundle_runs.of_bundles(traces))
-    return [READING, *timing, *bundle_runs.notes(table), *sheets(table)]
-
-
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
 def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
     table = costs.costs(material.traces)
     if len(table):
-        title = Heading("Iterations, time and speed-up of the bundle methods", 1)
-        page = document.markdown([title, *blocks(table, material.traces)])
-        yield Output("speedup", table, page)
+        title = "Iterations, time and speed-up of the bundle methods"
+        notes = timing_notes(bundle_runs.of_bundles(material.traces)) + bundle_runs.notes(table)
+        yield Output("speedup", table, title, [READING, *notes, *sheets(table)])
 
 
-def _chapters(material: Material) -> Iterator[Chapter]:
-    table = costs.costs(material.traces)
-    if len(table):
-        shown = blocks(table, material.traces)
-        yield Chapter("speedup", "Iterations, time and speed-up", shown)
-
-
-KIND = Kind("speedup", Choices(("table",)), _outputs, bundle_runs.SECTION, chapters=_chapters)
+KIND = Kind("speedup", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)

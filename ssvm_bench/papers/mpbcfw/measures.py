@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
@@ -228,11 +228,11 @@ def call_time(case: Case) -> Measured:
     return found._replace(note=note)
 
 
-def _last_rows(case: Case, solver: str) -> list[Mapping[str, Any]]:
+def _last_rows(case: Case, solver: str) -> list[pd.Series]:
     rows = [run.frame.iloc[-1] for run in case.timed(solver)[0]]
     if not all(row["oracle_calls"] > 0 and row["time"] > 0 for row in rows):
         raise UnmeasurableError("a run made no oracle call")
-    return rows  # type: ignore[return-value]
+    return rows
 
 
 # ---- working sets and passes ------------------------------------------------------------------

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,7 +140,12 @@ def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
 
 
-def load(name: str, config_dirs: Sequence[Path], kinds: Mapping[str, Choices]) -> Experiment:
+def load(
+    name: str,
+    config_dirs: Sequence[Path],
+    kinds: Mapping[str, Choices],
+    is_at_hand: Callable[[str], bool],
+) -> Experiment:
     """Read an experiment file.
 
     Parameters
@@ -151,6 +156,8 @@ def load(name: str, config_dirs: Sequence[Path], kinds: Mapping[str, Choices]) -
         Further folders of config files.
     kinds : dict
         Kind of figure → what can be chosen of it.
+    is_at_hand : callable
+        Tells whether the raw data of a dataset are there.
 
     Raises
     ------
@@ -169,7 +176,7 @@ def load(name: str, config_dirs: Sequence[Path], kinds: Mapping[str, Choices]) -
     instead = _of_datasets(runs, "instead", origin, config_dirs)
     if instead:
         for where, grid in grids.items():
-            grid["dataset"] = _at_hand(grid.get("dataset"), instead, origin, where)
+            grid["dataset"] = _at_hand(grid.get("dataset"), instead, is_at_hand, origin, where)
     figures = _mapping(content.get("figures") or {}, f"{file}: figures")
     if "gaps" in content and "targets" not in figures:
         raise ConfigError(f"{file}: gaps are for the figure targets: add it to figures.")
@@ -243,14 +250,19 @@ def _of_datasets(
     return found
 
 
-def _at_hand(datasets: Any, instead: Mapping[str, Any], file: Path, where: str) -> list[Any]:
+def _at_hand(
+    datasets: Any,
+    instead: Mapping[str, Any],
+    is_at_hand: Callable[[str], bool],
+    file: Path,
+    where: str,
+) -> list[Any]:
     """Return the grid's datasets, or those in their place whose raw data are there."""
-    from ssvm_bench.datasets.status import status
 
     def taken(name: str) -> str:
         other = instead.get(name)
         try:
-            return str(other) if other and status(str(other)).state == "ready" else name
+            return str(other) if other and is_at_hand(str(other)) else name
         except ConfigError as error:
             raise ConfigError(f"{file}: instead.{name}: {error}") from error
 

@@ -26,4 +26,10 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
         If there is none, it is wrong, or it asks for a figure that there is not.
     """
     kinds = {kind.name: kind.choices for kind in KINDS.values()}
-    return experiment.load(name, config_dirs, kinds)
+    return experiment.load(name, config_dirs, kinds, _is_at_hand)
+
+
+def _is_at_hand(name: str) -> bool:
+    from ssvm_bench.datasets.status import status
+
+    return status(name).state == "ready"

@@ -218,7 +218,7 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        passes.begin_at_candidates(self.blocks, N)
+        passes.begin_at_candidates(self.blocks, N, 0)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
@@ -247,7 +247,7 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    passes.begin_at_candidates(blocks, 10)
+    passes.begin_at_candidates(blocks, 10, 0)
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
     room = rows.set_candidate(blocks, 0, *nothing)
     assert any(room)

@@ -74,7 +74,7 @@ class DualIterate(ABC):
             line_search=True,
             now=0,
         )
-        passes.begin_at_candidates(blocks, N)
+        passes.begin_at_candidates(blocks, N, 0)
 
     @property
     def circ(self) -> float:

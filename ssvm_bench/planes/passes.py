@@ -252,10 +252,10 @@ def sum_of_terms(blocks, lam, w):
 
 
 @kernel
-def begin_at_candidates(blocks, N):
+def begin_at_candidates(blocks, N, now):
     """Let every W_i be {the candidate}, the ground truth's plane (Algorithm 3, line 3)."""
     for i in range(blocks.n_planes.size):
-        insert_candidate(blocks, i, N, 0)
+        insert_candidate(blocks, i, N, now)
 
 
 @kernel

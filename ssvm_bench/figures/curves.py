@@ -218,9 +218,14 @@ def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     if axis != "time":
         return AXES[axis].label
+    return f"{AXES[axis].label} ({clocks_of(traces)})"
+
+
+def clocks_of(traces: Sequence[Trace]) -> str:
+    """Return what times were measured by."""
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
-    return f"{AXES[axis].label} ({', '.join(names.get(clock, clock) for clock in clocks)})"
+    return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
 def needs_log_x(table: pd.DataFrame, axis: str) -> bool:

@@ -91,7 +91,7 @@ class Case:
             if label.split(" ")[0] == solver
             and options.items() <= next(iter(runs.values())).metadata["config"]["solver"].items()
         ]
-        name = solver_label(" ".join([solver, *(f"{k}={value}" for k, value in options.items())]))
+        name = name_of(solver, options)
         if not found:
             raise UnmeasurableError(f"no finished runs of {name}")
         if len(found) > 1:
@@ -113,6 +113,11 @@ class Case:
                 f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
             )
         return found
+
+
+def name_of(solver: str, options: Mapping[str, Any]) -> str:
+    """Return what a reader calls the runs of a solver with these options."""
+    return solver_label(" ".join([solver, *(f"{key}={value}" for key, value in options.items())]))
 
 
 def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import yaml
 
+from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
@@ -203,11 +204,9 @@ def _title(case: Case, dataset: str, several: bool) -> str:
 
 def _clock(case: Case) -> str:
     runs = list(case.traces())
-    names = {"wall": "wall clock", "cpu": "CPU time"}
-    clocks = sorted({str(run.metadata.get("clock")) for run in runs})
     beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
-    text = ", ".join(names.get(clock, clock) for clock in clocks)
-    return text + (f", {beside} of {len(runs)} runs beside others" if beside else "")
+    text = f", {beside} of {len(runs)} runs beside others" if beside else ""
+    return clocks_of(runs) + text
 
 
 @cache

@@ -30,6 +30,11 @@ def write(path: Path, content: bytes) -> Path:
     return path
 
 
+def reason_of(error: Exception) -> str:
+    """Return the first line of what an error says, to be continued."""
+    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+
+
 def cannot_write(path: Path, error: OSError) -> RunFailedError:
     """Return the error that says so, and what to do."""
     return RunFailedError(

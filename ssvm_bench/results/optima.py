@@ -23,7 +23,7 @@ import numpy as np
 
 from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
-from ssvm_bench.results.files import cannot_write, write
+from ssvm_bench.results.files import cannot_write, reason_of, write
 from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
 from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
 
@@ -191,9 +191,9 @@ def _read(path: Path) -> dict[ProblemInstance, Instance]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        reason = f"no {error}" if isinstance(error, KeyError) else reason_of(error)
         raise RunFailedError(
-            f"Cannot read the best values in {path}: {reason.rstrip('.')}. Restore the file, or "
+            f"Cannot read the best values in {path}: {reason}. Restore the file, or "
             "delete it: then it is made again from the runs there are."
         ) from error
 

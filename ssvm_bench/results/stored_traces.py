@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.files import write as write_file
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import COLUMNS, Trace
@@ -174,10 +175,9 @@ def _read(path: Path, results_dir: Path) -> list[Trace]:
         groups = table.groupby(RUN, sort=False)
         return [_trace(rows, json.loads(str(run)), results_dir) for run, rows in groups]
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise RunFailedError(
-            f"Cannot read the stored traces {path}: {reason}. Restore the file, or delete it and "
-            "run the experiment again."
+            f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
+            "delete it and run the experiment again."
         ) from error
 
 

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL, partial_folder, write_folder
 
 FORMAT = 1
@@ -293,8 +294,7 @@ def _reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise RunFailedError(
-            f"Cannot read the run {folder}: {reason}. "
+            f"Cannot read the run {folder}: {reason_of(error)}. "
             "Delete that folder and run again, or run it again with force=true."
         ) from error

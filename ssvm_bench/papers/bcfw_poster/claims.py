@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster.measures import Quantity, Runs
 from ssvm_bench.papers.claim import Claim, Paper
-from ssvm_bench.results.words import number, percent, times
+from ssvm_bench.results.words import percent, times
 
 BCFW = Runs("bcfw", {"step": "line_search"})
 BCFW_FIXED = Runs("bcfw", {"step": "2n/(k+2n)"})
@@ -119,7 +119,6 @@ def _rate_claim(key: str, name: str, runs: Runs, quantity: Quantity) -> Claim:
         f"in log(calls); holds at ≤ −{1 - TOLERANCE:g}",
         {"ocr": "O(1/k)"},
         by.slope(runs, quantity, TOLERANCE - 1),
-        number,
     )
 
 

@@ -25,8 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ssvm_bench.figures.curves import along, crossing, read_off
-from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import Case
+from ssvm_bench.papers.cases import Case, name_of
 from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, span, times
@@ -61,8 +60,7 @@ class Runs(NamedTuple):
     @property
     def name(self) -> str:
         """What a reader calls them."""
-        options = (f"{key}={value}" for key, value in self.options.items())
-        return solver_label(" ".join([self.solver, *options]))
+        return name_of(self.solver, self.options)
 
     def of(self, case: Case) -> list[Trace]:
         """Return the repeats on a problem instance."""

@@ -13,7 +13,7 @@ import numpy as np
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import Claim, Paper
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.results.words import number, percent, seconds, times
+from ssvm_bench.results.words import percent, seconds, times
 
 HORSES = "horseseg"
 STANDS_FOR = {"weizmann": HORSES}
@@ -152,7 +152,6 @@ _SELECTION = [
         "largest evaluated mean number of planes per term; holds at ≤ 5, half of the ten labels",
         {"usps": "small"},
         by.of_planes(lambda _, planes: float(planes.max()), high=5.0),
-        number,
     ),
     Claim(
         "passes_small",
@@ -162,7 +161,6 @@ _SELECTION = [
         "paper's range for OCR begins",
         {"usps": "small"},
         by.of_passes(lambda series: float(np.quantile(series, 0.9)), high=math.nextafter(10.0, 0)),
-        number,
     ),
     Claim(
         "planes_fall",
@@ -171,7 +169,6 @@ _SELECTION = [
         "mean planes per term at the end over their largest; holds at ≤ 0.9 (they begin at 1)",
         {"ocr": "rises, then falls"},
         by.of_planes(by.end_over_peak, high=0.9),
-        number,
     ),
     Claim(
         "passes_ocr",
@@ -180,7 +177,6 @@ _SELECTION = [
         "median over the iterations of the approximate passes; holds from 10 to 15",
         {"ocr": "10–15"},
         by.of_passes(lambda series: float(np.median(series)), 10.0, 15.0),
-        number,
     ),
     Claim(
         "planes_low",
@@ -189,7 +185,6 @@ _SELECTION = [
         "mean planes per term at the end over their largest; holds at ≤ 1/2",
         {HORSES: "low value"},
         by.of_planes(by.end_over_peak, high=0.5),
-        number,
     ),
     Claim(
         "planes_grow",
@@ -198,7 +193,6 @@ _SELECTION = [
         "mean planes per term at the end over their largest; holds at ≥ 0.9",
         {"stanford": "grows steadily"},
         by.of_planes(by.end_over_peak, low=0.9),
-        number,
     ),
     Claim(
         "planes_stable",
@@ -217,7 +211,6 @@ _SELECTION = [
         "largest number of approximate passes per iteration; holds at ≥ 200",
         {HORSES: "several hundred"},
         by.of_passes(lambda series: float(series.max()), low=200.0),
-        number,
     ),
     Claim(
         "passes_slowly",
@@ -227,7 +220,6 @@ _SELECTION = [
         "holds for 0 < a < 1",
         {"stanford": "grows slowly"},
         by.of_passes(by.growth_exponent, math.nextafter(0.0, 1), math.nextafter(1.0, 0)),
-        number,
     ),
 ]
 

@@ -2,14 +2,18 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from traces import make_trace
 
 from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers import claims_table, judging
+from ssvm_bench.papers.bcfw_poster.claims import POSTER
+from ssvm_bench.papers.bmrm.claims import CLAIMS
 from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
 from ssvm_bench.report.kinds import KINDS
@@ -414,6 +418,16 @@ def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
     assert "early" not in one(paper(), "planes_fall", "ocr", remarks=remarks).note
     made = [run("ocr", "mpbcfw", source="synthetic", keep=slice(0, 6))]
     assert "early" not in one(made, "planes_fall", "ocr", remarks=remarks).note
+
+
+def test_every_statement_of_a_paper_is_judged():
+    claims = {"mpbcfw": MPBCFW.claims, "bcfw_poster": POSTER.claims, "bmrm": CLAIMS}
+    for folder, of_paper in claims.items():
+        text = (Path(judging.__file__).parent / folder / "claims.yaml").read_text(encoding="utf-8")
+        keys = {claim.key for claim in of_paper}
+        for name in yaml.safe_load(text):
+            assert name in keys or any(key.startswith(f"{name}_") for key in keys)
+        assert not any("{" in text for claim in of_paper for text in (claim.text, claim.measured))
 
 
 def test_the_remarks_that_come_along_are_about_claims_that_exist():

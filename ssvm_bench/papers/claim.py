@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
+import yaml
 
 from ssvm_bench.results.words import number
 
@@ -54,6 +56,7 @@ For a claim about a problem instance, that is its `Case`; for one about several 
 the methods cost there.
 """
 
+TEXTS = ("section", "text", "measured")
 Options = ParamSpec("Options")
 
 
@@ -98,6 +101,32 @@ class Claim(NamedTuple):
     show: Callable[[float], str] = number
     timed: bool = False
     lam: float | None = None
+
+
+class Statements:
+    """What a paper says, as the file ``claims.yaml`` beside a module has it: name → statement.
+
+    Texts in braces are filled in.
+    """
+
+    def __init__(self, module: str) -> None:
+        text = Path(module).with_name("claims.yaml").read_text(encoding="utf-8")
+        self._said: dict[str, Any] = yaml.safe_load(text)
+
+    def claim(
+        self,
+        name: str,
+        measure: Measure,
+        show: Callable[[float], str] = number,
+        key: str = "",
+        **words: str,
+    ) -> Claim:
+        """Return a statement with its measure; its key is the name unless there is another."""
+        said = self._said[name]
+        section, text, measured = (said[part].format(**words) for part in TEXTS)
+        paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
+        more = {"timed": said.get("timed", False), "lam": said.get("lam")}
+        return Claim(key or name, section, text, measured, paper, measure, show, **more)
 
 
 class Paper(NamedTuple):

@@ -1,8 +1,8 @@
 """What the bundle-method report says of its methods in section 4.4, judged by `costs`'s table.
 
 A claim about all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers
-that are only known to lie in a range are compared where that suffices. Where the report gives a
-word and no number ("strongly", "steadily"), the condition is ours.
+that are only known to lie in a range are compared where that suffices. The statements are in
+``claims.yaml``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 import pandas as pd
 
 from ssvm_bench.papers.bmrm import bundle_runs, costs
-from ssvm_bench.papers.claim import Claim, Measured, UnmeasurableError, compared
+from ssvm_bench.papers.claim import Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.results.words import NONE, percent
+
+SAID = Statements(__file__)
 
 FLUCTUATES = 0.1
 """Share of iterations in which the primal of a method that fluctuates rises, at least."""
@@ -116,46 +118,9 @@ def _listed(texts: dict[float, str]) -> str:
 
 
 CLAIMS = (
-    Claim(
-        "bundle_fewer",
-        "4.4",
-        "Prox-BMRM needs fewer iterations than BMRM at low λ.",
-        "iterations of both at the smallest λ",
-        {},
-        _fewer_iterations,
-    ),
-    Claim(
-        "bundle_growing",
-        "4.4",
-        "The speed-up of Prox-BMRM grows as λ falls.",
-        "speed-up from λ to λ; holds if each is larger than the one before",
-        {},
-        _growing_speedup,
-    ),
-    Claim(
-        "bundle_planes_faster",
-        "4.4",
-        "P = 16 improves the speed-up of Prox-BMRM further.",
-        "seconds of Prox-BMRM over those of Prox-P=16-BMRM; holds if above 1 at the smallest λ",
-        {},
-        _more_planes_faster,
-    ),
-    Claim(
-        "bundle_planes_fewer",
-        "4.4",
-        "The number of iterations falls steadily with growing P.",
-        "iterations of BMRM and P-BMRM; holds if they fall from P to P at every λ",
-        {},
-        _fewer_with_planes,
-    ),
-    Claim(
-        "bundle_fluctuates",
-        "4.4",
-        "The primal value of BMRM fluctuates, that of Prox-BMRM hardly does.",
-        "share of the evaluated iterations in which P(w) rises, Prox-BMRM against BMRM; holds if "
-        f"BMRM's is at least {percent(FLUCTUATES)} and Prox-BMRM's at most "
-        f"{HARDLY:g} times as large at every λ",
-        {},
-        _fluctuates,
-    ),
+    SAID.claim("fewer_iterations", _fewer_iterations),
+    SAID.claim("growing_speedup", _growing_speedup),
+    SAID.claim("more_planes_faster", _more_planes_faster),
+    SAID.claim("fewer_with_planes", _fewer_with_planes),
+    SAID.claim("fluctuates", _fluctuates, share=percent(FLUCTUATES), part=f"{HARDLY:g}"),
 )

@@ -12,6 +12,7 @@ from traces import make_trace
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves, drawing, selection, style
 from ssvm_bench.figures.kind import Output, save
+from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
@@ -21,7 +22,7 @@ NAN = float("nan")
 
 def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
     best = {instance_of(trace.metadata): Best(primal, dual) for trace in traces}
-    return curves.suboptimality(traces, best, axis)
+    return suboptimality(traces, best, axis)
 
 
 def curve(table, quantity="duality gap", solver="bcfw"):

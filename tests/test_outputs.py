@@ -12,6 +12,7 @@ from traces import make_trace
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
+from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results import stored_traces
@@ -87,7 +88,7 @@ def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
     best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
     tables = []
     for traces in (runs, stored_traces.write(runs, tmp_path, "some")):
-        table = curves.suboptimality(traces, best, axis)
+        table = suboptimality(traces, best, axis)
         tables.append(table[table["quantity"] == "dual suboptimality"])
     whole, kept = tables
     between = np.interp(kept["x"], whole["x"], np.log10(whole["median"]))

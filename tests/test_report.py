@@ -11,9 +11,9 @@ from traces import make_trace
 
 from ssvm_bench import report
 from ssvm_bench.figures import targets
-from ssvm_bench.figures.curves import suboptimality
 from ssvm_bench.figures.document import Caution, Heading, Items, Sheet
 from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import contents, interactive, markup
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.page import SECTIONS

@@ -1,10 +1,4 @@
-"""The numbers of the convergence figures: from traces to one tidy table.
-
-.. code-block:: text
-
-    primal suboptimality   P(w) − max F      max over every run ever made on the problem instance
-    dual suboptimality     min P − F(φ)      min over the same runs
-    gap                    P(w) − F(φ)
+"""The numbers of figures of curves: from traces to one tidy table.
 
 A problem instance is the data (fingerprint) and λ. Repeats of a configuration are put on a common
 x grid, where the median, minimum and maximum of their *y values* are taken. Nothing is made up:
@@ -32,7 +26,7 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.results import problem_instance, words
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of, instance_of
+from ssvm_bench.results.problem_instance import ProblemInstance, columns_of, instance_of
 from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
 
@@ -69,22 +63,6 @@ LONG = 4
 """How many times longer than another a curve is for the number of iterations to be log."""
 CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
-
-
-def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of the convergence figures as a tidy table.
-
-    Parameters and table are those of `tabulate`.
-    """
-
-    def values(trace: Trace) -> dict[str, np.ndarray]:
-        primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
-        known = best[instance_of(trace.metadata)]
-        return dict(
-            zip(QUANTITIES, (primal - known.dual, known.primal - dual, primal - dual), strict=True)
-        )
-
-    return tabulate(traces, values, axis, log=True)
 
 
 def tabulate(

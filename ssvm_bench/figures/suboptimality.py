@@ -1,20 +1,51 @@
-"""Convergence figures: primal and dual suboptimality and duality gap; numbers in `curves`."""
+"""Convergence figures: primal and dual suboptimality, and duality gap.
+
+.. code-block:: text
+
+    primal suboptimality   P(w) − max F      max over every run ever made on the problem instance
+    dual suboptimality     min P − F(φ)      min over the same runs
+    gap                    P(w) − F(φ)
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import curves
+from ssvm_bench.figures.curves import AXES, QUANTITIES, tabulate
 from ssvm_bench.figures.kind import CurveFigure, Kind, Section
+from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.trace import Trace
+
+
+def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of the convergence figures as a tidy table.
+
+    Parameters and table are those of `tabulate`.
+    """
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
+        known = best[instance_of(trace.metadata)]
+        return dict(
+            zip(QUANTITIES, (primal - known.dual, known.primal - dual, primal - dual), strict=True)
+        )
+
+    return tabulate(traces, values, axis, log=True)
+
 
 FIGURE = CurveFigure(
     "Primal suboptimality, dual suboptimality and duality gap",
     file="{}",
     chosen=lambda traces: traces,
-    tabulate=curves.suboptimality,
+    tabulate=suboptimality,
 )
 KIND = Kind(
     "suboptimality",
-    Choices(tuple(curves.AXES)),
+    Choices(tuple(AXES)),
     FIGURE.outputs,
     Section("convergence", "Convergence", "No run has finished."),
     FIGURE.of_instance,

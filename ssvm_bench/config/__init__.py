@@ -6,5 +6,8 @@ Hydra). Import the module that you need: this package imports none of them, so t
 ``ssvm-bench --help`` stays quick.
 """
 
-SOURCES = ("auto", "real", "synthetic")
-"""Where a dataset may come from; a loaded one is never ``auto``."""
+LOADED_FROM = ("real", "synthetic")
+"""Where a loaded dataset came from."""
+
+SOURCES = ("auto", *LOADED_FROM)
+"""What can be asked for; ``auto`` is what can be had."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import kind
@@ -127,7 +128,7 @@ def plot(
 def _found(configs: Sequence[RunConfig], stored: Mapping[Path, Trace]) -> list[Path | Trace | None]:
     """Return the run of each config of one dataset: its folder, else as stored; of one source."""
     found: list[Path | Trace | None] = []
-    for source in ("real", "synthetic"):
+    for source in LOADED_FROM:
         folders = [
             (config.with_source(source) if config.dataset.source == "auto" else config).folder
             for config in configs
@@ -146,7 +147,7 @@ def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trac
     """
     wanted = {(config.dataset.name, config.solver.name, config.seed) for config in configs}
     sources = {config.dataset.source for config in configs}
-    for source in ("real", "synthetic"):
+    for source in LOADED_FROM:
         found = [
             trace
             for trace in stored

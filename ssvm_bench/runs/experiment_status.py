@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
@@ -83,7 +84,7 @@ def _sources(config: RunConfig) -> tuple[str, ...]:
         missing = dataset_status(config.dataset.kind).state == "missing"
     except SsvmBenchError:  # a dataset that has no raw file
         missing = True
-    return ("real", "synthetic") if missing else ("real",)
+    return LOADED_FROM if missing else ("real",)
 
 
 def finished_before(config: RunConfig) -> Outcome | None:

@@ -108,6 +108,11 @@ def marked_label(solver: str, table: pd.DataFrame) -> str:
     return style.solver_label(solver) + MARK * bool(marked)
 
 
+def names(table: pd.DataFrame) -> dict[str, str]:
+    """Return solver → marked name, in the order of the table."""
+    return {solver: marked_label(solver, table) for solver in dict.fromkeys(table["solver"])}
+
+
 def x_label(traces: Sequence[Trace], cost: str) -> str:
     """Return the label of the axis of a cost, with its unit."""
     return axis_label(traces, {"calls": "passes"}.get(cost, cost))
@@ -182,7 +187,7 @@ def _outputs(material: Material, axes: Sequence[str]) -> Iterator[Output]:
     table = targets(material.traces, material.best, material.gaps)
     said = notes(table, material.traces)
     x_labels = {axis: x_label(material.traces, axis) for axis in axes}
-    figure = draw_targets(table, x_labels, material.title, said)
+    figure = draw_targets(table, names(table), x_labels, material.title, said)
     title = "Time and exact oracle calls to a relative gap"
     yield Output("targets", table, title, [READING, *said, *sheets(table)], figure)
 

@@ -11,12 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import blended_transform_factory
 
-from ssvm_bench.figures import style, targets
+from ssvm_bench.figures import style
 from ssvm_bench.figures.drawing import label_log_x, page
 
 
 def draw_targets(
-    table: pd.DataFrame, x_labels: Mapping[str, str], title: str, notes: Sequence[str] = ()
+    table: pd.DataFrame,
+    names: Mapping[str, str],
+    x_labels: Mapping[str, str],
+    title: str,
+    notes: Sequence[str] = (),
 ) -> Figure:
     """Draw one row of panels per cost and one column per problem instance; a line per solver.
 
@@ -24,6 +28,8 @@ def draw_targets(
     ----------
     table : DataFrame
         As `targets.targets` gives it.
+    names : mapping of str to str
+        Solver → what it is called, in the order of the rows.
     x_labels : mapping of str to str
         Cost, a column of the table → label of its x axis.
     title, notes : str, sequence of str
@@ -35,8 +41,7 @@ def draw_targets(
         Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
     """
     problems = list(table.groupby(["fingerprint", "lam"], sort=False))
-    solvers = list(dict.fromkeys(table["solver"]))
-    names = [targets.marked_label(solver, table) for solver in solvers]
+    solvers = list(names)
     gaps = sorted(set(table["gap"]), reverse=True)
     shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
     points = [
@@ -55,7 +60,7 @@ def draw_targets(
                 for place, solver in enumerate(solvers):
                     _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
                 panel.set_ylim(len(solvers) - 0.5, -0.5)
-                panel.set_yticks(range(len(solvers)), names)
+                panel.set_yticks(range(len(solvers)), list(names.values()))
                 panel.set_xlabel(x_label)
                 label_log_x(panel)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):

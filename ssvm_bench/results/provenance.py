@@ -62,7 +62,7 @@ def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
     if not (checkout / ".git").exists():
         return None, None
     commit = _output("git", "-C", str(checkout), "rev-parse", "HEAD")
-    code = ("ssvm_bench", "configs", "experiments", "pyproject.toml")
+    code = ("ssvm_bench", "configs", "experiments", "benchmarks", "pyproject.toml")
     status = ("--no-optional-locks", "status", "--porcelain", "--", *code)
     changes = _output("git", "-C", str(checkout), *status)
     return commit, None if commit is None or changes is None else bool(changes)

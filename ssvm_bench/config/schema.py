@@ -16,11 +16,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.config import SOURCES, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
-from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
+from ssvm_bench.config.validation import (
+    Count,
+    Natural,
+    NotNegative,
+    Options,
+    Positive,
+    at_least,
+    check_choice,
+    one_of,
+)
 from ssvm_bench.errors import ConfigError
 
 CLOCKS = ("wall", "cpu", "work")
@@ -31,7 +40,7 @@ NOT_HASHED = ("seed", "results_dir", "force", "quiet")
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Options):
     """When a run ends: at the first limit that it reaches.
 
     Attributes
@@ -44,17 +53,15 @@ class Budget:
         Relative duality gap (P − F)/max(|P|, 1e-12); 0 means that the gap never ends the run.
     """
 
-    max_iterations: int | None
-    max_seconds: float | None
-    gap_tol: float
+    section: ClassVar[str] = "budget"
+
+    max_iterations: Natural | None
+    max_seconds: Positive | None
+    gap_tol: NotNegative
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.max_iterations is not None:
-            check_at_least("budget.max_iterations", self.max_iterations, 0)
-        if self.max_seconds is not None:
-            check_positive("budget.max_seconds", self.max_seconds)
-        check_at_least("budget.gap_tol", self.gap_tol, 0)
+        """Check the ranges, and that there is a limit."""
+        super().__post_init__()
         if self.max_iterations is None and self.max_seconds is None and self.gap_tol == 0:
             raise ConfigError(
                 "The run would never end. Set budget.max_iterations, budget.max_seconds or "
@@ -63,7 +70,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Eval:
+class Eval(Options):
     """When primal and gap are evaluated: at w = 0, then at intervals, and after the last iteration.
 
     Attributes
@@ -75,13 +82,10 @@ class Eval:
         1 leaves it to ``every``. Long runs are then evaluated a logarithmic number of times.
     """
 
-    every: int
-    growth: float
+    section: ClassVar[str] = "eval"
 
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_at_least("eval.every", self.every, 1)
-        check_at_least("eval.growth", self.growth, 1)
+    every: Count
+    growth: Annotated[float, at_least(1)]
 
     def after(self, iteration: int) -> int:
         """Return the iteration to evaluate next, ``max(k + every, ceil(growth · k))``.
@@ -93,7 +97,7 @@ class Eval:
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Options):
     """Every option of one run.
 
     Attributes
@@ -126,10 +130,10 @@ class RunConfig:
     solver: Any
     budget: Budget
     eval: Eval
-    seed: int
+    seed: Natural
     lam: float | OverN | None
     path: tuple[float | OverN, ...]
-    clock: str
+    clock: Annotated[str, one_of(CLOCKS)]
     results_dir: Path
     force: bool
     quiet: bool
@@ -138,13 +142,12 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
-        check_at_least("seed", self.seed, 0)
+        super().__post_init__()
         lam = lambdas.checked("lam", self.lam)
         path = tuple(lambdas.checked(f"path[{k}]", value) for k, value in enumerate(self.path))
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
         object.__setattr__(self, "path", path)
         lambdas.check_falling("path", self.path)
-        check_choice("clock", self.clock, CLOCKS)
         check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
 
     def with_source(self, source: str) -> RunConfig:

@@ -131,8 +131,9 @@ def _words(annotation: Any) -> str:
     """Say the type in words: ``a number or null``."""
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_words(member) for member in get_args(annotation))
-    if get_origin(annotation) is Annotated:  # a text of some form, which is said beside its type
-        return str(get_args(annotation)[1])
+    if get_origin(annotation) is Annotated:  # with the form of a text, or with a range
+        kind, extra = get_args(annotation)
+        return extra if isinstance(extra, str) else _words(kind)
     if get_origin(annotation) in (tuple, list):
         plural = _PLURALS.get(get_args(annotation)[0])
         return f"a list of {plural}" if plural else "a list in brackets"

@@ -21,11 +21,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ssvm_bench.config import SOURCES
+from ssvm_bench.config.validation import Options
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 @dataclass(frozen=True)
-class SourceConfig:
+class SourceConfig(Options):
     """Options of a dataset that has real data and a stand-in.
 
     Attributes
@@ -136,6 +137,8 @@ class SourceConfig:
         Only the first examples of a fixed permutation, the same for every seed.
     """
 
+    section: ClassVar[str] = "dataset"
+
     name: str
     kind: str
     source: str = "auto"
@@ -143,6 +146,7 @@ class SourceConfig:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        super().__post_init__()
         if self.source not in SOURCES:
             known = f"{', '.join(SOURCES[:-1])} or {SOURCES[-1]}"
             raise ConfigError(f"dataset.source must be {known}, got {self.source!r}.")

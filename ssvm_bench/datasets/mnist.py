@@ -20,11 +20,11 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from ssvm_bench.config.validation import check_choice
+from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
@@ -52,12 +52,7 @@ class Config(SourceConfig):
         k itself.
     """
 
-    pixels: str = "unit"
-
-    def __post_init__(self) -> None:
-        """Check the choice."""
-        super().__post_init__()
-        check_choice("dataset.pixels", self.pixels, ("unit", "raw"))
+    pixels: Annotated[str, one_of(("unit", "raw"))] = "unit"
 
 
 def load(config: Config) -> Dataset:

@@ -34,7 +34,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.config.validation import check_at_least
+from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 
@@ -56,7 +56,7 @@ class Risk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OracleConfig:
+class OracleConfig(Options):
     """Options of every oracle.
 
     Attributes
@@ -72,18 +72,14 @@ class OracleConfig:
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
     """
 
+    section: ClassVar[str] = "oracle"
     structures: ClassVar[tuple[str, ...]] = ()
     has_expectations: ClassVar[bool | None] = None
 
     name: str
     kind: str
-    cost_call: float
-    cost_plane: float
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_at_least("oracle.cost_call", self.cost_call, 0)
-        check_at_least("oracle.cost_plane", self.cost_plane, 0)
+    cost_call: NotNegative
+    cost_plane: NotNegative
 
     def check_structure(self, dataset: Dataset) -> None:
         """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""

@@ -15,12 +15,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import Options
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
 
 
 @dataclass(frozen=True)
-class SolverConfig:
+class SolverConfig(Options):
     """Options of every solver, and what the solver is.
 
     Attributes
@@ -42,6 +43,7 @@ class SolverConfig:
         Fewest terms that it needs.
     """
 
+    section: ClassVar[str] = "solver"
     has_dual: ClassVar[bool] = True
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False

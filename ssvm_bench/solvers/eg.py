@@ -23,12 +23,12 @@ never falls.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_choice, check_positive
+from ssvm_bench.config.validation import Positive, one_of
 from ssvm_bench.jit import allocating_kernel, is_implemented, kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.joint_features import longest, unary_scores
@@ -52,15 +52,9 @@ class Config(SolverConfig):
     needs_expectations: ClassVar[bool] = True
     structures: ClassVar[tuple[str, ...]] = ("independent", "chain")
 
-    sampling: str
-    eta: float
-    start: float
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_choice("solver.sampling", self.sampling, SAMPLING)
-        check_positive("solver.eta", self.eta)
-        check_positive("solver.start", self.start)
+    sampling: Annotated[str, one_of(SAMPLING)]
+    eta: Positive
+    start: Positive
 
 
 class State(NamedTuple):

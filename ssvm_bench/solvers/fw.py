@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_choice
+from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.linalg import line_search, rounded_once
 from ssvm_bench.problem import Problem, best_scale
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
@@ -42,13 +42,8 @@ class Config(SolverConfig):
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"epsilon": 0.0}
     follows_paths: ClassVar[bool] = True
 
-    step: str
-    epsilon: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_choice("solver.step", self.step, STEPS)
-        check_at_least("solver.epsilon", self.epsilon, 0)
+    step: Annotated[str, one_of(STEPS)]
+    epsilon: NotNegative = 0.0
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWolfe:

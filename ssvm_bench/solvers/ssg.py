@@ -31,12 +31,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_choice
+from ssvm_bench.config.validation import one_of
 from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
@@ -61,13 +61,8 @@ class Config(SolverConfig):
 
     has_dual: ClassVar[bool] = False
 
-    sampling: str
-    average: str
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_choice("solver.sampling", self.sampling, SAMPLING)
-        check_choice("solver.average", self.average, AVERAGES)
+    sampling: Annotated[str, one_of(SAMPLING)]
+    average: Annotated[str, one_of(AVERAGES)]
 
 
 class State(NamedTuple):

@@ -30,12 +30,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_choice
+from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.averages import Averages
@@ -58,31 +58,17 @@ class Config(SolverConfig):
 
     follows_paths: ClassVar[bool] = True
 
-    N: int
-    M: int
-    T: int
-    steps: str
-    inner_steps: int
-    sampling: str
-    refresh: int
-    share: float | None
-    shrink: float
-    kappa: float
+    N: Natural
+    M: Natural
+    T: Count
+    steps: Annotated[str, one_of(STEPS)]
+    inner_steps: Count
+    sampling: Annotated[str, one_of(SAMPLING)]
+    refresh: Count
+    share: NotNegative | None
+    shrink: NotNegative
+    kappa: NotNegative
     average: bool
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_at_least("solver.N", self.N, 0)
-        check_at_least("solver.M", self.M, 0)
-        check_at_least("solver.T", self.T, 1)
-        check_choice("solver.steps", self.steps, STEPS)
-        check_at_least("solver.inner_steps", self.inner_steps, 1)
-        check_choice("solver.sampling", self.sampling, SAMPLING)
-        check_at_least("solver.refresh", self.refresh, 1)
-        check_at_least("solver.shrink", self.shrink, 0)
-        check_at_least("solver.kappa", self.kappa, 0)
-        if self.share is not None:
-            check_at_least("solver.share", self.share, 0)
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:

@@ -32,12 +32,12 @@ approximate passes with the rule that ends them
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_choice
+from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem
@@ -61,20 +61,16 @@ class Config(SolverConfig):
 
     follows_paths: ClassVar[bool] = True
 
-    N: int
-    M: int
-    T: int
-    step: str
-    sampling: str
+    N: Natural
+    M: Natural
+    T: Count
+    step: Annotated[str, one_of(STEPS)]
+    sampling: Annotated[str, one_of(SAMPLING)]
     average: bool
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        check_at_least("solver.N", self.N, 0)
-        check_at_least("solver.M", self.M, 0)
-        check_at_least("solver.T", self.T, 1)
-        check_choice("solver.step", self.step, STEPS)
-        check_choice("solver.sampling", self.sampling, SAMPLING)
+        """Check that steps towards cached planes ascend."""
+        super().__post_init__()
         if self.step != "line_search" and self.N > 0 and self.M > 0:
             raise ConfigError(
                 f"solver.step={self.step} is for exact steps only: a step of fixed length towards "

@@ -43,12 +43,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_choice, check_positive, check_share
+from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.problem import Problem
@@ -73,27 +73,19 @@ class Config(SolverConfig):
 
     follows_paths: ClassVar[bool] = True
 
-    P: int
+    P: Count
     prox: bool
-    T: int
-    K: float
-    accept: str
-    epsilon: float
-    init: str
-    drop: int | None
-    qp_steps: int
+    T: Count
+    K: Positive
+    accept: Annotated[str, one_of(ACCEPT)]
+    epsilon: Share
+    init: Annotated[str, one_of(INITS)]
+    drop: Count | None
+    qp_steps: Count
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        check_at_least("solver.P", self.P, 1)
-        check_at_least("solver.T", self.T, 1)
-        check_positive("solver.K", self.K)
-        check_choice("solver.accept", self.accept, ACCEPT)
-        check_share("solver.epsilon", self.epsilon)
-        check_choice("solver.init", self.init, INITS)
-        if self.drop is not None:
-            check_at_least("solver.drop", self.drop, 1)
-        check_at_least("solver.qp_steps", self.qp_steps, 1)
+        """Check that the proximal term has a w₁ to begin with."""
+        super().__post_init__()
         if self.prox and self.init == "zero":
             raise ConfigError(
                 "solver.prox needs w₁ ≠ 0, for it keeps steps within K ‖w₁‖: set solver.init=sgd, "

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_share
+from ssvm_bench.config.validation import Count, Share
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
@@ -59,15 +59,9 @@ _KAPPA = 100.0
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    accumulate: int
-    epsilon: float
-    qp_passes: int
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_at_least("solver.accumulate", self.accumulate, 1)
-        check_share("solver.epsilon", self.epsilon)
-        check_at_least("solver.qp_passes", self.qp_passes, 1)
+    accumulate: Count
+    epsilon: Share
+    qp_passes: Count
 
 
 class CuttingPlanes(Solver):

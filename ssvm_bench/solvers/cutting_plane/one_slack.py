@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import check_at_least, check_share
+from ssvm_bench.config.validation import Count, Natural, Share
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
@@ -50,18 +50,10 @@ _SHARE = 0.1
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    cache: int
-    epsilon: float
-    drop: int | None
-    qp_steps: int
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_at_least("solver.cache", self.cache, 0)
-        check_share("solver.epsilon", self.epsilon)
-        if self.drop is not None:
-            check_at_least("solver.drop", self.drop, 1)
-        check_at_least("solver.qp_steps", self.qp_steps, 1)
+    cache: Natural
+    epsilon: Share
+    drop: Count | None
+    qp_steps: Count
 
 
 class OneSlack(Solver):

@@ -8,6 +8,7 @@ group ``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load`` 
 
 from __future__ import annotations
 
+import functools
 import pkgutil
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -70,14 +71,19 @@ def kinds(group: str) -> list[str]:
 
 
 def _own_modules(group: str) -> dict[str, str]:
-    """Return kind → dotted name of all modules that may implement one, those in folders too."""
-    names = {}
+    """Return kind → dotted name of all modules that may implement one."""
     package = f"ssvm_bench.{group}s"
-    folders = [(package, list(import_module(package).__path__))]
-    for prefix, paths in folders:
-        for info in pkgutil.iter_modules(paths, f"{prefix}."):
-            if info.ispkg:
-                folders.append((info.name, [str(Path(paths[0], info.name.rpartition(".")[2]))]))
-            else:
-                names[_KINDS.get(info.name, info.name.rpartition(".")[2])] = info.name
+    return _modules_below(package, *import_module(package).__path__)
+
+
+@functools.cache
+def _modules_below(package: str, *paths: str) -> dict[str, str]:
+    """Return the modules of a package, and of the packages in it."""
+    names: dict[str, str] = {}
+    for info in pkgutil.iter_modules(paths, f"{package}."):
+        name = info.name.rpartition(".")[2]
+        if info.ispkg:
+            names |= _modules_below(info.name, *(str(Path(path, name)) for path in paths))
+        else:
+            names[_KINDS.get(info.name, name)] = info.name
     return names

@@ -35,7 +35,7 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: six minutes
 	$(BIN)/python -m benchmarks --cold --json results/bench.json
 
-bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: half an hour
+bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 	$(BIN)/python -m benchmarks --all --cold --json results/bench.json
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds

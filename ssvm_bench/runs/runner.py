@@ -58,6 +58,9 @@ from ssvm_bench.runs.components import (
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
+_ROUNDING = 1e-9
+"""Of primal and dual values, which are sums over all examples, relative to their size."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -221,6 +224,7 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
                 row = recorder.evaluate(solver, iteration)
                 if not math.isfinite(row["primal"]) or math.isinf(row["dual"]):
                     return "diverged"
+                _check_duality(row, recorder.problem.oracle)
                 relative = row["gap"] / max(abs(row["primal"]), 1e-12)
                 if reason is None and relative <= config.budget.gap_tol > 0:
                     reason = "gap_tol"
@@ -230,6 +234,17 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
                 return reason
             solver.iterate()
             iteration += 1
+
+
+def _check_duality(row: Mapping[str, Any], oracle: Oracle) -> None:
+    """Raise ``RunFailedError`` if the dual value is above the primal one, beyond rounding."""
+    primal, dual = row["primal"], row["dual"]
+    if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
+        raise RunFailedError(
+            f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
+            "where the oracle returns a best labeling of every example. Test the oracle against "
+            "brute force, or let it say `exact = False`"
+        )
 
 
 def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:

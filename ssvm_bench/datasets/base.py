@@ -27,6 +27,7 @@ import numpy as np
 
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import Options
+from ssvm_bench.datasets import checks
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,6 +76,16 @@ class Dataset:
     edge_offsets: np.ndarray | None = None
     fold: np.ndarray | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check everything that kernels rely on.
+
+        Raises
+        ------
+        RunFailedError
+            If something is out of range (:mod:`ssvm_bench.datasets.checks`).
+        """
+        checks.check(self)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -17,11 +17,14 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.cache import user_folder
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
+
+_LARGEST = 1e300
+"""A bound of what float64 holds, with room for sums."""
 
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 
@@ -29,7 +32,13 @@ _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 @functools.lru_cache(maxsize=1)
 def load_dataset(config: Any) -> Dataset:
     """Load a dataset; the last one is kept for the next run of a sweep."""
-    return registry.module("dataset", config.kind).load(config)
+    found = registry.module("dataset", config.kind).load(config)
+    if not isinstance(found, Dataset):
+        raise RunFailedError(
+            f"The loader of dataset={config.name} returned {type(found).__name__}, not a Dataset: "
+            "see ssvm_bench/datasets/base.py for what it has to return."
+        )
+    return found
 
 
 @functools.lru_cache(maxsize=1)
@@ -66,13 +75,23 @@ def check_requirements(config: RunConfig) -> None:
 
 
 def check_data(config: RunConfig, dataset: Dataset) -> None:
-    """Check what the solver needs of the data, before anything is compiled.
+    """Check what solver and λ need of the data, before anything is compiled.
 
     Raises
     ------
     ConfigError
-        If there are too few examples, or they are of another structure.
+        If there are too few examples, or they are of another structure; or numbers of this size
+        would overflow.
     """
+    values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
+    most = max(float(np.abs(values).max(initial=0)), 1.0) * dataset.y.size
+    for stage in config.stages():
+        lam = stage.lam_of(dataset.n)
+        if not most * most / lam < _LARGEST:
+            raise ConfigError(
+                f"lam={lam:g} is too small for features of up to {np.abs(values).max():g}: "
+                "‖φ⋆‖²/λ can overflow. Use a larger lam, or scale the features."
+            )
     if isinstance(config.solver, SolverConfig):
         config.solver.check_data(dataset.n, dataset.structure)
 

@@ -1,0 +1,190 @@
+"""Whether a dataset is what kernels take it for.
+
+Kernels index memory by labels, columns, offsets and edges, without looking: one out of range is no
+exception there, but memory corruption or silently wrong numbers. So no `Dataset` can be made that
+has not been checked here, whether it comes from a file, a cache or a plug-in:
+
+===============  ==================================================================================
+``offsets``      integers that rise from 0 to the number of parts: no empty example
+``y``            integers, one a part, in 0 … K − 1, K ≤ 256
+``x``            one row a part; a matrix of numbers, or a CSR matrix with columns in 0 … f − 1;
+                 finite, and small enough for sums of squares
+``edges``        integers within their example, k < l, no pair twice; offsets from 0 to their end
+``held_out``     with the same K and f
+===============  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.errors import RunFailedError
+
+MOST_LABELS = 256
+"""Labelings are kept as bytes."""
+
+LARGEST = 1e100
+"""Of a feature: ‖ϕ‖²/λ must not overflow in float64."""
+
+
+class _WrongError(Exception):
+    """The message says what is wrong, and where."""
+
+
+def check(dataset: Any) -> None:
+    """Check the fields of a `Dataset`.
+
+    Raises
+    ------
+    RunFailedError
+        If something is out of range; the message says what, and in which example.
+    """
+    try:
+        _check(dataset)
+    except _WrongError as error:
+        raise RunFailedError(
+            f"The data of {dataset.name} cannot be used: {error}. Correct the data, or the loader "
+            "that made them."
+        ) from None
+
+
+def _check(dataset: Any) -> None:
+    K = dataset.n_labels
+    if not isinstance(K, (int, np.integer)) or not 1 <= K <= MOST_LABELS:
+        raise _WrongError(f"there are 1 to {MOST_LABELS} labels, and n_labels is {K!r}")
+    y = _integers(dataset.y, "y", 1)
+    offsets = _offsets(dataset.offsets, "offsets", y.size, "labels", 1)
+    low, high = (int(y.min()), int(y.max()))
+    if low < 0 or high >= K:
+        part = int(np.flatnonzero((y < 0) | (y >= K))[0])
+        hint = ""
+        if (low, high) == (1, K):
+            hint = ": they seem to begin at 1"
+        elif low == -1:
+            hint = ": they seem to be −1 and 1"
+        raise _WrongError(
+            f"the label of {_place(offsets, part)} is {y[part]}, and labels are 0 to {K - 1}{hint}"
+        )
+    _features(dataset.x, offsets)
+    if dataset.structure == "graph" or dataset.edges is not None:
+        _edges(dataset, offsets)
+    if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
+        raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
+    for name, other in dataset.held_out.items():
+        if (other.n_labels, other.n_features) != (K, dataset.n_features):
+            raise _WrongError(
+                f"the {name} examples have {other.n_labels} labels and {other.n_features} "
+                f"features, those to train on {K} and {dataset.n_features}"
+            )
+
+
+def _integers(array: Any, name: str, ndim: int) -> np.ndarray:
+    """Return an array, if it is one of integers of so many dimensions."""
+    if not isinstance(array, np.ndarray) or array.ndim != ndim or array.dtype.kind not in "iu":
+        what = getattr(array, "dtype", type(array).__name__)
+        raise _WrongError(
+            f"{name} must be an array of integers, of {ndim} dimension(s); got {what}"
+        )
+    return array
+
+
+def _offsets(array: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
+    """Return offsets, if they go from 0 to ``end`` in steps of at least so much."""
+    offsets = _integers(array, name, 1)
+    if offsets.size < 2 or offsets[0] != 0:
+        raise _WrongError(f"{name} must begin with 0 and have an entry for the end of each example")
+    if offsets[-1] != end:
+        raise _WrongError(f"{name} end at {offsets[-1]}, and there are {end} {what}")
+    steps = np.diff(offsets.astype(np.int64))
+    if steps.min() < least:
+        i = int(np.flatnonzero(steps < least)[0])
+        found = "is empty" if steps[i] == 0 else f"ends before it begins ({name})"
+        raise _WrongError(f"example {i} {found}")
+    return offsets
+
+
+def _place(offsets: np.ndarray, part: int) -> str:
+    """Say which part of which example is part ``part`` of all."""
+    i = int(np.searchsorted(offsets, part, side="right")) - 1
+    return f"part {part - int(offsets[i])} of example {i}"
+
+
+def _features(x: Any, offsets: np.ndarray) -> None:
+    """Check the features of all parts."""
+    parts = int(offsets[-1])
+    if len(getattr(x, "shape", ())) != 2:
+        raise _WrongError("x must be a matrix with a row for each part")
+    if x.shape[0] != parts or x.shape[1] < 1:
+        raise _WrongError(f"x has the shape {x.shape}, and there are {parts} parts")
+    if not isinstance(x, np.ndarray):
+        indices, indptr = _integers(x.indices, "the columns of x", 1), x.indptr
+        _offsets(indptr, "the row ends of x", indices.size, "non-zeros", 0)
+        if indices.size != x.data.size:
+            raise _WrongError(f"x has {indices.size} columns for {x.data.size} non-zeros")
+        # a negative column is a large one where the sign is a bit
+        if indices.size and indices.view(f"u{indices.itemsize}").max() >= x.shape[1]:
+            k = int(np.flatnonzero((indices < 0) | (indices >= x.shape[1]))[0])
+            where = _place(offsets, int(np.searchsorted(indptr, k, side="right")) - 1)
+            raise _WrongError(
+                f"{where} has feature {indices[k]}, and features are 0 to {x.shape[1] - 1}"
+            )
+    if x.dtype.kind in "iub":
+        return
+    if x.dtype.kind != "f":
+        raise _WrongError(f"features must be real numbers, got {x.dtype}")
+    values = x.ravel() if isinstance(x, np.ndarray) else x.data
+    # one product tells whether all are finite and of moderate size, as nearly always
+    with np.errstate(over="ignore", invalid="ignore"):
+        if float(np.dot(values, values)) < LARGEST:
+            return
+    bad = ~(np.abs(values) <= LARGEST)
+    if bad.any():
+        k = int(np.flatnonzero(bad)[0])
+        row = (
+            k // x.shape[1]
+            if isinstance(x, np.ndarray)
+            else np.searchsorted(x.indptr, k, "right") - 1
+        )
+        what = (
+            "not finite" if not np.isfinite(values[k]) else f"over {LARGEST:g}: scale the features"
+        )
+        raise _WrongError(f"a feature of {_place(offsets, int(row))} is {values[k]:g}, {what}")
+
+
+def _edges(dataset: Any, offsets: np.ndarray) -> None:
+    """Check the edges of all examples."""
+    if dataset.edges is None or dataset.edge_offsets is None:
+        raise _WrongError("a graph needs edges and edge_offsets")
+    edges = _integers(dataset.edges, "edges", 2)
+    if edges.shape[1] != 2:
+        raise _WrongError(f"edges has the shape {edges.shape}, not (edges, 2)")
+    ends = _offsets(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
+    if ends.size != offsets.size:
+        raise _WrongError(
+            f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
+        )
+    example = np.repeat(np.arange(offsets.size - 1), np.diff(ends))
+    sizes = np.diff(offsets)[example]
+    k, l = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
+    for bad, what in (
+        ((k < 0) | (l < 0) | (k >= sizes) | (l >= sizes), "leaves its {} parts"),
+        (k == l, "is a loop"),
+        (k > l, "must name the lower part first"),
+    ):
+        if bad.any():
+            e = int(np.flatnonzero(bad)[0])
+            raise _WrongError(
+                f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(sizes[e])}"
+            )
+    most = int(sizes.max(initial=1))
+    codes = (example * most + k) * most + l
+    if (codes[1:] > codes[:-1]).all():  # they are in order, as nearly always
+        return
+    codes.sort()
+    same = np.flatnonzero(codes[1:] == codes[:-1])
+    if same.size:
+        pair, l_twice = divmod(int(codes[same[0]]), most)
+        i, k_twice = divmod(pair, most)
+        raise _WrongError(f"edge ({k_twice}, {l_twice}) of example {i} is there twice")

@@ -1,0 +1,164 @@
+"""What comes from a file, a cache or a plug-in is checked before a kernel sees it."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from helpers import Plain, graphs, oracle, random_chains, random_graphs
+from program import USPS, call, error_of, run_folders
+from scipy.sparse import csr_array
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config import registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import cache
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs import components, runner
+from ssvm_bench.runs.terminal import Silent
+
+CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
+GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
+SPARSE = replace(CHAINS, x=csr_array(CHAINS.x))
+SQUARE = graphs(np.ones((4, 1)), np.zeros(4, np.uint8), 2, [([(0, 1), (1, 2)], 4)])
+
+
+class Mine(NamedTuple):
+    """The config of somebody else's dataset."""
+
+    name: str = "mine"
+    kind: str = "mine"
+
+
+def changed(array, place, value, dtype=None):
+    """Return a copy of an array with one entry changed."""
+    copy = np.array(array, dtype or array.dtype)
+    copy[place] = value
+    return copy
+
+
+def with_column(column):
+    """Return sparse features of which one is in another column."""
+    x = SPARSE.x.copy()
+    x.indices = changed(x.indices, 5, column)
+    return x
+
+
+def with_value(value):
+    """Return sparse features of which one is another number."""
+    x = SPARSE.x.copy()
+    x.data = changed(x.data, 5, value)
+    return x
+
+
+def edges(*pairs):
+    return {"edges": np.array(pairs, np.int32), "edge_offsets": np.array([0, len(pairs)])}
+
+
+@pytest.mark.parametrize("data", [CHAINS, SPARSE, GRAPHS])
+def test_what_is_right_passes(data):
+    assert replace(data, fold=np.arange(3), held_out={"test": data}).n == 3
+
+
+WRONG = {
+    "label K": (CHAINS, {"y": changed(CHAINS.y, 4, 3)}, "part 0 of example 2 is 3, and labels"),
+    "labels from 1": (CHAINS, {"y": 1 + np.arange(8) % 3}, "they seem to begin at 1"),
+    "labels ±1": (CHAINS, {"y": np.array([1, -1] * 4), "n_labels": 2}, "they seem to be −1 and 1"),
+    "label 300": (CHAINS, {"y": changed(CHAINS.y, 0, 300, np.int64)}, "example 0 is 300"),
+    "float labels": (CHAINS, {"y": CHAINS.y.astype(float)}, "y must be an array of integers"),
+    "many labels": (CHAINS, {"n_labels": 257}, "1 to 256 labels, and n_labels is 257"),
+    "labels missing": (CHAINS, {"y": CHAINS.y[:-1]}, "offsets end at 8, and there are 7 labels"),
+    "offsets not from 0": (CHAINS, {"offsets": CHAINS.offsets + 1}, "begin with 0"),
+    "empty example": (CHAINS, {"offsets": np.array([0, 3, 3, 8])}, "example 1 is empty"),
+    "offsets fall": (CHAINS, {"offsets": np.array([0, 5, 4, 8])}, "example 1 ends before"),
+    "rows missing": (CHAINS, {"x": CHAINS.x[:-1]}, "there are 8 parts"),
+    "no matrix": (CHAINS, {"x": CHAINS.x.ravel()}, "x must be a matrix"),
+    "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "features must be real numbers"),
+    "nan": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.nan)}, "part 0 of example 2 is nan"),
+    "inf": (SPARSE, {"x": with_value(np.inf)}, "part 2 of example 0 is inf, not finite"),
+    "huge": (CHAINS, {"x": CHAINS.x * 1e200}, "scale the features"),
+    "column d": (SPARSE, {"x": with_column(2)}, "part 2 of example 0 has feature 2, and"),
+    "column −1": (SPARSE, {"x": with_column(-1)}, "part 2 of example 0 has feature -1"),
+    "edge out": (SQUARE, edges((0, 1), (2, 4)), "edge (2, 4) of example 0 leaves its 4 parts"),
+    "edge −1": (SQUARE, edges((-1, 1)), "edge (-1, 1) of example 0 leaves"),
+    "loop": (SQUARE, edges((2, 2)), "edge (2, 2) of example 0 is a loop"),
+    "order": (SQUARE, edges((2, 1)), "must name the lower part first"),
+    "twice": (SQUARE, edges((0, 1), (1, 2), (0, 1)), "edge (0, 1) of example 0 is there twice"),
+    "no edges": (GRAPHS, {"edges": None}, "a graph needs edges"),
+    "edge offsets": (GRAPHS, {"edge_offsets": GRAPHS.edge_offsets[:-1]}, "edge_offsets end at"),
+    "folds": (CHAINS, {"fold": np.zeros(2)}, "fold has the shape (2,), not (3,)"),
+    "other features": (
+        CHAINS,
+        {"held_out": {"test": replace(CHAINS, x=CHAINS.x[:, :1])}},
+        "the test examples have 3 labels and 1 features",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "changes", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_told_with_its_place(data, changes, message):
+    with pytest.raises(RunFailedError) as failure:
+        replace(data, **changes)
+    assert message in str(failure.value)
+    assert str(failure.value).startswith("The data of tiny cannot be used: ")
+
+
+def test_what_a_loader_returns_is_a_dataset(monkeypatch):
+    monkeypatch.setattr(
+        registry, "module", lambda *_: SimpleNamespace(load=lambda config: {"x": CHAINS.x})
+    )
+    components.load_dataset.cache_clear()
+    with pytest.raises(RunFailedError, match=r"loader of dataset=mine returned dict, not a Data"):
+        components.load_dataset(Mine())
+    components.load_dataset.cache_clear()
+
+
+def test_a_prepared_file_with_other_labels_ends_the_run(tmp_path, monkeypatch):
+    """Labels that no raw file could give, in a cache file that is otherwise as it was written."""
+    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    components.load_dataset.cache_clear()
+    options = (*USPS, "solver=bcfw", "budget.max_iterations=1", f"results_dir={tmp_path}")
+    assert call("run", *options).exit_code == 0
+    (file,) = (tmp_path / "user").rglob("*.npz")
+    arrays = dict(np.load(file))
+    arrays["y"][:] = 200
+    np.savez(file, **arrays)
+    components.load_dataset.cache_clear()
+    message = error_of(call("run", *options, "force=true"), 1)
+    components.load_dataset.cache_clear()
+    assert "the label of part 0 of example" in message
+    assert "is 200, and labels are 0 to 9" in message
+    assert run_folders(tmp_path) == ["seed=0"]
+
+
+def test_a_lambda_that_overflows_is_refused(tmp_path):
+    message = error_of(call("run", *USPS, "lam=1e-300", f"results_dir={tmp_path}"), 2)
+    assert "lam=1e-300 is too small for features of up to" in message
+    assert not run_folders(tmp_path)
+
+
+class Liar(Plain):
+    """An oracle that says it is exact, and returns any labeling."""
+
+    def __init__(self, inner, exact):
+        super().__init__(inner)
+        self.exact, self.bits = exact, np.random.default_rng(0)
+
+    def argmax(self, w, i):
+        return self.bits.integers(0, 3, self.truth(i).size).astype(np.uint8)
+
+
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw_fast", "cutting_plane", "bmrm", "fw"])
+def test_an_oracle_that_is_not_exact_is_found_out(tmp_path, name):
+    (config,) = compose_runs([f"solver={name}", "dataset=ocr", f"results_dir={tmp_path}"])
+    for exact in (True, False):
+        posed = Problem(Liar(oracle(CHAINS), exact), 0.5)
+        recorder = runner.Recorder(posed, Silent())
+        solver = components.build_solver(config, posed, Clock("work"))
+        if exact:
+            with pytest.raises(RunFailedError, match="is above the primal one"):
+                runner.loop(config, solver, recorder)
+        else:
+            assert runner.loop(config, solver, recorder)

@@ -21,7 +21,6 @@ import maxflow
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
@@ -86,26 +85,11 @@ class Energy(NamedTuple):
 
 
 def graphs(dataset: Dataset) -> Graphs:
-    """Return the neighbours in the examples of a dataset whose structure is a graph.
-
-    Raises
-    ------
-    ConfigError
-        An edge does not join two nodes of its example. (Kernels do not look.)
-    """
+    """Return the neighbours in the examples of a dataset whose structure is a graph."""
     assert dataset.edges is not None
     assert dataset.edge_offsets is not None
     tail, head = (np.ascontiguousarray(dataset.edges[:, side], np.int32) for side in (0, 1))
     counts = np.diff(dataset.edge_offsets)
-    sizes = np.repeat(np.diff(dataset.offsets), counts)
-    bad = (tail < 0) | (head < 0) | (tail >= sizes) | (head >= sizes) | (tail == head)
-    if bad.any():
-        e = int(np.argmax(bad))
-        i = int(np.searchsorted(dataset.edge_offsets, e, side="right")) - 1
-        raise ConfigError(
-            f"Edge {tail[e]}–{head[e]} of example {i} of dataset={dataset.name} does not join two "
-            f"of its parts 0 … {sizes[e] - 1}."
-        )
     first = np.repeat(dataset.offsets[:-1], counts)
     local = (np.arange(tail.size) - np.repeat(dataset.edge_offsets[:-1], counts)).astype(np.int32)
     ends = np.concatenate((first + tail, first + head))

@@ -162,3 +162,8 @@ def test_an_oracle_that_is_not_exact_is_found_out(tmp_path, name):
                 runner.loop(config, solver, recorder)
         else:
             assert runner.loop(config, solver, recorder)
+
+
+def test_features_may_all_be_zero():
+    (config,) = compose_runs(["solver=bcfw", "dataset=ocr"])
+    components.check_data(config, replace(SPARSE, x=csr_array((8, 2))))

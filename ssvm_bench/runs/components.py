@@ -84,13 +84,14 @@ def check_data(config: RunConfig, dataset: Dataset) -> None:
         would overflow.
     """
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
-    most = max(float(np.abs(values).max(initial=0)), 1.0) * dataset.y.size
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    bound = max(largest, 1.0) * dataset.y.size  # of ‖φ⋆‖, generously
     for stage in config.stages():
         lam = stage.lam_of(dataset.n)
-        if not most * most / lam < _LARGEST:
+        if not bound * bound / lam < _LARGEST:
             raise ConfigError(
-                f"lam={lam:g} is too small for features of up to {np.abs(values).max():g}: "
-                "‖φ⋆‖²/λ can overflow. Use a larger lam, or scale the features."
+                f"lam={lam:g} is too small for features of up to {largest:g}: ‖φ⋆‖²/λ can "
+                "overflow. Use a larger lam, or scale the features."
             )
     if isinstance(config.solver, SolverConfig):
         config.solver.check_data(dataset.n, dataset.structure)

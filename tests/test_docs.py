@@ -42,3 +42,14 @@ def test_every_component_is_in_the_tables():
     for group in catalog.COMPONENTS:
         for name in catalog.entries(group):
             assert f"`{name}`" in text, name
+
+
+def test_every_promise_names_the_tests_that_hold_it():
+    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    promises = re.split(r"^- ", text, flags=re.MULTILINE)[1:]
+    assert promises
+    for promise in promises:
+        names = re.findall(r"`(tests/\w+\.py)::(\w+)`", promise)
+        assert names, promise
+        for file, test in names:
+            assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{test}"

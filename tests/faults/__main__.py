@@ -1,0 +1,51 @@
+"""Make faults until the time is over, and print how many of each kind there were, and failed."""
+
+import argparse
+import importlib
+import itertools
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+CAMPAIGNS = sorted(
+    path.stem
+    for path in Path(__file__).parent.glob("*.py")
+    if path.stem not in ("__init__", "__main__", "case")
+)
+"""Modules with ``cases(rng, folder)``, an endless iterator of `Case`; the folder is empty."""
+
+
+def main() -> int:
+    """Run the campaigns in turn; return 1 if anything did not hold."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=", ".join(CAMPAIGNS))
+    parser.add_argument("--minutes", type=float, default=60.0, help="of all campaigns together")
+    parser.add_argument("--seed", type=int, default=0, help="of the faults (default: 0)")
+    arguments = parser.parse_args()
+    names = arguments.campaigns or CAMPAIGNS
+    if unknown := set(names) - set(CAMPAIGNS):
+        parser.error(f"no campaign {', '.join(sorted(unknown))}; valid: {', '.join(CAMPAIGNS)}")
+    made: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for name in names:
+        module = importlib.import_module(f"tests.faults.{name}")
+        deadline = time.monotonic() + 60 * arguments.minutes / len(names)
+        with tempfile.TemporaryDirectory(prefix="ssvm-bench-faults-") as folder:
+            cases = module.cases(random.Random(arguments.seed), Path(folder))
+            for case in itertools.takewhile(lambda _: time.monotonic() < deadline, cases):
+                made[name, case.kind] += 1
+                if case.failure:
+                    failed[name, case.kind] += 1
+                    print(f"FAILED {name}: {case.kind}: {case.what}: {case.failure}", flush=True)
+    print(f"\n{'campaign':12} {'fault':48} {'made':>8} {'failed':>8}")
+    for key in sorted(made):
+        print(f"{key[0]:12} {key[1]:48} {made[key]:8} {failed[key]:8}")
+    print(f"{'all':61} {made.total():8} {failed.total():8}")
+    return int(failed.total() > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

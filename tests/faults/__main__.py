@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import itertools
 import random
 import sys
 import tempfile
@@ -35,11 +34,13 @@ def main() -> int:
         deadline = time.monotonic() + 60 * arguments.minutes / len(names)
         with tempfile.TemporaryDirectory(prefix="ssvm-bench-faults-") as folder:
             cases = module.cases(random.Random(arguments.seed), Path(folder))
-            for case in itertools.takewhile(lambda _: time.monotonic() < deadline, cases):
+            for case in cases:
                 made[name, case.kind] += 1
                 if case.failure:
                     failed[name, case.kind] += 1
                     print(f"FAILED {name}: {case.kind}: {case.what}: {case.failure}", flush=True)
+                if time.monotonic() > deadline:
+                    break
     print(f"\n{'campaign':12} {'fault':48} {'made':>8} {'failed':>8}")
     for key in sorted(made):
         print(f"{key[0]:12} {key[1]:48} {made[key]:8} {failed[key]:8}")

@@ -21,12 +21,15 @@ def line_search(slope, curvature, limit=1.0):
     Parameters
     ----------
     slope, curvature : float
-        Both may be scaled by the same factor. A slope that is not positive gives 0.
+        Both may be scaled by the same factor. A slope that is not positive gives 0. A curvature
+        that has overflowed gives NaN: a step of length 0 would look like an optimum.
     limit : float
         Longest step.
     """
     if slope <= 0.0:
         return 0.0
+    if not curvature < np.inf:
+        return np.nan
     return limit if slope >= limit * curvature else slope / curvature
 
 

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.linalg import line_search, rounded_once
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Oracle, Risk
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,13 @@ class Problem:
 
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
-        return 0.5 * self.lam * float(w @ w) + self.oracle.risk(w, with_plane=False).value
+        return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
+
+    def risk(self, w: np.ndarray, **terms: Any) -> Risk:
+        """Return what ``oracle.risk`` does, checked."""
+        risk = self.oracle.risk(w, **terms)
+        checks.check_risk(self.oracle, risk)
+        return risk
 
     def dual(self, w: np.ndarray, circ: float) -> float:
         """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""

@@ -1,4 +1,4 @@
-"""What comes from a file, a cache or a plug-in is checked before a kernel sees it."""
+"""Data that come from a file, a cache or a plug-in are checked before a kernel sees them."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,18 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from helpers import Plain, graphs, oracle, random_chains, random_graphs
+from helpers import graphs, random_chains, random_graphs
 from program import USPS, call, error_of, run_folders
 from scipy.sparse import csr_array
 
-from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.problem import Problem
-from ssvm_bench.runs import components, runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs import components
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
@@ -137,31 +134,6 @@ def test_a_lambda_that_overflows_is_refused(tmp_path):
     message = error_of(call("run", *USPS, "lam=1e-300", f"results_dir={tmp_path}"), 2)
     assert "lam=1e-300 is too small for features of up to" in message
     assert not run_folders(tmp_path)
-
-
-class Liar(Plain):
-    """An oracle that says it is exact, and returns any labeling."""
-
-    def __init__(self, inner, exact):
-        super().__init__(inner)
-        self.exact, self.bits = exact, np.random.default_rng(0)
-
-    def argmax(self, w, i):
-        return self.bits.integers(0, 3, self.truth(i).size).astype(np.uint8)
-
-
-@pytest.mark.parametrize("name", ["bcfw", "mpbcfw_fast", "cutting_plane", "bmrm", "fw"])
-def test_an_oracle_that_is_not_exact_is_found_out(tmp_path, name):
-    (config,) = compose_runs([f"solver={name}", "dataset=ocr", f"results_dir={tmp_path}"])
-    for exact in (True, False):
-        posed = Problem(Liar(oracle(CHAINS), exact), 0.5)
-        recorder = runner.Recorder(posed, Silent())
-        solver = components.build_solver(config, posed, Clock("work"))
-        if exact:
-            with pytest.raises(RunFailedError, match="is above the primal one"):
-                runner.loop(config, solver, recorder)
-        else:
-            assert runner.loop(config, solver, recorder)
 
 
 def test_features_may_all_be_zero():

@@ -37,6 +37,7 @@ import numpy as np
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles import checks
 
 
 class Plane(NamedTuple):
@@ -145,8 +146,22 @@ class Oracle(ABC):
         np.add.at(star, place[: here.size], values)
         np.subtract.at(star, place[here.size :], true_values)
         kept = star != 0
-        offset = self.loss(i, y) + self.fixed_score(i, y) - self.fixed_score(i, truth)
+        loss = checks.check_loss(self, i, self.loss(i, y))
+        offset = loss + self.fixed_score(i, y) - self.fixed_score(i, truth)
         return Plane(indices[kept], star[kept] / self.n, offset / self.n)
+
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Return the plane of the labeling that `argmax` finds, and its value H_i(w); checked.
+
+        Raises
+        ------
+        RunFailedError
+            If it is no plane, or, of an exact oracle, below that of the ground truth.
+        """
+        y = self.argmax(w, i)
+        indices, values, offset, value = checks.check_plane(self, i, self.plane(i, y), w)
+        checks.check_value(self, i, y, value, w)
+        return Plane(indices, values, offset), value
 
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
@@ -158,7 +173,8 @@ class Oracle(ABC):
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        return sum(self.loss(i, self.predict(w, i)) for i in range(self.n)) / self.n
+        losses = (self.loss(i, self.predict(w, i)) for i in range(self.n))
+        return sum(checks.check_loss(self, i, loss) for i, loss in enumerate(losses)) / self.n
 
     def risk(
         self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
@@ -175,8 +191,8 @@ class Oracle(ABC):
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
         for i in range(begin, self.n if end is None else end):
-            plane = self.plane(i, self.argmax(w, i))
-            value += float(plane.values @ w[plane.indices]) + plane.offset
+            plane, height = self.best_plane(w, i)
+            value += height
             offset += plane.offset
             if with_plane:
                 star[plane.indices] += plane.values

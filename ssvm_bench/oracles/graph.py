@@ -25,7 +25,7 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
 from ssvm_bench.oracles.joint_features import add_difference, hamming_loss, longest
@@ -89,8 +89,9 @@ class GraphOracle(PartsOracle):
         packed = joint_features.pack(self.features, w)
         value = offset = 0.0
         for i in range(begin, end):
-            y = self.labeling(w, i, augmented=True)
+            y = self.argmax(w, i)
             climb, circ = _value(self.features, self.graphs, i, y, packed, self._labels)
+            checks.check_value(self, i, y, climb + circ, w)
             value += climb + circ
             offset += circ
             if with_plane:

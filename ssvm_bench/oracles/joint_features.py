@@ -98,6 +98,24 @@ def build(dataset: Dataset, with_gram: bool = True) -> JointFeatures:
     )
 
 
+def is_consistent(features: JointFeatures) -> bool:
+    """Tell whether no index of the arrays leads out of another, and all labels exist."""
+    offsets, indptr, gram_start = features.offsets, features.indptr, features.gram_start
+    lengths = np.diff(offsets)
+    of_gram = np.diff(gram_start)
+    return bool(
+        offsets[0] == indptr[0] == gram_start[0] == 0
+        and lengths.min(initial=1) > 0
+        and offsets[-1] == features.truth.size == indptr.size - 1
+        and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
+        and np.diff(indptr).min(initial=0) >= 0
+        and indptr[-1] == features.places.size == features.values.size
+        and int(features.places.max(initial=0)) <= (features.n_features - 1) * features.stride
+        and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
+        and gram_start[-1] == features.gram.size
+    )
+
+
 def joint_feature(features: JointFeatures, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the non-zeros of ϕ(x_i,y) in the outer layout: indices and values."""
     labels = np.asarray(y, np.int64)
@@ -271,6 +289,18 @@ def labeling_score(features, w, i, theta, y):
         total += theta[l, y[l]]
         if l > 0 and features.transitions:
             total += w[base + y[l] * features.stride + y[l - 1]]
+    return total
+
+
+@kernel
+def labeling_size(features, w, i, theta, y):
+    """Return the sum of the magnitudes of what `labeling_score` adds up."""
+    base = features.n_features * features.stride
+    total = 0.0
+    for l in range(features.offsets[i + 1] - features.offsets[i]):
+        total += abs(theta[l, y[l]])
+        if l > 0 and features.transitions:
+            total += abs(w[base + y[l] * features.stride + y[l - 1]])
     return total
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel, generic
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.jit import allocating_kernel, generic, kernel
+from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.joint_features import (
     add_difference,
     hamming_loss,
     labeling_score,
+    labeling_size,
     longest,
     unary_scores,
 )
@@ -53,6 +54,35 @@ def expect(oracle, L, unary, moves, mu, nu, work):
     """
 
 
+@kernel
+def find(oracle, exact, w, i, theta, loss, y):
+    """Do `maximise`, and check what it has found.
+
+    Returns
+    -------
+    loss : float
+        Δ(y_i,y).
+    score : float
+        ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩.
+    fault : int
+        One of :mod:`ssvm_bench.oracles.checks`.
+    """
+    maximise(oracle, w, i, theta, loss, y)
+    features = oracle.features
+    truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
+    if not checks.labels_exist(y, truth.size, features.n_labels):
+        return 0.0, 0.0, checks.LABEL
+    share = hamming_loss(features, i, y)
+    score = labeling_score(features, w, i, theta, y)
+    score -= labeling_score(features, w, i, theta, truth)
+    if exact and loss * share + score < 0.0:
+        size = loss + labeling_size(features, w, i, theta, y)
+        size += labeling_size(features, w, i, theta, truth)
+        if loss * share + score < -checks.ROUNDING * size:
+            return share, score, checks.BELOW_TRUTH
+    return share, score, checks.NONE
+
+
 class LabelingOracle(PartsOracle):
     """A max-oracle with a compiled maximisation.
 
@@ -74,7 +104,11 @@ class LabelingOracle(PartsOracle):
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
     ) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
-        return _risk(self.compiled, self._pack(w), with_plane, begin, end, star)
+        value, offset, i, fault = _risk(
+            self.compiled, self.exact, self._pack(w), with_plane, begin, end, star
+        )
+        checks.check_fault(self, i, fault)
+        return value, offset
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean loss of the predictions by one compiled pass over all terms."""
@@ -96,8 +130,8 @@ def _labeling(oracle, w, i, loss):
 
 
 @allocating_kernel
-def _risk(oracle, w, with_plane, begin, end, star):
-    """Return n H(w) and n φ̂∘ over some terms, and add n φ̂⋆ to ``star``."""
+def _risk(oracle, exact, w, with_plane, begin, end, star):
+    """Return n H(w) and n φ̂∘ over some terms, the last term and its fault; add n φ̂⋆ to ``star``."""
     features = oracle.features
     most = longest(features)
     theta = np.zeros((most, features.stride))
@@ -107,16 +141,15 @@ def _risk(oracle, w, with_plane, begin, end, star):
     value = 0.0
     offset = 0.0
     for i in range(begin, end):
-        truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
         unary_scores(features, w, i, theta)
-        maximise(oracle, w, i, theta, 1.0, y)
-        loss = hamming_loss(features, i, y)
-        score = labeling_score(features, w, i, theta, y)
-        value += loss + (score - labeling_score(features, w, i, theta, truth))
+        loss, score, fault = find(oracle, exact, w, i, theta, 1.0, y)
+        if fault != checks.NONE:
+            return value, offset, i, fault
+        value += loss + score
         offset += loss
         if with_plane and loss > 0.0:
             add_difference(features, i, y, labels, signs, star)
-    return value, offset
+    return value, offset, end, checks.NONE
 
 
 @allocating_kernel

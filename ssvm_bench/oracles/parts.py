@@ -10,7 +10,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Risk
 from ssvm_bench.oracles.joint_features import JointFeatures, hamming_loss
 
@@ -22,9 +23,19 @@ class PartsOracle(Oracle):
     ----------
     features : JointFeatures
         The examples.
+
+    Raises
+    ------
+    RunFailedError
+        If their arrays contradict each other, which only those can that `build` has not made.
     """
 
     def __init__(self, features: JointFeatures) -> None:
+        if not joint_features.is_consistent(features):
+            raise RunFailedError(
+                f"The oracle {type(self).__name__} cannot be used: the arrays do not fit together "
+                "in its JointFeatures. Let joint_features.build make them."
+            )
         self.features = features
         self.n = features.offsets.size - 1
         self.d = joint_features.dimension(features)
@@ -58,11 +69,15 @@ class PartsOracle(Oracle):
 
     def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
         """Return the loss-augmented labeling."""
-        return self.labeling(w, i, augmented=True)
+        return self._checked(self.labeling(w, i, augmented=True), i)
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
         """Return the labeling by the score alone."""
-        return self.labeling(w, i, augmented=False)
+        return self._checked(self.labeling(w, i, augmented=False), i)
+
+    def _checked(self, y: np.ndarray, i: int) -> np.ndarray:
+        checks.check_labeling(self, i, y, self.features.n_labels)
+        return y
 
     def loss(self, i: int, y: np.ndarray) -> float:
         """Return the share of wrong labels."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.linalg import squared_norm
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import labelings, passes, rows
@@ -177,7 +177,11 @@ class _Labelings(DualIterate):
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))
-        return passes.exact_pass(policy, self.oracle.compiled, self.blocks, order, self.state)
+        tally = passes.exact_pass(
+            policy, self.oracle.compiled, self.oracle.exact, self.blocks, order, self.state
+        )
+        checks.check_fault(self.oracle, tally.last, tally.fault)
+        return tally
 
     def _scale_terms(self, policy: Any, scale: float) -> None:
         self._reserve(np.ones(self.problem.n, np.int64))
@@ -209,7 +213,7 @@ class _Rows(DualIterate):
                     skipped, evaluated = skipped + 1, evaluated + seen
                     continue
             start = perf_counter()
-            plane = oracle.plane(i, oracle.argmax(state.w, i))
+            plane, _ = oracle.best_plane(state.w, i)
             oracle_time += perf_counter() - start
             moved, *room = passes.visit_with_row(policy, self.blocks, i, *plane, state)
             if any(room):
@@ -217,7 +221,9 @@ class _Rows(DualIterate):
                 moved, *_ = passes.visit_with_row(policy, self.blocks, i, *plane, state)
             changed += moved
         share = oracle_time / (perf_counter() - begin)
-        return Tally(changed, share, order.size - skipped, skipped, evaluated)
+        return Tally(
+            changed, share, order.size - skipped, skipped, evaluated, last=-1, fault=checks.NONE
+        )
 
     def _scale_terms(self, policy: Any, scale: float) -> None:
         nothing, now = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0), self.state.now

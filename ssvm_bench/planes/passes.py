@@ -24,8 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel, nanoseconds
+from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.joint_features import longest, unary_scores
-from ssvm_bench.oracles.labeling import maximise
+from ssvm_bench.oracles.labeling import find
 from ssvm_bench.planes import rows
 from ssvm_bench.planes.labeling_steps import gather_from
 from ssvm_bench.planes.labelings import set_candidate
@@ -136,6 +137,9 @@ class Tally(NamedTuple):
         Visits that did without.
     evaluated : int
         Planes evaluated in these.
+    last, fault : int
+        The last term visited, and what is wrong with the oracle there, of
+        :mod:`ssvm_bench.oracles.checks`; the pass has ended there.
     """
 
     changed: int
@@ -143,10 +147,12 @@ class Tally(NamedTuple):
     calls: int
     skipped: int
     evaluated: int
+    last: int
+    fault: int
 
 
 @allocating_kernel
-def exact_pass(policy, oracle, blocks, order, state):
+def exact_pass(policy, oracle, exact, blocks, order, state):
     """Visit terms with a compiled oracle (Algorithm 3, step 5).
 
     Parameters
@@ -154,6 +160,8 @@ def exact_pass(policy, oracle, blocks, order, state):
     policy : NamedTuple
     oracle : NamedTuple
         As :func:`ssvm_bench.oracles.labeling.maximise` takes it.
+    exact : bool
+        Whether it says that it finds a maximiser.
     blocks : Labelings
     order : ndarray of int64, shape (visits,)
         The terms.
@@ -171,6 +179,7 @@ def exact_pass(policy, oracle, blocks, order, state):
     skipped = 0
     evaluated = 0
     oracle_time = 0
+    i, fault = 0, checks.NONE
     begin = nanoseconds(timespec)
     for k in range(order.size):
         i = order[k]
@@ -182,13 +191,15 @@ def exact_pass(policy, oracle, blocks, order, state):
             continue
         start = nanoseconds(timespec)
         unary_scores(oracle.features, state.w, i, theta)
-        maximise(oracle, state.w, i, theta, 1.0, y)
+        _, _, fault = find(oracle, exact, state.w, i, theta, 1.0, y)
         oracle_time += nanoseconds(timespec) - start
+        if fault != checks.NONE:
+            break
         set_candidate(blocks, i, y)
         gather_from(blocks, state.w, i, theta)
         changed += exact_visit(policy, blocks, i, state)
     share = oracle_time / max(nanoseconds(timespec) - begin, 1)
-    return Tally(changed, share, order.size - skipped, skipped, evaluated)
+    return Tally(changed, share, order.size - skipped, skipped, evaluated, i, fault)
 
 
 @kernel

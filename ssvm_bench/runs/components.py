@@ -44,7 +44,16 @@ def load_dataset(config: Any) -> Dataset:
 @functools.lru_cache(maxsize=1)
 def build_oracle(config: Any, dataset_config: Any) -> Oracle:
     """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
-    return registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
+    built = registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
+    sizes = [getattr(built, name, None) for name in ("n", "d")]
+    if not isinstance(built, Oracle) or not all(
+        isinstance(size, int | np.integer) and size > 0 for size in sizes
+    ):
+        raise RunFailedError(
+            f"oracle={config.name} built {type(built).__name__} with n = {sizes[0]} and d = "
+            f"{sizes[1]}, not an Oracle with two numbers above 0: see ssvm_bench/oracles/base.py."
+        )
+    return built
 
 
 def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:

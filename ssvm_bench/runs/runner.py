@@ -43,6 +43,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.checks import contradicted
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
@@ -222,9 +223,9 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
             if reason is not None or iteration >= due:
                 due = config.eval.after(iteration)
                 row = recorder.evaluate(solver, iteration)
-                if not math.isfinite(row["primal"]) or math.isinf(row["dual"]):
+                if not _is_finite(row, getattr(config.solver, "has_dual", False)):
                     return "diverged"
-                _check_duality(row, recorder.problem.oracle)
+                recorder.check_duality()
                 relative = row["gap"] / max(abs(row["primal"]), 1e-12)
                 if reason is None and relative <= config.budget.gap_tol > 0:
                     reason = "gap_tol"
@@ -236,15 +237,10 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
             iteration += 1
 
 
-def _check_duality(row: Mapping[str, Any], oracle: Oracle) -> None:
-    """Raise ``RunFailedError`` if the dual value is above the primal one, beyond rounding."""
-    primal, dual = row["primal"], row["dual"]
-    if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-        raise RunFailedError(
-            f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
-            "where the oracle returns a best labeling of every example. Test the oracle against "
-            "brute force, or let it say `exact = False`"
-        )
+def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
+    """Tell whether all numbers of an iterate are finite; a method without a dual has NaN there."""
+    dual = row["dual"] if has_dual or not math.isnan(row["dual"]) else 0.0
+    return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
 
 
 def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
@@ -289,13 +285,14 @@ class Recorder:
         self.rows: list[dict[str, Any]] = []
         self.w = np.zeros(problem.d)
         self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
+        self._earlier = self.w
         self._eval_time = 0.0
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self.w, dual = solver.reported()
+            self._earlier, (self.w, dual) = self.w, solver.reported()
             self.problem.oracle.diagnostics()  # those of the calls so far
             primal = self.problem.primal(self.w)
             self._eval_time += time.perf_counter() - start
@@ -319,6 +316,18 @@ class Recorder:
             self.rows.append(row)
             self.display.row(row)
         return row
+
+    def check_duality(self) -> None:
+        """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
+        oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
+        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
+            found = contradicted(oracle, self.w, self._earlier)
+            where = "" if found is None else f", as it does not at example {found}"
+            raise RunFailedError(
+                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
+                f"where the oracle returns a best labeling of every example{where}. Test it "
+                "against brute force; an approximate oracle says `exact = False`"
+            )
 
     def predict(self) -> None:
         """Find the losses of the last row's iterate, with one held-out oracle at a time."""

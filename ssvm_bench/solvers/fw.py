@@ -65,7 +65,7 @@ class FrankWolfe(Solver):
         """Call the oracle of every term, and step towards the sum of the planes found."""
         lam = self.problem.lam
         with self.clock.exact(self.problem.n):
-            risk = self.problem.oracle.risk(self.w)
+            risk = self.problem.risk(self.w)
         step = -risk.star / lam - self.w
         climb = risk.offset - self.circ
         gap = climb - lam * rounded_once(self.w, step)

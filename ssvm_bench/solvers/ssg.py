@@ -38,9 +38,9 @@ import numpy as np
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.jit import allocating_kernel, nanoseconds
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
-from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, find
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, orders
@@ -107,7 +107,10 @@ class SubgradientMethod(Solver):
             else:
                 kind = AVERAGES.index(self.config.average)
                 oracle = self.labeling.compiled
-                count.share = _steps(oracle, order, self.state, self.problem.lam, kind)
+                exact = self.labeling.exact
+                found = _steps(oracle, exact, order, self.state, self.problem.lam, kind)
+                checks.check_fault(self.labeling, *found[1:])
+                count.share = found[0]
         self.passes += 1
         if self.config.average == "tail" and self.passes % self.stride == 0:
             self.sums.append((int(self.state.steps[0]), self._sum()))
@@ -145,7 +148,7 @@ class SubgradientMethod(Solver):
             k = int(steps[0])
             start = perf_counter()
             w = v / (self.problem.lam * max(k, 1))
-            plane = oracle.plane(i, oracle.argmax(w, i))
+            plane, _ = oracle.best_plane(w, i)
             oracle_time += perf_counter() - start
             change = -self.problem.n * plane.values
             v[plane.indices] += change
@@ -159,8 +162,8 @@ class SubgradientMethod(Solver):
 
 
 @allocating_kernel
-def _steps(oracle, order, state, lam, average):
-    """Do the steps of a pass with a compiled oracle; return the oracle's share of the time."""
+def _steps(oracle, exact, order, state, lam, average):
+    """Do the steps of a pass; return the oracle's share of the time, the last term, its fault."""
     features = oracle.features
     most = longest(features)
     y = np.zeros(most, np.uint8)
@@ -170,13 +173,16 @@ def _steps(oracle, order, state, lam, average):
     weights = np.zeros(2)
     timespec = np.zeros(2, np.int64)
     oracle_time = 0
+    i, fault = 0, checks.NONE
     begin = nanoseconds(timespec)
     for i in order:
         k = state.steps[0]
         start = nanoseconds(timespec)
         unary_scores(features, state.v, i, theta)
-        maximise(oracle, state.v, i, theta, lam * k if k > 0 else 1.0, y)
+        _, _, fault = find(oracle, exact, state.v, i, theta, lam * k if k > 0 else 1.0, y)
         oracle_time += nanoseconds(timespec) - start
+        if fault != checks.NONE:
+            break
         add_difference(features, i, y, labels, signs, state.v)
         if average > 0:
             weights[1] = float(k) if average == 1 else state.harmonic[0]
@@ -184,4 +190,4 @@ def _steps(oracle, order, state, lam, average):
             add_difference(features, i, y, labels, weights, state.z)
         state.steps[0] = k + 1
         state.harmonic[0] += 1.0 / (k + 1)
-    return oracle_time / max(nanoseconds(timespec) - begin, 1)
+    return oracle_time / max(nanoseconds(timespec) - begin, 1), i, fault

@@ -133,9 +133,11 @@ class Model:
         """Solve the reduced problem, from the last solution's β, to a gap of ``tol``.
 
         If the QP ends before that, the gap is larger
-        (:func:`ssvm_bench.solvers.bundle.qp.maximise`).
+        (:func:`ssvm_bench.solvers.bundle.qp.maximise`). Where G has overflowed, w is NaN.
         """
         gram, block, q, mu = self.quadratic(lam, alpha)
+        if not np.isfinite(np.diagonal(gram)[: self.size]).all():  # it bounds the other entries
+            return Reduced(np.full(self.d, np.nan), np.nan, 0.0, alpha, np.zeros(self.size))
         beta = self.weights(alpha > 0.0)
         found = qp.maximise(gram, block, q, mu, beta, tol, most_steps)
         w = (2.0 * alpha / mu) * self._center

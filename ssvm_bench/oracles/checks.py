@@ -1,0 +1,174 @@
+"""What an oracle returns is checked before anything is computed with it.
+
+An index that is out of range would corrupt memory in a kernel, and a labeling that is worse than
+the ground truth gives a dual value that bounds nothing:
+
+.. code-block:: text
+
+    H_i(w) = max_y ⟨φ^{iy}, [w 1]⟩ ≥ ⟨φ^{iy_i}, [w 1]⟩ = 0
+
+Kernels return one of the faults below, and stop; what is called from Python raises. An oracle that
+says it is not exact may return labelings worse than the ground truth, and nothing else of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.jit import kernel
+
+Oracle = Any
+"""Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+NONE, LABEL, BELOW_TRUTH, INDEX, NUMBER, REPEAT = range(6)
+"""Faults."""
+
+ROUNDING = 1e-9
+"""Of a value, relative to the size of what it is summed of."""
+
+_SAID = {
+    LABEL: "its labeling has a label that does not exist",
+    INDEX: "its plane has an index outside 0 … d − 1",
+    NUMBER: "its plane has an entry that is not a finite number",
+    REPEAT: "its plane has an index twice",
+    BELOW_TRUTH: (
+        "its labeling scores less than the ground truth, which no maximiser does (an approximate "
+        "oracle says `exact = False`)"
+    ),
+}
+
+
+def fail(oracle: Oracle, i: int, what: str) -> RunFailedError:
+    """Return the error that says what is wrong with what an oracle returned for an example."""
+    return RunFailedError(
+        f"the oracle {type(oracle).__name__} is wrong at example {i}: {what}. "
+        "Test it against brute force"
+    )
+
+
+def check_fault(oracle: Oracle, i: int, fault: int) -> None:
+    """Raise ``RunFailedError`` if a kernel has found a fault at example i."""
+    if fault != NONE:
+        raise fail(oracle, i, _SAID[fault])
+
+
+def check_labeling(oracle: Oracle, i: int, y: Any, n_labels: int) -> None:
+    """Raise ``RunFailedError`` unless y is one label, 0 to ``n_labels`` − 1, for each part."""
+    truth = oracle.truth(i)
+    if not isinstance(y, np.ndarray) or y.dtype != np.uint8 or y.shape != truth.shape:
+        found = f"{y.dtype} of shape {y.shape}" if isinstance(y, np.ndarray) else type(y).__name__
+        raise fail(oracle, i, f"its labeling is {found}, not uint8 of shape {truth.shape}")
+    check_fault(oracle, i, _label_fault(y, n_labels))
+
+
+def check_loss(oracle: Oracle, i: int, loss: float) -> float:
+    """Return a loss, which must be finite and at least 0, or else raise ``RunFailedError``."""
+    if not 0.0 <= loss < np.inf:
+        raise fail(oracle, i, f"the loss of its labeling is {loss}, and losses are at least 0")
+    return loss
+
+
+def check_plane(
+    oracle: Oracle, i: int, plane: Any, w: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Return a plane of example i, in the types that kernels know, and its value at w.
+
+    Raises
+    ------
+    RunFailedError
+        If it is no plane.
+    """
+    try:
+        indices, values, offset = plane
+        indices, values = np.ascontiguousarray(indices), np.ascontiguousarray(values)
+        right = indices.dtype.kind in "iu" and values.dtype.kind in "fiu"
+        right = right and indices.ndim == 1 and indices.shape == values.shape
+        offset = float(offset)
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise fail(oracle, i, "its plane is not (indices, values, offset), two arrays of one size")
+    indices, values = indices.astype(np.int64, copy=False), values.astype(np.float64, copy=False)
+    fault, value = _plane_fault(indices, values, offset, w)
+    if fault == REPEAT and np.unique(indices).size == indices.size:
+        fault = NONE  # they are just not in order
+    check_fault(oracle, i, fault)
+    return indices, values, offset, value
+
+
+def check_value(oracle: Oracle, i: int, y: np.ndarray, value: float, w: np.ndarray) -> None:
+    """Raise ``RunFailedError`` if ``value``, n H_i(w) or H_i(w) by labeling y, is below 0.
+
+    Below 0 beyond rounding, which is looked at only then.
+    """
+    if value < 0.0 and oracle.exact:
+        size = 0.0
+        for labeling in (y, oracle.truth(i)):
+            indices, values = oracle.joint_feature(i, labeling)
+            size += float(np.abs(values) @ np.abs(w[indices]))
+            size += abs(oracle.fixed_score(i, labeling))
+        if value < -ROUNDING * max(size, 1.0):
+            check_fault(oracle, i, BELOW_TRUTH)
+
+
+def check_risk(oracle: Oracle, risk: Any) -> None:
+    """Raise ``RunFailedError`` unless ``oracle.risk`` has returned a ``Risk``."""
+    star = getattr(risk, "star", None)
+    if not isinstance(star, np.ndarray) or star.shape != (oracle.d,) or star.dtype != np.float64:
+        raise RunFailedError(
+            f"the oracle {type(oracle).__name__} is wrong: its risk is no Risk with a star of "
+            f"float64 of shape ({oracle.d},)"
+        )
+
+
+def contradicted(oracle: Oracle, w: np.ndarray, earlier: np.ndarray) -> int | None:
+    """Return an example for which the oracle found a better labeling at another w than at w.
+
+    Better at w, that is: one of the two answers is no maximiser. None if there is no such example.
+    """
+    for i in range(oracle.n):
+        now, then = (oracle.plane(i, oracle.argmax(at, i)) for at in (w, earlier))
+        values = [float(plane.values @ w[plane.indices]) + plane.offset for plane in (now, then)]
+        if values[1] - values[0] > ROUNDING * max(abs(values[0]), abs(values[1]), 1.0 / oracle.n):
+            return i
+    return None
+
+
+@kernel
+def labels_exist(y, L, n_labels):
+    """Tell whether the first L entries of y are labels."""
+    for l in range(L):
+        if y[l] >= n_labels:
+            return False
+    return True
+
+
+@kernel
+def _label_fault(y, n_labels):
+    return NONE if labels_exist(y, y.size, n_labels) else LABEL
+
+
+@kernel
+def _plane_fault(indices, values, offset, w):
+    """Return a fault, `REPEAT` already where indices do not rise, and the plane's value at w."""
+    fault = NONE
+    value = offset
+    last = np.int64(-1)
+    for k in range(indices.size):
+        index = indices[k]
+        if index < 0 or index >= w.size:
+            return INDEX, 0.0
+        if not np.isfinite(values[k]):
+            return NUMBER, 0.0
+        if index <= last:
+            fault = REPEAT
+        last = index
+        value += values[k] * w[index]
+    if not np.isfinite(offset):
+        return NUMBER, 0.0
+    return fault, value

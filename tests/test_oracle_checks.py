@@ -1,0 +1,258 @@
+"""What an oracle returns is checked: a wrong index would corrupt memory, a wrong plane a bound."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from helpers import Plain, oracle, random_chains, random_graphs
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.jit import implements
+from ssvm_bench.oracles import viterbi
+from ssvm_bench.oracles.base import Plane, Risk
+from ssvm_bench.oracles.joint_features import JointFeatures
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs import components, runner
+from ssvm_bench.runs.terminal import Silent
+
+CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
+SOLVERS = ["bcfw", "mpbcfw", "mpbcfw_fast", "cutting_plane", "one_slack", "bmrm", "fw", "ssg"]
+
+
+def train(tested, name, lam=0.5, **options):
+    """Let a solver run to its end, and return the rows and the stop reason."""
+    (config,) = compose_runs([f"solver={name}", "dataset=ocr", "budget.max_iterations=40"])
+    posed = Problem(tested, lam)
+    recorder = runner.Recorder(posed, Silent())
+    reason = runner.loop(config, components.build_solver(config, posed, Clock("work")), recorder)
+    return recorder.rows, reason
+
+
+class Told(Plain):
+    """An oracle that returns what it is told at example 1."""
+
+    def __init__(self, y=None, plane=None, loss=None, exact=True):
+        super().__init__(oracle(CHAINS))
+        self.told, self.exact = {"argmax": y, "plane": plane, "loss": loss}, exact
+
+    def argmax(self, w, i):
+        y = self.told["argmax"]
+        return super().argmax(w, i) if y is None or i != 1 else y
+
+    def plane(self, i, y):
+        plane = self.told["plane"]
+        return super().plane(i, y) if plane is None or i != 1 else plane
+
+    def loss(self, i, y):
+        loss = self.told["loss"]
+        return super().loss(i, y) if loss is None or i != 1 else loss
+
+
+D = oracle(CHAINS).d
+ONE = np.ones(1)
+ENTRY = np.zeros(1, np.int64)
+NO_PLANE = "not (indices, values, offset)"
+
+
+@pytest.mark.parametrize(
+    ("plane", "message"),
+    [
+        (Plane(np.array([D]), ONE, 0.5), "an index outside 0 … d − 1"),
+        (Plane(np.array([-1]), ONE, 0.5), "an index outside 0 … d − 1"),
+        (Plane(np.array([2**62]), ONE, 0.5), "an index outside 0 … d − 1"),
+        (Plane(np.array([3, 0, 3]), np.ones(3), 0.5), "an index twice"),
+        (Plane(ENTRY, np.array([np.nan]), 0.5), "not a finite number"),
+        (Plane(ENTRY, np.array([np.inf]), 0.5), "not a finite number"),
+        (Plane(ENTRY, ONE, np.nan), "not a finite number"),
+        (Plane(ENTRY, np.ones(2), 0.5), NO_PLANE),
+        (Plane(np.zeros(1), ONE, 0.5), NO_PLANE),
+        (Plane(ENTRY, np.array(["a"]), 0.5), NO_PLANE),
+        (Plane(ENTRY, ONE, "a lot"), NO_PLANE),
+        (Plane(ENTRY[None], ONE[None], 0.5), NO_PLANE),
+        ((ENTRY, ONE), NO_PLANE),
+    ],
+)
+def test_a_wrong_plane_is_told_with_its_example(plane, message):
+    with pytest.raises(RunFailedError) as caught:
+        train(Told(plane=plane, exact=False), "bcfw")
+    assert "the oracle Told is wrong at example 1: its plane" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_no_solver_takes_a_wrong_plane(name):
+    with pytest.raises(RunFailedError, match="an index outside"):
+        train(Told(plane=Plane(np.array([D]), ONE, 0.5)), name)
+
+
+@pytest.mark.parametrize("name", ["bcfw", "fw"])
+def test_planes_of_other_types_are_taken(name):
+    """What numpy would take: narrow or unordered indices, integers as values."""
+    plane = Plane(np.array([3, 0], np.int16), np.array([1, 0, 2, 0])[::2], np.float32(0.5))
+    (*_, row), _ = train(Told(plane=plane, exact=False), name)
+    usual = Plane(np.array([0, 3]), np.array([2.0, 1.0]), 0.5)
+    (*_, same), _ = train(Told(plane=usual, exact=False), name)
+    assert row["dual"] == pytest.approx(same["dual"], rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", [-0.25, np.nan, np.inf])
+def test_a_loss_below_0_is_told_with_its_example(loss):
+    tested, w = Told(loss=loss), np.zeros(D)
+    for ask in (tested.risk, tested.mean_loss, lambda w: tested.best_plane(w, 1)):
+        with pytest.raises(RunFailedError, match=r"at example 1: the loss of its labeling is"):
+            ask(w)
+
+
+class Random(Plain):
+    """An oracle that says it is exact, and returns any labeling."""
+
+    def __init__(self, inner, exact):
+        super().__init__(inner)
+        self.exact, self.bits = exact, np.random.default_rng(0)
+
+    def argmax(self, w, i):
+        return self.bits.integers(0, 3, self.truth(i).size).astype(np.uint8)
+
+
+class Late(Plain):
+    """An oracle that is exact at w = 0, and never better than the truth afterwards."""
+
+    def argmax(self, w, i):
+        return super().argmax(w, i) if not w.any() else self.truth(i)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_an_oracle_that_is_worse_than_the_truth_is_told_with_its_example(name):
+    with pytest.raises(RunFailedError, match=r"at example \d: its labeling scores less than the"):
+        train(Random(oracle(CHAINS), exact=True), name)
+    assert train(Random(oracle(CHAINS), exact=False), name)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "ssg"])
+def test_a_dual_above_the_primal_names_an_example(name):
+    """H_i(w) = 0 is possible: only that the planes found before are higher gives it away."""
+    with pytest.raises(RunFailedError, match=r"is above the primal one.*not at example \d"):
+        train(Late(oracle(CHAINS)), name, lam=50.0)
+
+
+class Compiled(NamedTuple):
+    """A compiled oracle that writes one label everywhere."""
+
+    features: JointFeatures
+    label: int
+
+
+@implements(maximise, Compiled)
+def _maximise(oracle, w, i, theta, loss, y):
+    for l in range(oracle.features.offsets[i + 1] - oracle.features.offsets[i]):
+        y[l] = oracle.label
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_compiled_oracle_is_checked_too(name):
+    features = oracle(CHAINS).features
+    wrong = r"the oracle LabelingOracle is wrong at example \d: its labeling has a label that does"
+    for label in (3, 255):
+        with pytest.raises(RunFailedError, match=wrong):
+            train(LabelingOracle(Compiled(features, label)), name)
+    with pytest.raises(RunFailedError, match="its labeling scores less than the ground truth"):
+        train(LabelingOracle(Compiled(features, 0)), name)
+    approximate = LabelingOracle(Compiled(features, 0))
+    approximate.exact = False
+    assert train(approximate, name)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize(
+    "y",
+    [np.array([0, 7], np.uint8), np.zeros(1, np.uint8), np.zeros(4, np.uint8), np.zeros(2), None],
+    ids=["label", "short", "long", "real", "none"],
+)
+def test_a_labeling_of_a_graph_is_checked(K, y):
+    tested = oracle(random_graphs([2, 3], K, 2, seed=1))
+    tested.labeling = lambda w, i, augmented: y
+    for ask in (tested.argmax, tested.predict):
+        with pytest.raises(RunFailedError, match="is wrong at example 0: its labeling"):
+            ask(np.zeros(tested.d), 0)
+    with pytest.raises(RunFailedError, match="is wrong at example 0: its labeling"):
+        tested.risk(np.zeros(tested.d))
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_graph_oracle_that_is_worse_than_the_truth_is_told(K):
+    tested = oracle(random_graphs([4, 3], K, 2, seed=1))
+    tested.exact = True
+    truth = tested.truth(0)
+    tested.labeling = lambda w, i, augmented: tested.truth(i) if i else (truth + 1) % K
+    scores = [tested.score(np.ones(tested.d), 0, y) for y in (truth, (truth + 1) % K)]
+    w = np.sign(scores[0] - scores[1]) * 100 * np.ones(tested.d)
+    indices, values = tested.joint_feature(0, truth)
+    w[indices] = 100 * values
+    with pytest.raises(RunFailedError, match="example 0: its labeling scores less than the ground"):
+        tested.risk(w)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"offsets": np.array([0, 3, 4, 9])},
+        {"offsets": np.array([0, 4, 3, 8])},
+        {"truth": np.full(8, 3, np.uint8)},
+        {"places": np.full(16, 8, np.uint16)},
+        {"indptr": np.arange(9) * 3},
+        {"values": np.ones(3)},
+        {"gram": np.ones(3)},
+        {"gram_start": np.array([0, 9, 10, 99])},
+        {"stride": 2},
+        {"n_labels": 5},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_features_that_contradict_each_other_are_refused(changes):
+    features = oracle(CHAINS).features
+    LabelingOracle(Compiled(features, 0))
+    with pytest.raises(RunFailedError, match="arrays do not fit together"):
+        LabelingOracle(Compiled(features._replace(**changes), 0))
+
+
+def test_the_risk_of_a_plug_in_is_checked():
+    class Short(Plain):
+        def risk(self, w, with_plane=True, begin=0, end=None):
+            return Risk(1.0, np.zeros(D - 1), 1.0)
+
+    for name in ("fw", "bmrm"):
+        with pytest.raises(RunFailedError, match="the oracle Short is wrong: its risk is no Risk"):
+            train(Short(oracle(CHAINS)), name)
+
+
+class Huge(Plain):
+    """An oracle whose features are so large that the squares of planes overflow."""
+
+    def joint_feature(self, i, y):
+        indices, values = super().joint_feature(i, y)
+        return indices, 1e200 * values
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SOLVERS)
+def test_overflow_is_never_convergence(name):
+    try:
+        _, reason = train(Huge(oracle(CHAINS)), name)
+    except RunFailedError:
+        return
+    assert reason == "diverged"
+
+
+def test_what_a_component_builds_is_an_oracle(monkeypatch):
+    (config,) = compose_runs(["dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=3"])
+    empty = Plain(oracle(CHAINS))
+    empty.n = 0
+    for built in (None, Risk(0.0, ONE, 0.0), empty):
+        monkeypatch.setattr(viterbi, "build", lambda *_, built=built: built)
+        components.build_oracle.cache_clear()
+        with pytest.raises(RunFailedError, match=r"oracle=viterbi built .*, not an Oracle"):
+            components.build_oracle(config.oracle, config.dataset)
+    components.build_oracle.cache_clear()

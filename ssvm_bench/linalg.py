@@ -51,6 +51,23 @@ def dot(a, b, size):
 
 
 @kernel
+def dot_at(values, places, w):
+    """Return Σ_k values[k] · w[places[k]], in four interleaved sums: the same bits everywhere."""
+    k = 0
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    while k + 4 <= values.size:
+        t0 += values[k] * w[places[k]]
+        t1 += values[k + 1] * w[places[k + 1]]
+        t2 += values[k + 2] * w[places[k + 2]]
+        t3 += values[k + 3] * w[places[k + 3]]
+        k += 4
+    while k < values.size:
+        t0 += values[k] * w[places[k]]
+        k += 1
+    return (t0 + t1) + (t2 + t3)
+
+
+@kernel
 def squared_norm(w):
     """Return ‖w‖² of a vector, summed in order."""
     total = 0.0

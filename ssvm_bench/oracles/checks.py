@@ -19,6 +19,7 @@ import numpy as np
 
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
+from ssvm_bench.linalg import dot_at
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
@@ -156,19 +157,18 @@ def _label_fault(y, n_labels):
 @kernel
 def _plane_fault(indices, values, offset, w):
     """Return a fault, `REPEAT` already where indices do not rise, and the plane's value at w."""
-    fault = NONE
-    value = offset
-    last = np.int64(-1)
-    for k in range(indices.size):
-        index = indices[k]
-        if index < 0 or index >= w.size:
+    falls = 0
+    for k in range(1, indices.size):
+        falls |= np.int64(indices[k] <= indices[k - 1])
+    # of rising ones, the first and the last tell of all
+    for k in range(0, indices.size, 1 if falls else max(indices.size - 1, 1)):
+        if indices[k] < 0 or indices[k] >= w.size:
             return INDEX, 0.0
-        if not np.isfinite(values[k]):
+    value = dot_at(values, indices, w) + offset
+    if not np.isfinite(value):  # as any entry that is not finite makes it, also where w is 0
+        for entry in values:
+            if not np.isfinite(entry):
+                return NUMBER, 0.0
+        if not np.isfinite(offset):
             return NUMBER, 0.0
-        if index <= last:
-            fault = REPEAT
-        last = index
-        value += values[k] * w[index]
-    if not np.isfinite(offset):
-        return NUMBER, 0.0
-    return fault, value
+    return REPEAT if falls else NONE, value

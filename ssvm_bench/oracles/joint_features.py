@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import allocating_kernel, kernel
+from ssvm_bench.linalg import dot_at
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -229,23 +230,6 @@ def _row(features, part):
     begin = features.indptr[part]
     end = features.indptr[part + 1]
     return features.places[begin:end], features.values[begin:end]
-
-
-@kernel
-def dot_at(values, places, w):
-    """Return Σ_k values[k] · w[places[k]], in four interleaved sums: the same bits everywhere."""
-    k = 0
-    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    while k + 4 <= values.size:
-        t0 += values[k] * w[places[k]]
-        t1 += values[k + 1] * w[places[k + 1]]
-        t2 += values[k + 2] * w[places[k + 2]]
-        t3 += values[k + 3] * w[places[k + 3]]
-        k += 4
-    while k < values.size:
-        t0 += values[k] * w[places[k]]
-        k += 1
-    return (t0 + t1) + (t2 + t3)
 
 
 @kernel

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ssvm_bench.jit import implements
-from ssvm_bench.linalg import dot
-from ssvm_bench.oracles.joint_features import dot_at
+from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.rows import Rows, plane
 

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
-from ssvm_bench.linalg import dot
-from ssvm_bench.oracles.joint_features import dot_at
+from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"

@@ -1,4 +1,4 @@
-"""The two kinds of failure that a user sees, and how a near miss is named.
+"""The two kinds of failure that a user sees; how input is shown, and how a near miss is named.
 
 Both end in one message that says what is wrong, where, and what to do; the command line turns
 them into the exit status of the contract.
@@ -26,6 +26,18 @@ class ConfigError(SsvmBenchError):
     """A mistake in the call or in a config: unknown name, bad value, things that do not fit."""
 
     exit_status = 2
+
+
+def shown(text: str, length: int) -> str:
+    r"""Return what was given in one line that any terminal can take, cut to a length.
+
+    >>> print(shown("two\nlines", 80), shown("abcdef", 4))
+    two\nlines abc…
+    """
+    escaped = "".join(
+        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text[: length + 1]
+    )
+    return escaped if len(escaped) <= length else f"{escaped[: length - 1]}…"
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

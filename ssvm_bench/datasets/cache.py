@@ -6,15 +6,14 @@ version). One that is missing, damaged or has another key is simply made again.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import platformdirs
+
+from ssvm_bench import files, places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,7 +23,7 @@ Arrays = dict[str, np.ndarray]
 
 def user_folder() -> Path:
     """Return the user's cache folder of ssvm-bench, which need not exist."""
-    return Path(platformdirs.user_cache_dir("ssvm-bench"))
+    return places.user_folder()
 
 
 def cached(
@@ -87,12 +86,4 @@ def _write(place: Path, key: str, arrays: dict[str, Any]) -> None:
     # the mode bits are asked because they do not stop root, and a read-only folder is a wish
     if not place.parent.stat().st_mode & 0o222:
         raise PermissionError(place.parent)
-    handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, key=np.array(key), **arrays)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    files.write(place, lambda file: np.savez(file, key=np.array(key), **arrays))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 
 from ssvm_bench.datasets.raw_files import MissingDataError, RawFile
 from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.files import temporary_folder
 
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
@@ -39,11 +39,8 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
         for part in raw.missing(target):
             if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
                 raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
-            part.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(
-                prefix=".download-", dir=part.parent, ignore_cleanup_errors=True
-            ) as folder:
-                came = transfer(raw.address(part), Path(folder), quiet)
+            with temporary_folder(part) as folder:
+                came = transfer(raw.address(part), folder, quiet)
                 try:
                     came = raw.unpack(came)
                     raw.check(came)

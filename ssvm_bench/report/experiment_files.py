@@ -26,7 +26,7 @@ from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.files import write
+from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.trace import Trace, is_finished, read_trace
 from ssvm_bench.runs import experiments
@@ -193,6 +193,7 @@ def draw(
     list of Path
         Figures and tables.
     """
+    sweep(results_dir)
     runs = list(runs)
     stored = {run.folder: run for run in runs if isinstance(run, Trace)}
     order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)

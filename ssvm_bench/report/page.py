@@ -13,7 +13,7 @@ from ssvm_bench.report.contents import Contents, Group
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.markup import Html, block, bullets, caution, element, facts, join, section
 from ssvm_bench.results import optima
-from ssvm_bench.results.files import write
+from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
 
@@ -55,6 +55,7 @@ def build(results_dir: Path) -> Path:
         If there is nothing to report, the best values on record are damaged, or the file cannot
         be written. Runs that cannot be read are listed as failed.
     """
+    sweep(results_dir)
     found = contents.read(results_dir)
     groups = contents.group(found.traces)
     best = optima.reference(found.traces, results_dir)

@@ -1,11 +1,10 @@
-"""Files that appear at once or not at all."""
+"""What is said of files that cannot be written, or read."""
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
+from ssvm_bench import files
 from ssvm_bench.errors import RunFailedError
 
 
@@ -17,17 +16,10 @@ def write(path: Path, content: bytes) -> Path:
     RunFailedError
         If it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        return files.write(path, content)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    return path
 
 
 def reason_of(error: Exception) -> str:
@@ -41,3 +33,11 @@ def cannot_write(path: Path, error: OSError) -> RunFailedError:
         f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
         "choose another place (results_dir=…, --output), then draw again."
     )
+
+
+def sweep(results_dir: Path) -> None:
+    """Remove what writers that died have left anywhere in a results folder."""
+    files.sweep(results_dir)
+    for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
+        for folder in results_dir.glob(pattern):
+            files.sweep(folder)

@@ -6,7 +6,7 @@ reader takes for a run:
 
 ========================  ======================================================================
 ``.seed=0.lock``          held by the process that works on this configuration
-``.seed=0.tmp-…``         a run being written
+``.seed=0.tmp-…``         a run being written (see `ssvm_bench.files`)
 ``.seed=0.old-…``         a run being replaced
 ``seed=0.partial``        trace so far of a run that was interrupted or failed
 ========================  ======================================================================
@@ -17,7 +17,6 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from pathlib import Path
 import filelock
 
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.files import remove, temporary_folder
 
 PARTIAL = ".partial"
 
@@ -102,25 +102,22 @@ def _clear_left_overs(folder: Path) -> None:
                 if kind == "old" and not folder.with_name(name).exists():
                     stale.rename(folder.with_name(name))  # killed while replacing this run
                 else:
-                    shutil.rmtree(stale, ignore_errors=True)
+                    remove(stale)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Make a folder of files appear at once, replacing the one that is there."""
-    temporary = _sibling(folder, "tmp")
     try:
-        temporary.mkdir(parents=True)
-        for name, content in files.items():
-            with (temporary / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        _sync(temporary)
-        _publish(temporary, folder)
+        with temporary_folder(folder) as temporary:
+            for name, content in files.items():
+                with (temporary / name).open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            _sync(temporary)
+            _publish(temporary, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _publish(temporary: Path, folder: Path) -> None:
@@ -131,18 +128,14 @@ def _publish(temporary: Path, folder: Path) -> None:
             temporary.rename(folder)
             break
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-        aside.append(_sibling(folder, "old"))
+        aside.append(folder.with_name(f".{folder.name}.old-{secrets.token_hex(6)}"))
         with suppress(FileNotFoundError):  # another writer may just have moved it
             folder.rename(aside[-1])
     _sync(folder.parent)
     for old in aside:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _sibling(folder: Path, kind: str) -> Path:
-    return folder.with_name(f".{folder.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
+        remove(old)
 
 
 def _sync(folder: Path) -> None:

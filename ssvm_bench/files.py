@@ -1,0 +1,136 @@
+"""Files and folders that appear at once or not at all; reading that neither hangs nor ends never.
+
+What is being written has a hidden temporary name beside its final one, which its writer keeps
+locked. The system opens that lock when the process ends, however it ends: so whoever writes there
+next can tell what a dead writer has left behind from what a live one is at work on, and removes
+it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+MARK = ".tmp-ssvm-bench-"
+"""In every temporary name: ``.trace.parquet.tmp-ssvm-bench-…``."""
+
+LARGEST = 1 << 30
+"""No file of results has more bytes."""
+
+_TRIES = 10
+_LONGEST = 60  # characters of a name that are kept in a temporary one
+
+
+def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> Path:
+    """Write a file at once, creating its folder; return its path.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that is there is replaced.
+    content : bytes or callable
+        What to write, or what writes it to an open file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left behind then.
+    """
+    with _temporary(path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as (temporary, descriptor):
+        with open(descriptor, "wb", closefd=False) as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                content(file)
+        os.fsync(descriptor)
+        temporary.replace(path)
+    return path
+
+
+@contextmanager
+def temporary_folder(place: Path) -> Iterator[Path]:
+    """Make a folder beside a place, to be renamed to it; it is removed if it was not."""
+    with _temporary(place, os.O_RDONLY) as (temporary, _):
+        yield temporary
+
+
+@contextmanager
+def _temporary(place: Path, flags: int) -> Iterator[tuple[Path, int]]:
+    """Yield a new name that this process has locked, and its descriptor; remove it afterwards."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    sweep(place.parent)
+    temporary, descriptor = _locked(place, flags)
+    try:
+        yield temporary, descriptor
+    finally:
+        remove(temporary)
+        os.close(descriptor)
+
+
+def _locked(place: Path, flags: int) -> tuple[Path, int]:
+    for _ in range(_TRIES):
+        name = f".{place.name[:_LONGEST]}{MARK}{secrets.token_hex(6)}"
+        temporary = place.with_name(name)
+        if not flags & os.O_CREAT:
+            temporary.mkdir()
+        # what is not locked yet looks abandoned to another process, which may remove it meanwhile
+        with suppress(FileNotFoundError):
+            descriptor = os.open(temporary, flags, 0o666)
+            with suppress(OSError):  # a file system without locks: there, nobody sweeps either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), temporary.stat()):
+                    return temporary, descriptor
+            os.close(descriptor)
+    raise FileNotFoundError(errno.ENOENT, "its folder is being removed", str(place.parent))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that died have left in a folder."""
+    for path in folder.glob(f".*{MARK}*"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(path)
+            finally:
+                os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def read(path: Path, limit: int = LARGEST) -> bytes:
+    """Return the content of a regular file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is larger than the limit, or is something else: a pipe without a
+        writer would hang, a device may never end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if about.st_size > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)

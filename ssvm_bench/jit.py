@@ -1,9 +1,11 @@
 """How kernels are compiled: one decorator, and dispatch on a type at compile time.
 
-``@kernel`` is ``numba.njit`` with a disk cache. Numba checks only a kernel's own file when it
+``@kernel`` is ``numba.njit`` with a disk cache. Numba's own checks only a kernel's own file when it
 decides whether a cached kernel is still valid, so a kernel could go on calling the old code of an
 edited neighbour. Here the cache folder is named after the contents of all modules with kernels: an
-edit in any of them gives a new, empty folder.
+edit in any of them gives a new, empty folder. Numba's loads whatever its files hold, and where it
+cannot write them, it writes beside the source; here each file has a checksum, and one that is
+damaged, or a folder that cannot be used, only means to compile again (`Kept`).
 
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
@@ -15,22 +17,30 @@ machine.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import os
+import pickle
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite
 import numba
 import numpy as np
-import platformdirs
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
+
+from ssvm_bench import files, places
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,8 +50,9 @@ _NO_COUNTS: Any = {"_nrt": False, "forceinline": True}
 
 
 def source_digest(package: Path) -> str:
-    """Return 16 hexadecimal digits over numba's version and the modules with kernels."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    """Return 16 hexadecimal digits over the compilers' versions and the modules with kernels."""
+    versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
+    digest = hashlib.sha256(" ".join(versions).encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
         if b"ssvm_bench.jit" in source or path.name == "jit.py":
@@ -49,21 +60,97 @@ def source_digest(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_folder(root: Path) -> Path:
-    folder = root / f"kernels-{source_digest(Path(__file__).parent)}"
-    if not folder.exists():
-        others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
-        for old in others[: -_OLD_CACHES_KEPT or None]:
-            shutil.rmtree(old, ignore_errors=True)
-    return folder
+def _cache_folder() -> Path | None:
+    """Return the folder for this version of the kernels; None if there is no place for any."""
+    name = f"kernels-{source_digest(Path(__file__).parent)}"
+    with suppress(OSError):
+        given = os.environ.get("NUMBA_CACHE_DIR")
+        folder = Path(given or places.user_folder() / "numba").absolute() / name
+        if not folder.exists():
+            _remove_old(folder.parent)
+        if reason := places.why_unusable(folder):
+            folder = places.temporary(f"Cannot use {folder.parent}: {reason}") / name
+            folder.mkdir(exist_ok=True)
+        return folder
+    return None
 
 
-CACHE_ROOT = Path(
-    os.environ.get("NUMBA_CACHE_DIR") or Path(platformdirs.user_cache_dir("ssvm-bench"), "numba")
-).resolve()
+def _remove_old(root: Path) -> None:
+    others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
+    for old in others[: -_OLD_CACHES_KEPT or None]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+CACHE_FOLDER = _cache_folder()
+CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
 """Below it lies one cache folder for each version of the kernels."""
 
-numba.config.CACHE_DIR = str(_cache_folder(CACHE_ROOT))
+numba.config.CACHE_DIR = str(CACHE_FOLDER or "")  # for functions that others compile
+
+
+class Kept(FunctionCache):
+    """The compiled versions of a function, one file for each type of its arguments.
+
+    A file begins with the checksum of the rest and of its own name, which stands for the function,
+    its source and the types. One that cannot be used in any way is as good as none: then the
+    function is compiled, as it is where none can be written.
+    """
+
+    def __init__(self, function: Any) -> None:  # numba's looks for a place of its own
+        self._py_func = function
+        self._source = Path(function.__code__.co_filename)
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(CACHE_FOLDER)
+
+    def flush(self) -> None:
+        """Forget nothing: another source has another folder."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the function compiled for these types, or None."""
+        target_context.refresh()
+        # a checksum tells that this is what was written; that it still fits, only the use of it
+        with suppress(Exception):
+            path = self._path(sig, target_context.codegen())
+            content = memoryview(files.read(path))
+            if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
+                types_of, compiled = pickle.loads(content[_DIGEST:])
+                if types_of == sig:
+                    return CompileResult._rebuild(target_context, *compiled)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if it can be."""
+        with suppress(OSError):
+            path = self._path(sig, data.codegen)
+            if not data.library.has_dynamic_globals:  # addresses of this process
+                content = dumps((sig, data._reduce()))
+                files.write(path, _checksum(path, content) + content)
+
+    def _path(self, sig: Any, codegen: Any) -> Path:
+        if CACHE_FOLDER is None:
+            raise FileNotFoundError
+        key = self._index_key(sig, codegen), _source_of(self._source)
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()
+        name = f"{self._source.stem}.{self._py_func.__qualname__}"
+        return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
+
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def _checksum(path: Path, content: Any) -> bytes:
+    digest = hashlib.sha256(f"{path.parent.name}/{path.name}".encode())
+    digest.update(content)
+    return digest.digest()
+
+
+@functools.cache
+def _source_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def kernel(function: F) -> F:
@@ -81,7 +168,9 @@ def allocating_kernel(function: F) -> F:
 
 
 def _compiled(function: Any, **options: bool) -> Any:
-    return numba.njit(cache=True, **options)(function)
+    dispatcher = numba.njit(**options)(function)
+    dispatcher._cache = Kept(function)
+    return dispatcher
 
 
 def generic(function: F) -> F:

@@ -4,3 +4,10 @@
 table into a picture in the colours of `style`, and `document` writes texts and tables: so a
 picture, a CSV file and the report show the same numbers.
 """
+
+import os as _os
+
+from ssvm_bench import places as _places
+
+if _folder := _places.matplotlib_folder():  # before matplotlib is imported, which looks once
+    _os.environ.setdefault("MPLCONFIGDIR", str(_folder))

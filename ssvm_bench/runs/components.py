@@ -12,11 +12,11 @@ from typing import Any
 import filelock
 import numpy as np
 
+from ssvm_bench import jit
 from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.cache import user_folder
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
@@ -133,9 +133,8 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Let no other process compile meanwhile; a cache folder that cannot be locked is no error."""
-    folder = user_folder()
     with ExitStack() as stack:
-        with suppress(OSError, NotImplementedError):
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(filelock.FileLock(folder / "warm-up.lock"))
+        if jit.CACHE_ROOT is not None:
+            with suppress(OSError, NotImplementedError):
+                stack.enter_context(filelock.FileLock(jit.CACHE_ROOT / ".warm-up.lock"))
         yield

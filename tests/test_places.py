@@ -1,0 +1,139 @@
+"""Where kernels and caches go without a home, and that a damaged kernel is only compiled again."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ssvm_bench
+from ssvm_bench import jit
+
+KERNEL = """
+import sys
+from pathlib import Path
+from ssvm_bench import jit
+sys.path.insert(0, sys.argv[1])
+from kernels import twice
+twice(2.0)
+print(twice(2.0), jit.CACHE_FOLDER)
+print(sum(twice._cache_hits.values()), file=sys.stderr)
+"""
+PACKAGE = Path(ssvm_bench.__file__).parent
+
+
+@pytest.fixture
+def call(tmp_path):
+    """Return what calls a kernel in a process with an environment of its own."""
+    (tmp_path / "kernels.py").write_text(
+        "from ssvm_bench.jit import kernel\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
+    )
+    (tmp_path / "tmp").mkdir()
+
+    def run(**changes):
+        environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), **changes}
+        environment = {key: value for key, value in environment.items() if value is not None}
+        command = [sys.executable, "-c", KERNEL, str(tmp_path)]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        value, folder = done.stdout.split()
+        assert value == "4.0"
+        *said, hits = done.stderr.splitlines()
+        return Path(folder), said, int(hits)
+
+    return run
+
+
+def unusable(tmp_path, kind):
+    """Return an environment without a place for kernels."""
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    return {
+        "no home": {"HOME": None},
+        "a home that is a file": {"HOME": str(file)},
+        "a file": {"NUMBA_CACHE_DIR": str(file)},
+        "below a file": {"NUMBA_CACHE_DIR": str(file / "below")},
+        "not a place at all": {"NUMBA_CACHE_DIR": "/proc/nothing"},
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("no home", "a home that is a file"),
+        *("a file", "below a file", "not a place at all"),
+    ],
+)
+def test_without_a_place_for_kernels_there_is_a_temporary_one(tmp_path, call, kind):
+    before = set(PACKAGE.rglob("*.nb?"))
+    changes = {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": None, **unusable(tmp_path, kind)}
+    folder, said, _ = call(**changes)
+    assert folder.is_relative_to(tmp_path / "tmp")
+    assert len(said) == 1
+    assert str(folder.parents[len(folder.relative_to(tmp_path / "tmp").parts) - 2]) in said[0]
+    assert list((tmp_path / "tmp").iterdir()) == []  # removed with the process
+    assert set(PACKAGE.rglob("*.nb?")) == before
+
+
+def test_a_child_uses_the_temporary_folder_of_its_parent_and_says_nothing(tmp_path, call):
+    (tmp_path / "parent").mkdir()
+    changes = {"NUMBA_CACHE_DIR": "/proc/nothing", "SSVM_BENCH_TEMPORARY": str(tmp_path / "parent")}
+    folder, said, hits = call(**changes)
+    assert folder.parent == tmp_path / "parent"
+    assert (said, hits) == ([], 0)
+    assert call(**changes)[2] == 1
+    shutil.rmtree(tmp_path / "parent")  # a parent that has died: then one of its own
+    assert len(call(**changes)[1]) == 1
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "swapped", "folder", "link"])
+def test_a_damaged_kernel_is_compiled_again(tmp_path, call, damage):
+    place = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    folder, said, hits = call(**place)
+    assert (said, hits) == ([], 0)
+    assert call(**place)[2] == 1
+    (file,) = folder.glob("kernels.*")
+    content = file.read_bytes()
+    if damage == "swapped":  # whole, but of another kernel
+        file.write_bytes(next(folder.glob("jit.*"), file).read_bytes()[::-1])
+    elif damage in ("folder", "link"):
+        file.unlink()
+        file.mkdir() if damage == "folder" else file.symlink_to(file)
+    else:
+        changed = {
+            "flipped": content[:2000] + bytes([content[2000] ^ 1]) + content[2001:],
+            "cut": content[:-1],
+            "empty": b"",
+        }
+        file.write_bytes(changed[damage])
+    assert call(**place)[1:] == ([], 0)
+    assert call(**place)[2] == (damage != "folder")
+
+
+def test_a_kernel_that_cannot_be_kept_is_only_compiled_again(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jit.files, "write", full)
+
+    @jit.kernel
+    def thrice(x):
+        return 3.0 * x
+
+    assert thrice(2.0) == 6.0
+
+
+def test_figures_are_drawn_without_a_home(tmp_path):
+    code = "from ssvm_bench.figures.drawing import mpl; print(mpl.get_cachedir())"
+    environment = {**os.environ, "HOME": "/proc/nothing", "TMPDIR": str(tmp_path)}
+    for name in ("XDG_CACHE_HOME", "MPLCONFIGDIR"):
+        environment.pop(name, None)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Cannot use /proc/nothing")
+    assert list(tmp_path.iterdir()) == []

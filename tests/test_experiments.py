@@ -1,6 +1,7 @@
 """Experiments: their files, which runs are made, and what is drawn from those that finished."""
 
 import itertools
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
+from ssvm_bench.results.passed_over import SHOWN
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, is_finished, write_partial, write_run
 from ssvm_bench.runs import experiment_status, terminal
@@ -260,7 +262,7 @@ def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
     assert "time-synthetic.png" in names(plot(name, "dataset.source=synthetic")[0])
 
 
-def test_plot_stops_at_a_damaged_run_and_passes_over_a_foreign_one(name, runner, blank):
+def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
     outcome, _ = run(name)
     run(name, "solver=fw")
     foreign = outcome.folders[0].parents[2] / "fw" / "hash-real" / "seed=0"
@@ -269,8 +271,29 @@ def test_plot_stops_at_a_damaged_run_and_passes_over_a_foreign_one(name, runner,
     assert len(files) == 4
     assert str(foreign) in said[0]
     (outcome.folders[0] / "trace.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RunFailedError, match="force=true"):
-        plot(name)
+    files, said = plot(name)
+    assert len(files) == 4
+    assert f"Passed over: Cannot read the run {outcome.folders[0]}: trace.parquet: " in said[0]
+    assert "force=true" in said[0]
+    assert said[1] == "1 of 4 runs are missing: toy bcfw seed=0."
+    assert str(foreign) in said[2]
+    assert set(pd.read_csv(files[0])["repeats"]) == {1, 2}
+
+
+def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name, runner, blank):
+    outcome, _ = run(name, "seed=0,1,2,3,4,5,6,7")
+    for folder in outcome.folders[1:]:
+        (folder / "summary.json").write_text("[" * 100_000)
+    files, said = plot(name, "seed=0,1,2,3,4,5,6,7")
+    assert len(files) == 4
+    assert "nested too deeply" in said[0]
+    assert said[-1] == f"Passed over: {15 - SHOWN} more that cannot be read."
+    assert len(said) == SHOWN + 2
+    assert sum(map(len, said)) < 2000
+    (outcome.folders[0] / "trace.parquet").unlink()
+    shutil.rmtree(outcome.results_dir / "traces")
+    with pytest.raises(RunFailedError, match=r"No run of the experiment two .* force=true"):
+        plot(name, "seed=0,1,2,3,4,5,6,7")
 
 
 # ---- where it stands --------------------------------------------------------------------------

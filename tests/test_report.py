@@ -188,7 +188,7 @@ def test_metadata_that_a_page_needs_are_checked(tmp_path):
     broken = {key: value for key, value in trace.metadata.items() if key != "lam"}
     write_run(folder, trace.frame, broken, {}, trace.summary, np.zeros(3))
     page = built(tmp_path)
-    assert "Its metadata are incomplete (KeyError: 'lam')" in page.text
+    assert "trace.parquet: it has no lam." in page.text
     assert "No run has finished." in page.text
 
 

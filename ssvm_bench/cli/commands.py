@@ -229,10 +229,15 @@ def experiment_command(
 def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Settings) -> int:
     """Print where an experiment stands."""
     from ssvm_bench.report.kinds import load
+    from ssvm_bench.results.passed_over import PassedOver
     from ssvm_bench.runs import experiment_status
+    from ssvm_bench.runs.experiments import to_stderr
 
     folders = settings.config_dirs()
     found = experiment_status.survey(load(name, folders).configs(overrides, folders))
+    with PassedOver(to_stderr) as tell:
+        for damaged in filter(None, (run.damage for run in found)):
+            tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     for line in experiment_status.lines(found, jobs):
         click.echo(line)
     return 0

@@ -7,20 +7,21 @@ differ in where they end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
+from ssvm_bench import files
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
 from ssvm_bench.results.run_folder import PARTIAL
-from ssvm_bench.results.trace import Trace, is_finished, read_summary, read_trace
+from ssvm_bench.results.trace import Trace, read_run, read_summary
 
 REASON_LENGTH = 400
 
@@ -56,8 +57,15 @@ class Group(NamedTuple):
     setting: str = ""
 
 
-def read(results_dir: Path) -> Contents:
+def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -> Contents:
     """Read everything below a results folder.
+
+    Parameters
+    ----------
+    results_dir : Path
+        The results folder.
+    tell : callable
+        Told about finished runs and stored traces that cannot be read.
 
     Raises
     ------
@@ -67,7 +75,7 @@ def read(results_dir: Path) -> Contents:
     traces: list[Trace] = []
     failures: list[Failure] = []
     for folder in sorted(results_dir.glob("runs/*/*/*/seed=*")):
-        found = _read(folder, results_dir)
+        found = _read(folder, results_dir, tell)
         if isinstance(found, Failure):
             failures.append(found)
         else:
@@ -75,13 +83,13 @@ def read(results_dir: Path) -> Contents:
     raw = {trace.folder for trace in traces}
     stored: dict[Path, Trace] = {}
     for folder in sorted(path for path in results_dir.glob("traces/*") if path.is_dir()):
-        try:
-            stored.update(
-                {trace.folder: trace for trace in stored_traces.read(results_dir, folder.name)}
-            )
-        except RunFailedError as error:
+        damaged: list[str] = []
+        found_here = stored_traces.read(results_dir, folder.name, damaged.append)
+        stored.update({trace.folder: trace for trace in found_here})
+        for text in damaged:
+            tell(text)
             place = _place(folder, results_dir)
-            failures.append(Failure(place, "stored traces", None, _reason(error, results_dir)))
+            failures.append(Failure(place, "stored traces", None, _short(text, results_dir)))
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):
         raise RunFailedError(
@@ -95,9 +103,9 @@ def _place(folder: Path, results_dir: Path) -> str:
     return folder.relative_to(results_dir).as_posix()
 
 
-def _reason(error: Exception, results_dir: Path) -> str:
+def _short(text: object, results_dir: Path) -> str:
     """Return what an error says, without where on this machine the results are."""
-    return str(error).replace(f"{results_dir}/", "")
+    return str(text).replace(f"{results_dir}/", "")
 
 
 def _order(trace: Trace) -> tuple:
@@ -107,22 +115,16 @@ def _order(trace: Trace) -> tuple:
     return (*instance, config["solver"]["name"], trace.folder.parent.name, config["seed"])
 
 
-def _read(folder: Path, results_dir: Path) -> Trace | Failure:
+def _read(folder: Path, results_dir: Path, tell: Callable[[object], object]) -> Trace | Failure:
     """Return a finished run, or say what became of it."""
     place = _place(folder, results_dir)
     if folder.name.endswith(PARTIAL):
         return Failure(place, "partial trace", *_end(folder, results_dir))
     try:
-        trace = read_trace(folder)
-        if not is_finished(folder):
-            raise RunFailedError("Some of its files are missing. Run it again with force=true.")
-        _order(trace), instance_of(trace.metadata)  # all that a page cannot do without
-        return trace
+        return read_run(folder)
     except RunFailedError as error:
-        return Failure(place, "cannot be read", None, _reason(error, results_dir))
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"Its metadata are incomplete ({type(error).__name__}: {error})."
-        return Failure(place, "cannot be read", None, reason)
+        tell(error)
+        return Failure(place, "cannot be read", None, _short(error, results_dir))
 
 
 def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
@@ -130,10 +132,10 @@ def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
     try:
         summary = read_summary(folder)
     except RunFailedError as error:
-        return None, _reason(error, results_dir)
+        return None, _short(error, results_dir)
     reason = str(summary.get("stop_reason"))
     with suppress(OSError):
-        text = (folder / "traceback.txt").read_text(encoding="utf-8", errors="replace")
+        text = files.read(folder / "traceback.txt").decode(errors="replace")
         reason += f": {(text.strip().splitlines() or [''])[-1][:REASON_LENGTH]}"
     return summary.get("iteration"), reason
 

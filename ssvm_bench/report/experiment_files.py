@@ -15,6 +15,7 @@ source of data: what the stand-ins gave goes to files of its own, ``…-syntheti
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +28,9 @@ from ssvm_bench.figures.kind import Material
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.trace import Trace, is_finished, read_trace
+from ssvm_bench.results.trace import Trace, is_finished, read_run
 from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "pdf")
 """Formats of the figures unless others are asked for."""
+
+NAMED = 6
+"""Of the runs that are missing."""
 
 
 def make(
@@ -59,8 +64,11 @@ def make(
     """
     experiment = load(name, config_dirs)
     outcome = experiments.run(experiment, overrides, config_dirs, make_display, say, jobs)
-    if outcome.folders and not outcome.interrupted:
-        outcome.figures = draw(experiment, outcome.folders, outcome.results_dir, FORMATS, say)
+    if not outcome.interrupted:
+        with PassedOver(say) as tell:
+            runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
+            if runs:
+                outcome.figures = draw(experiment, runs, (), outcome.results_dir, FORMATS, tell)
     return outcome
 
 
@@ -91,52 +99,80 @@ def plot(
     ConfigError
         If the experiment or an override is wrong.
     RunFailedError
-        If no run has finished, a run cannot be read, or a file cannot be written.
+        If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
     configs = along_paths(experiment.configs(overrides, config_dirs))
     results_dir = configs[0].results_dir
-    kept = stored_traces.read(results_dir, experiment.runs)
-    runs: list[Path | Trace] = []
+    runs: list[Trace] = []
     missing: list[str] = []
-    for dataset in dict.fromkeys(config.dataset.name for config in configs):
-        mine = [config for config in configs if config.dataset.name == dataset]
-        found = _found(mine, {trace.folder: trace for trace in kept})
-        present = [item for item in found if item is not None]
-        earlier = [] if present else _earlier(mine, kept)
-        if earlier:
-            say(f"{dataset}: drawn as stored by an earlier version or with other options.")
-        else:
-            missing += [
-                experiments.title(config)
-                for config, item in zip(mine, found, strict=True)
-                if item is None
+    with PassedOver(say) as tell:
+        kept = stored_traces.read(results_dir, experiment.runs, tell)
+        for dataset in dict.fromkeys(config.dataset.name for config in configs):
+            mine = [config for config in configs if config.dataset.name == dataset]
+            before = len(tell.problems)
+            found = _found(mine, {trace.folder: trace for trace in kept}, tell)
+            present = [item for item in found if item is not None]
+            damaged = len(tell.problems) > before
+            earlier = [] if present or damaged else _earlier(mine, kept)
+            if earlier:
+                say(f"{dataset}: drawn as stored by an earlier version or with other options.")
+            else:
+                missing += [
+                    experiments.title(config)
+                    for config, item in zip(mine, found, strict=True)
+                    if item is None
+                ]
+            runs += [*present, *earlier]
+        if not runs:
+            made_by = name if experiment.runs == experiment.name else experiment.runs
+            what_to_do = tell.problems or [
+                f"Make them with `ssvm-bench experiment {made_by}`, and plot with the same "
+                "overrides as you run; or choose another folder with results_dir=…"
             ]
-        runs += [*present, *earlier]
-    if not runs:
-        made_by = name if experiment.runs == experiment.name else experiment.runs
-        raise RunFailedError(
-            f"No run of the experiment {experiment.name} has finished in {results_dir}. Make them "
-            f"with `ssvm-bench experiment {made_by}`, and plot with the same overrides as you run; "
-            "or choose another folder with results_dir=…"
-        )
-    if missing:
-        say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(missing)}.")
-    return draw(experiment, runs, results_dir, formats or FORMATS, say)
+            raise RunFailedError(
+                f"No run of the experiment {experiment.name} has finished in {results_dir}"
+                f"{' and can be read' * bool(tell.problems)}. {what_to_do[0]}"
+            )
+        if missing:
+            named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
+            say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
+        return draw(experiment, runs, kept, results_dir, formats or FORMATS, tell)
 
 
-def _found(configs: Sequence[RunConfig], stored: Mapping[Path, Trace]) -> list[Path | Trace | None]:
-    """Return the run of each config of one dataset: its folder, else as stored; of one source."""
-    found: list[Path | Trace | None] = []
+def _read(folder: Path, tell: Callable[[object], object]) -> Trace | None:
+    """Return a finished run; None, and tell, if it is damaged."""
+    try:
+        return read_run(folder)
+    except RunFailedError as error:
+        tell(error)
+        return None
+
+
+def _found(
+    configs: Sequence[RunConfig],
+    stored: Mapping[Path, Trace],
+    tell: Callable[[object], object],
+) -> list[Trace | None]:
+    """Return the run of each config of one dataset, from its folder or as stored; of one source."""
+    found: list[Trace | None] = []
     for source in LOADED_FROM:
         folders = [
             (config.with_source(source) if config.dataset.source == "auto" else config).folder
             for config in configs
         ]
-        found = [folder if is_finished(folder) else stored.get(folder) for folder in folders]
-        if any(item is not None for item in found):
+        found = [_run(folder, stored, tell) for folder in folders]
+        if any(folder in stored or os.path.lexists(folder) for folder in folders):
             break
     return found
+
+
+def _run(
+    folder: Path, stored: Mapping[Path, Trace], tell: Callable[[object], object]
+) -> Trace | None:
+    found = _read(folder, tell) if os.path.lexists(folder) else None
+    # what was stored does not stand in for a finished run that is damaged, and may be a later one
+    return found if found or is_finished(folder) else stored.get(folder)
 
 
 def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trace]:
@@ -165,10 +201,11 @@ def _name(trace: Trace) -> tuple[str, str, int]:
 
 def draw(
     experiment: Experiment,
-    runs: Iterable[Path | Trace],
+    runs: Iterable[Trace],
+    kept: Iterable[Trace],
     results_dir: Path,
     formats: Sequence[str],
-    say: Callable[[str], object],
+    tell: Callable[[object], object],
 ) -> list[Path]:
     """Write all files of an experiment; the real data and the stand-ins apart.
 
@@ -179,14 +216,16 @@ def draw(
     ----------
     experiment : Experiment
         What to draw.
-    runs : iterable of Path or Trace
-        Its finished runs: folders, which are stored thinned first, or traces as stored before.
+    runs : iterable of Trace
+        Its finished runs.
+    kept : iterable of Trace
+        Traces as stored before; those of the runs that are none of them are stored first.
     results_dir : Path
         Where to.
     formats : sequence of str
         Some of ``png``, ``pdf``, ``svg``.
-    say : callable
-        Told about other runs in the results folder that cannot be read.
+    tell : callable
+        Told about files and other runs in the results folder that cannot be read.
 
     Returns
     -------
@@ -194,23 +233,22 @@ def draw(
         Figures and tables.
     """
     sweep(results_dir)
-    runs = list(runs)
-    stored = {run.folder: run for run in runs if isinstance(run, Trace)}
-    order = dict.fromkeys(run.folder if isinstance(run, Trace) else run for run in runs)
-    raw = [folder for folder in order if folder not in stored]
-    kept = stored_traces.write([read_trace(folder) for folder in raw], results_dir, experiment.runs)
-    stored.update(zip(raw, kept, strict=True))
-    traces = [stored[folder] for folder in order]
-    best = optima.reference(traces, results_dir, say)
+    stored = {trace.folder: trace for trace in kept}
+    chosen = {run.folder: run for run in runs}
+    raw = [run for run in chosen.values() if stored.get(run.folder) is not run]
+    thinned = stored_traces.write(raw, results_dir, experiment.runs, tell)
+    chosen.update({run.folder: run for run in thinned})
+    traces = list(chosen.values())
+    best = optima.reference(traces, results_dir, tell)
     written: list[Path] = []
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
         suffix = "" if source == "real" else f"-{source}"
         material = Material(shown, best, experiment.title, experiment.gaps)
         folder = results_dir / "figures" / experiment.name
-        for name, chosen in experiment.figures.items():
+        for name, choices in experiment.figures.items():
             where = results_dir if KINDS[name].at_top else folder
-            for output in KINDS[name].outputs(material, chosen):
+            for output in KINDS[name].outputs(material, choices):
                 written += kind.save(output, where / f"{output.name}{suffix}", formats)
         text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.markup import Html, block, bullets, caution, element, facts, join, section
 from ssvm_bench.results import optima
 from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
+from ssvm_bench.runs import experiments
 
 FILE = "report.html"
 STYLE = Path(__file__).with_name("page.css")
@@ -35,7 +37,7 @@ SECTIONS = tuple(dict.fromkeys(kind.section for kind in KINDS.values() if kind.s
 """What the kinds of figures are shown in."""
 
 
-def build(results_dir: Path) -> Path:
+def build(results_dir: Path, say: Callable[[str], object] = experiments.to_stderr) -> Path:
     """Write the report over everything in a results folder.
 
     Parameters
@@ -43,6 +45,8 @@ def build(results_dir: Path) -> Path:
     results_dir : Path
         The results folder. Thinned traces stand in for raw runs that are missing. The best
         values on record are tightened with what its runs saw.
+    say : callable
+        Told what cannot be read; runs are listed as failed, too.
 
     Returns
     -------
@@ -52,13 +56,13 @@ def build(results_dir: Path) -> Path:
     Raises
     ------
     RunFailedError
-        If there is nothing to report, the best values on record are damaged, or the file cannot
-        be written. Runs that cannot be read are listed as failed.
+        If there is nothing to report, or a file cannot be written.
     """
     sweep(results_dir)
-    found = contents.read(results_dir)
-    groups = contents.group(found.traces)
-    best = optima.reference(found.traces, results_dir)
+    with PassedOver(say) as tell:
+        found = contents.read(results_dir, tell)
+        groups = contents.group(found.traces)
+        best = optima.reference(found.traces, results_dir, tell)
     return write(results_dir / FILE, page(found, groups, best).encode())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ssvm_bench import files
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.errors import RunFailedError, shown
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -23,8 +23,10 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the first line of what an error says, to be continued."""
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+    """Return in one short line what an error says, to be continued."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = f"no {text}" if isinstance(error, KeyError) else text
+    return shown((text.splitlines() or [type(error).__name__])[0].rstrip("."), 120)
 
 
 def cannot_write(path: Path, error: OSError) -> RunFailedError:

@@ -12,8 +12,8 @@ measured may lie below it: it is marked ``"exact": false``, and makes way for an
 from __future__ import annotations
 
 import functools
-import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from typing import Any
 import filelock
 import numpy as np
 
+from ssvm_bench import files
 from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.results import checks
 from ssvm_bench.results.files import cannot_write, reason_of, write
 from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
-from ssvm_bench.results.trace import Trace, find_runs, read_metadata, read_summary, read_trace
+from ssvm_bench.results.trace import Trace, find_runs, read_run
 
 FORMAT = 1
 FILE = Path("reference", "optima.json")
@@ -48,18 +50,25 @@ def reference(
     results_dir : Path
         The results folder.
     say : callable, optional
-        Told about runs below the results folder that cannot be read and are passed over.
+        Told about runs below the results folder that cannot be read and are passed over; so is
+        the file then, which is left as it is.
 
     Raises
     ------
     RunFailedError
-        If the file is damaged or cannot be written.
+        If the file is damaged, and nobody can be told; or cannot be written.
     """
     path = results_dir / FILE
     seen: dict[ProblemInstance, Instance] = {}
     for instance in _instances(traces, results_dir, say or (lambda text: None)):
         seen = _tightened(seen, [instance])
-    known = _read(path)
+    try:
+        known = _read(path)
+    except RunFailedError as error:
+        if say is None:
+            raise
+        say(f"{error} Until then, the best values are those of the runs at hand.")
+        known = seen
     if _tightened(known, seen.values()) != known:
         known = _tighten_file(path, seen)
     return {problem: _best(instance) for problem, instance in known.items()}
@@ -78,7 +87,7 @@ def _tighten_file(
     try:
         known = _tightened(_read(path), seen.values())
         content = {"format": FORMAT, "instances": list(known.values())}
-        write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+        write(path, checks.sealed(content))
         return known
     finally:
         mutex.release()
@@ -116,27 +125,22 @@ def _instances(
 ) -> Iterator[Instance]:
     """Yield what each run saw."""
     for trace in traces:
-        yield _instance(trace.metadata, trace.summary, trace.folder, trace)
+        yield _instance(trace)
     done = {trace.folder for trace in traces}
     for dataset in dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces):
         for folder in find_runs(results_dir, dataset):
             if folder in done:
                 continue
             try:
-                yield _instance(read_metadata(folder), read_summary(folder), folder)
+                yield _instance(read_run(folder))
             except RunFailedError as error:
-                say(f"Passed over: {error}")
+                say(str(error))
 
 
-def _instance(
-    metadata: Mapping[str, Any],
-    summary: Mapping[str, Any],
-    folder: Path,
-    trace: Trace | None = None,
-) -> Instance:
-    config = metadata["config"]
-    oracle = config.get("oracle", {})
-    values = {key: summary.get(key) for key in KEYS}
+def _instance(trace: Trace) -> Instance:
+    metadata, config = trace.metadata, trace.metadata["config"]
+    oracle = config.get("oracle") or {}
+    values = {key: trace.summary.get(key) for key in KEYS}
 
     def record(key: str) -> dict[str, Any] | None:
         value = values[key]
@@ -144,9 +148,9 @@ def _instance(
             return None
         return {
             "value": float(value),
-            "iteration": _iteration(trace or read_trace(folder), key, value),
+            "iteration": _iteration(trace, key, value),
             "solver": config["solver"]["name"],
-            "config": folder.parent.name,
+            "config": trace.folder.parent.name,
             "seed": config["seed"],
             "oracle": oracle.get("name"),
             "exact": _is_exact(str(oracle.get("kind"))),
@@ -181,19 +185,18 @@ def _is_exact(kind: str) -> bool | None:
 
 def _read(path: Path) -> dict[ProblemInstance, Instance]:
     """Return the file's entries, checked."""
+    if not os.path.lexists(path):
+        return {}
     try:
-        content = json.loads(path.read_bytes())
+        content = checks.opened(files.read(path))
         if content["format"] != FORMAT:
             raise ValueError(f"format version {content['format']}; this program reads {FORMAT}")
         for instance in content["instances"]:
-            _best(instance)
+            checks.check(instance, checks.INSTANCE)
         return _tightened({}, content["instances"])
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else reason_of(error)
+    except Exception as error:  # whatever a damaged file makes a reader raise
         raise RunFailedError(
-            f"Cannot read the best values in {path}: {reason}. Restore the file, or "
+            f"Cannot read the best values in {path}: {reason_of(error)}. Restore the file, or "
             "delete it: then it is made again from the runs there are."
         ) from error
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ssvm_bench import files
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.files import write as write_file
 from ssvm_bench.results.repeats import grouped
@@ -35,6 +38,7 @@ FORMAT = 1
 RUN = "run"
 """Column that holds all of a run but its rows, as JSON; parquet keeps each text once."""
 
+CHECKSUM_KEY = b"ssvm_bench_checksum"
 ROWS = 140
 """Rows that are kept of a run, but for four that always are."""
 
@@ -42,7 +46,12 @@ EXACT = ("primal", "dual")
 DERIVED = "gap"
 
 
-def write(traces: Sequence[Trace], results_dir: Path, name: str) -> list[Trace]:
+def write(
+    traces: Sequence[Trace],
+    results_dir: Path,
+    name: str,
+    say: Callable[[str], object] | None = None,
+) -> list[Trace]:
     """Store the traces of an experiment, thinned; the same traces give the same bytes.
 
     Parameters
@@ -51,6 +60,8 @@ def write(traces: Sequence[Trace], results_dir: Path, name: str) -> list[Trace]:
         Finished runs.
     results_dir, name
         The results folder and the experiment's name.
+    say : callable, optional
+        Told about a file that is there and cannot be read, and is left as it is.
 
     Returns
     -------
@@ -60,34 +71,44 @@ def write(traces: Sequence[Trace], results_dir: Path, name: str) -> list[Trace]:
     Raises
     ------
     RunFailedError
-        If a file cannot be written, or the one that is there cannot be read.
+        If a file cannot be written; or the one that is there cannot be read, and nobody can be
+        told.
     """
-    files = grouped(traces, lambda trace: _folder(results_dir, name) / _file_name(trace))
+    places = grouped(traces, lambda trace: _folder(results_dir, name) / _file_name(trace))
     stored = {}
-    for path, new in sorted(files.items()):
+    for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
         hashes = {trace.folder.parent.name for trace in new}
-        if path.is_file():
-            for old in _read(path, results_dir):
-                if old.folder.parent.name in hashes:
-                    runs.setdefault(_key(old), old)
-        write_file(path, _parquet([runs[key] for key in sorted(runs)]))
-        stored.update({(path, _key(trace)): trace for trace in _read(path, results_dir)})
+        before = _read_if_whole(path, results_dir, say) if os.path.lexists(path) else []
+        for old in before or ():
+            if old.folder.parent.name in hashes:
+                runs.setdefault(_key(old), old)
+        content = _parquet([runs[key] for key in sorted(runs)])
+        if before is not None:
+            write_file(path, content)
+        stored.update({(path, _key(trace)): trace for trace in _traces(content, results_dir)})
     return [stored[_folder(results_dir, name) / _file_name(trace), _key(trace)] for trace in traces]
 
 
-def read(results_dir: Path, name: str) -> list[Trace]:
+def read(results_dir: Path, name: str, say: Callable[[str], object] | None = None) -> list[Trace]:
     """Return the stored traces of an experiment; none if there are none.
 
     The folder of a trace is where its raw run was, below this results folder; it need not exist.
 
+    Parameters
+    ----------
+    results_dir, name
+        The results folder and the experiment's name.
+    say : callable, optional
+        Told about files that are damaged and are passed over.
+
     Raises
     ------
     RunFailedError
-        If a file is damaged.
+        If a file is damaged, and nobody can be told.
     """
     paths = sorted(_folder(results_dir, name).glob("*.parquet"))
-    return [trace for path in paths for trace in _read(path, results_dir)]
+    return [trace for path in paths for trace in _read_if_whole(path, results_dir, say) or ()]
 
 
 def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
@@ -125,7 +146,8 @@ def _folder(results_dir: Path, name: str) -> Path:
 def _file_name(trace: Trace) -> str:
     data = trace.metadata["dataset"]
     suffix = "" if data["source"] == "real" else f"-{data['source']}"
-    return f"{data['name']}-{trace.metadata['config']['solver']['name']}{suffix}.parquet"
+    name = f"{data['name']}-{trace.metadata['config']['solver']['name']}{suffix}.parquet"
+    return name.replace(os.sep, "_")
 
 
 def _key(trace: Trace) -> tuple[str, int]:
@@ -140,10 +162,11 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
         for group in grouped(traces, lambda trace: trace.folder.parent.name).values()
         for trace, rows in zip(group, thin(group), strict=True)
     ]
-    table = pd.concat(frames, ignore_index=True)
-    columns = {str(name): table[name].to_numpy(_stored_type(str(name))) for name in table}
+    frame = pd.concat(frames, ignore_index=True)
+    table = pa.table({str(key): frame[key].to_numpy(_stored_type(str(key))) for key in frame})
+    about = {CHECKSUM_KEY: checks.table_checksum(table)}
     buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer, compression="zstd")
+    pq.write_table(table.replace_schema_metadata(about), buffer, compression="zstd")
     return buffer.getvalue()
 
 
@@ -166,26 +189,45 @@ def _stored_type(column: str) -> str:
     return "float32"
 
 
-def _read(path: Path, results_dir: Path) -> list[Trace]:
+def _read_if_whole(
+    path: Path, results_dir: Path, say: Callable[[str], object] | None
+) -> list[Trace] | None:
+    """Return the traces in a file; None, and tell, if it is damaged."""
     try:
-        table = pq.read_table(path).to_pandas()
-        missing = [name for name in (RUN, *COLUMNS) if name not in table and name != DERIVED]
-        if missing:
-            raise ValueError(f"it lacks the columns {', '.join(missing)}")
-        groups = table.groupby(RUN, sort=False)
-        return [_trace(rows, json.loads(str(run)), results_dir) for run, rows in groups]
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise RunFailedError(
+        return _traces(files.read(path), results_dir)
+    except Exception as error:  # whatever a damaged file makes a reader raise
+        damaged = RunFailedError(
             f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
             "delete it and run the experiment again."
-        ) from error
+        )
+        if say is None:
+            raise damaged from error
+        say(str(damaged))
+        return None
+
+
+def _traces(content: bytes, results_dir: Path) -> list[Trace]:
+    """Return the traces in the content of a file; raise an exception if it is damaged."""
+    table = pq.read_table(pa.BufferReader(content))
+    checksum = (table.schema.metadata or {}).get(CHECKSUM_KEY)
+    table = table.replace_schema_metadata(None)
+    missing = {RUN, *COLUMNS} - {DERIVED, *table.column_names}
+    if missing:
+        raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
+    if checksum not in (None, checks.table_checksum(table).encode()):
+        raise ValueError("it is not what was written (checksum)")
+    groups = table.to_pandas().groupby(RUN, sort=False)
+    return [_trace(rows, checks.document(str(run)), results_dir) for run, rows in groups]
 
 
 def _trace(rows: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
     if run["format"] != FORMAT:
         raise ValueError(f"format version {run['format']}; this program reads {FORMAT}")
+    checks.check(run["metadata"], checks.METADATA)
+    checks.check_summary(run["summary"])
+    checks.check_rows(rows)
     further = [name for name in rows if name not in COLUMNS and name != RUN]
     rows = rows.assign(**{DERIVED: rows["primal"] - rows["dual"]})[[*COLUMNS, *further]]
     types = {name: COLUMNS[name].dtype if name in COLUMNS else "float64" for name in rows}
-    folder = results_dir / "runs" / run["folder"]
+    folder = results_dir.joinpath("runs", *PurePosixPath(run["folder"]).parts[-4:])
     return Trace(rows.astype(types).reset_index(drop=True), run["metadata"], run["summary"], folder)

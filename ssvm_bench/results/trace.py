@@ -13,9 +13,11 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +31,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from ssvm_bench import files
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL, partial_folder, write_folder
 
@@ -37,7 +41,10 @@ FORMAT = 1
 """Version of the files of a run; a reader refuses any other."""
 
 METADATA_KEY = b"ssvm_bench"
+CHECKSUMS_KEY = b"ssvm_bench_checksums"
 TRACE, CONFIG, SUMMARY, WEIGHTS = "trace.parquet", "config.yaml", "summary.json", "weights.npz"
+NOT_AS_WRITTEN = "it is not what was written (checksum)"
+WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
 UNFINISHED = ("interrupted", "error", "diverged")
 """Stop reasons of a partial trace."""
 
@@ -123,13 +130,12 @@ def write_run(
     weights = io.BytesIO()
     np.savez(weights, w=np.asarray(w, dtype=np.float64))
     text = yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True)
-    files = {
-        TRACE: _parquet(rows, metadata),
+    beside = {
         CONFIG: text.encode(),
         WEIGHTS: weights.getvalue(),
-        SUMMARY: _json(summary),
+        SUMMARY: checks.json_bytes(_plain(summary)),
     }
-    write_folder(folder, files)
+    write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside})
     shutil.rmtree(partial_folder(folder), ignore_errors=True)
 
 
@@ -163,17 +169,19 @@ def write_partial(
     """
     if summary.get("stop_reason") not in UNFINISHED:
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
-    files = {TRACE: _parquet(rows, metadata), SUMMARY: _json(summary)}
+    beside = {SUMMARY: checks.json_bytes(_plain(summary))}
     if traceback is not None:
-        files["traceback.txt"] = traceback.encode()
-    write_folder(partial_folder(folder), files)
+        beside["traceback.txt"] = traceback.encode(errors="backslashreplace")
+    write_folder(partial_folder(folder), {TRACE: _parquet(rows, metadata, beside), **beside})
     return partial_folder(folder)
 
 
 def _parquet(
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame, metadata: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    metadata: Mapping[str, Any],
+    beside: Mapping[str, bytes],
 ) -> bytes:
-    """Return the bytes of ``trace.parquet``."""
+    """Return the bytes of ``trace.parquet``, with checksums of it and of the files beside it."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     if frame.empty:
         frame = pd.DataFrame(columns=list(COLUMNS))
@@ -185,18 +193,14 @@ def _parquet(
         pa.array(frame[name].to_numpy(COLUMNS[name].dtype if name in COLUMNS else "float64"))
         for name in names
     ]
-    header = json.dumps({"format": FORMAT, **_plain(metadata)}, allow_nan=False)
-    schema = pa.schema(
-        [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)],
-        metadata={METADATA_KEY: header.encode()},
-    )
+    table = pa.Table.from_arrays(arrays, names=names)
+    header = json.dumps({"format": FORMAT, **_plain(metadata)}, allow_nan=False).encode()
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
+    sums[TRACE] = checks.table_checksum(table, header)
+    about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}
     buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)
+    pq.write_table(table.replace_schema_metadata(about), buffer)
     return buffer.getvalue()
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(_plain(value), indent=2, allow_nan=False) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:
@@ -216,15 +220,17 @@ def _plain(value: Any) -> Any:
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a folder holds a finished run: its four files, and a stop reason of one."""
+    """Tell whether a folder holds a finished run: its four files, and a stop reason of one.
+
+    Whether they are what was written, `read_run` finds out.
+    """
     if folder.name.startswith(".") or folder.name.endswith(PARTIAL):
         return False
-    if not all((folder / name).is_file() for name in (TRACE, CONFIG, WEIGHTS)):
-        return False
     try:
-        summary = json.loads((folder / SUMMARY).read_bytes())
-        return summary["stop_reason"] not in UNFINISHED
-    except (OSError, ValueError, KeyError, TypeError):
+        if not all((folder / name).is_file() for name in (TRACE, CONFIG, WEIGHTS)):
+            return False
+        return read_summary(folder)["stop_reason"] not in UNFINISHED
+    except (OSError, RunFailedError):
         return False
 
 
@@ -236,24 +242,28 @@ def find_runs(results_dir: Path, dataset: str = "*", solver: str = "*") -> list[
 
 def read_metadata(folder: Path) -> dict[str, Any]:
     """Return the metadata of a run without reading its rows. Raises as `read_trace` does."""
-    with _reading(folder):
-        return _header(pq.read_schema(folder / TRACE))
+    with _reading(folder, TRACE) as content:
+        metadata = _header(pq.read_schema(pa.BufferReader(content)))
+        checks.check(metadata, checks.METADATA)
+        return metadata
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return what ``summary.json`` holds. Raises as `read_trace` does."""
-    with _reading(folder):
-        summary = json.loads((folder / SUMMARY).read_bytes())
-        if not isinstance(summary, dict):
-            raise ValueError(f"{SUMMARY} is not a mapping")
+    with _reading(folder, SUMMARY) as content:
+        summary = checks.document(content)
+        checks.check_summary(summary)
         return summary
 
 
 def read_weights(folder: Path) -> tuple[np.ndarray, int]:
     """Return w of a finished run, and after how many iterations. Raises as `read_trace` does."""
-    iteration = int(read_summary(folder)["iteration"])
-    with _reading(folder), np.load(folder / WEIGHTS) as stored:
-        return stored["w"], iteration
+    summary = read_summary(folder)
+    with _reading(folder, WEIGHTS) as content, np.load(io.BytesIO(content)) as stored:
+        w = stored["w"]
+        if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
+            raise ValueError("it holds no vector of finite numbers")
+        return w, int(summary["iteration"])
 
 
 def read_trace(folder: Path) -> Trace:
@@ -262,39 +272,86 @@ def read_trace(folder: Path) -> Trace:
     Raises
     ------
     RunFailedError
-        If a file is missing, cut short, from another format version, or lacks columns.
+        If a file is missing, cut short, from another format version, or lacks columns; or is
+        not what was written.
     """
-    with _reading(folder):
-        table = pq.read_table(folder / TRACE)
+    table, metadata = _as_written(folder)
+    with _reading(folder, TRACE):
+        checks.check(metadata, checks.METADATA)
+    frame = table.replace_schema_metadata(None).to_pandas()
+    return Trace(frame, metadata, read_summary(folder), folder)
+
+
+def read_run(folder: Path) -> Trace:
+    """Read a finished run. Raises as `read_trace` does."""
+    trace = read_trace(folder)
+    with _reading(folder, TRACE):
+        checks.check_rows(trace.frame)
+    if not is_finished(folder):
+        raise cannot_read(folder, "it has not finished, or lacks a file")
+    return trace
+
+
+def damage(folder: Path) -> str:
+    """Return why a run's folder is not what was written; nothing if it is, or is not there."""
+    if not os.path.lexists(folder):
+        return ""
+    try:
+        _as_written(folder)
+        finished = is_finished(folder)
+    except RunFailedError as error:
+        return str(error).removesuffix(WHAT_TO_DO)
+    return "" if finished else f"The run {folder} has not finished, or lacks a file."
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether a folder holds a finished run, all of which is as it was written."""
+    return is_finished(folder) and not damage(folder)
+
+
+def _as_written(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the rows and the metadata of a run whose files agree with their checksums."""
+    with _reading(folder, TRACE) as content:
+        table = pq.read_table(pa.BufferReader(content))
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
         wrong = [name for name, column in COLUMNS.items() if found.get(name) != column.dtype]
         if wrong:
-            raise ValueError(f"{TRACE} lacks the columns {', '.join(wrong)}, or has another type")
+            raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
-            raise ValueError(f"{TRACE} has no rows")
-        return Trace(table.to_pandas(), metadata, read_summary(folder), folder)
+            raise ValueError("it has no rows")
+        sums = json.loads(table.schema.metadata.get(CHECKSUMS_KEY, b"{}"))
+        header = table.schema.metadata[METADATA_KEY]
+        if sums.pop(TRACE, "") not in ("", checks.table_checksum(table, header)):
+            raise ValueError(NOT_AS_WRITTEN)
+    for name, checksum in sums.items():
+        with _reading(folder, name) as content:
+            if hashlib.sha256(content).hexdigest() != checksum:
+                raise ValueError(NOT_AS_WRITTEN)
+    return table, metadata
 
 
 def _header(schema: pa.Schema) -> dict[str, Any]:
-    """Return the checked ``ssvm_bench`` metadata of a trace."""
+    """Return the ``ssvm_bench`` metadata of a trace, of this version."""
     content = (schema.metadata or {}).get(METADATA_KEY)
     if content is None:
-        raise ValueError(f"{TRACE} has no '{METADATA_KEY.decode()}' metadata")
-    metadata = json.loads(content)
+        raise ValueError(f"it has no '{METADATA_KEY.decode()}' metadata")
+    metadata = checks.document(content)
     version = metadata.get("format") if isinstance(metadata, dict) else None
     if version != FORMAT:
-        raise ValueError(f"{TRACE} has format version {version}; this program reads {FORMAT}")
+        raise ValueError(f"it has format version {version}; this program reads {FORMAT}")
     return metadata
 
 
 @contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    """Turn whatever a damaged file raises into one message."""
+def _reading(folder: Path, name: str) -> Iterator[bytes]:
+    """Read a file of a run, and turn whatever a damaged one makes a reader raise into a message."""
     try:
-        yield
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise RunFailedError(
-            f"Cannot read the run {folder}: {reason_of(error)}. "
-            "Delete that folder and run again, or run it again with force=true."
-        ) from error
+        yield files.read(folder / name)
+    except Exception as error:
+        raise cannot_read(folder, f"{name}: {reason_of(error)}") from error
+
+
+def cannot_read(folder: Path, reason: str) -> RunFailedError:
+    """Return the error that says why a run cannot be read, and what to do."""
+    return RunFailedError(f"Cannot read the run {folder}: {reason}.{WHAT_TO_DO}")

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
 from ssvm_bench.results import words
 from ssvm_bench.results.run_folder import is_locked, partial_folder
-from ssvm_bench.results.trace import is_finished, read_summary
+from ssvm_bench.results.trace import damage, is_whole, read_summary
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -44,11 +45,14 @@ class RunStatus:
         One of ``STATES``.
     folder : Path
         Where its files are: of a failed run, its trace so far and the traceback.
+    damage : str
+        Why what is there cannot be read; such a run is missing, and is made again.
     """
 
     config: RunConfig
     state: str
     folder: Path
+    damage: str = ""
 
 
 def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
@@ -59,21 +63,23 @@ def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
 def _status(config: RunConfig) -> RunStatus:
     """Return the state of a run; if its source is open, the one further on of both."""
     found = [_state(config.with_source(source)) for source in _sources(config)]
-    return min(found, key=lambda status: STATES.index(status.state))
+    return min(found, key=lambda status: (STATES.index(status.state), not status.damage))
 
 
 def _state(config: RunConfig) -> RunStatus:
     folder = config.folder
-    if is_finished(folder):
+    problem = damage(folder)
+    if os.path.lexists(folder) and not problem:
         return RunStatus(config, "done", folder)
     if is_locked(folder):
         return RunStatus(config, "running", folder)
     partial = partial_folder(folder)
     try:
         failed = partial.is_dir() and read_summary(partial)["stop_reason"] != "interrupted"
-    except (SsvmBenchError, KeyError):
+    except SsvmBenchError:
         failed = False
-    return RunStatus(config, "failed" if failed else "missing", partial if failed else folder)
+    state, where = ("failed", partial) if failed else ("missing", folder)
+    return RunStatus(config, state, where, problem)
 
 
 def _sources(config: RunConfig) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
     if len(sources) > 1 or config.force:
         return None
     config = config.with_source(sources[0])
-    if not all(is_finished(stage.folder) for stage in config.stages()):
+    if not all(is_whole(stage.folder) for stage in config.stages()):
         return None
     folder = config.folder
     summary = read_summary(folder)

@@ -47,7 +47,7 @@ from ssvm_bench.oracles.checks import contradicted
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import is_finished, read_summary, write_partial, write_run
+from ssvm_bench.results.trace import damage, is_whole, read_summary, write_partial, write_run
 from ssvm_bench.runs.components import (
     build_oracle,
     build_solver,
@@ -115,7 +115,10 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     with ExitStack() as locks:
         for stage, _ in stages:
             locks.enter_context(lock(stage.folder, display.message))
-        if all(is_finished(stage.folder) for stage, _ in stages) and not config.force:
+        if not config.force:
+            for damaged in filter(None, (damage(stage.folder) for stage, _ in stages)):
+                display.message(f"{damaged} It is made again.")
+        if all(is_whole(stage.folder) for stage, _ in stages) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
@@ -202,7 +205,7 @@ def _run(
             )
         return Outcome("interrupted", reason, where, summary(reason)), solver
     final = summary(reason)
-    if is_finished(config.folder) and not config.force:
+    if is_whole(config.folder) and not config.force:
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
         write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)

@@ -1,0 +1,207 @@
+"""What is read of results is checked before anything is made of it.
+
+A kill never leaves half a file, but disks and people do change files. So what is written carries
+checksums: a JSON document one of itself, the rows of a trace one of themselves and of the other
+files of their run (`trace`). Files without any, of earlier versions, are read as well. Either way,
+types and ranges are looked at: consumers take what a `Trace` says of itself for granted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+_DEEPEST = 20
+_LARGEST = 1 << 63
+
+CHECKSUM = "sha256"
+"""Key of the checksum in a document of its own."""
+
+
+# ---- documents --------------------------------------------------------------------------------
+
+
+def sealed(content: Mapping[str, Any]) -> bytes:
+    """Return a JSON document with its checksum."""
+    return json_bytes({**content, CHECKSUM: _checksum(content)})
+
+
+def opened(data: bytes) -> dict[str, Any]:
+    """Return the content of a JSON document, without its checksum if it has one.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or another one than was written.
+    """
+    content = document(data)
+    if not isinstance(content, dict):
+        raise ValueError("it is not a mapping")
+    checksum = content.pop(CHECKSUM, None)
+    if checksum not in (None, _checksum(content)):
+        raise ValueError("it is not what was written (checksum)")
+    return content
+
+
+def json_bytes(content: Mapping[str, Any]) -> bytes:
+    """Return a JSON document."""
+    return (json.dumps(content, indent=2, allow_nan=False) + "\n").encode()
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def document(data: bytes | str) -> Any:
+    """Return what a JSON document says, if other programs could say it, too."""
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check_plain(value, _DEEPEST)
+    return value
+
+
+def _check_plain(value: Any, levels: int) -> None:
+    if levels < 0:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_plain(item, levels - 1)
+        value = "".join(value) if isinstance(value, dict) else ""
+    if isinstance(value, str):
+        value.encode()  # half a surrogate pair is no text
+    elif isinstance(value, int) and abs(value) > _LARGEST:
+        raise ValueError("it has an integer that is too large")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it has a number that is too large, or none")
+
+
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def table_checksum(table: pa.Table, *more: bytes) -> str:
+    """Return the checksum of a table's columns, and of more, however they are stored."""
+    digest = hashlib.sha256()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = column.to_numpy()
+        content = json.dumps(list(values)).encode() if values.dtype == object else values.tobytes()
+        digest.update(f"{name} {column.type} {len(content)}\n".encode() + content)
+    for content in more:
+        digest.update(hashlib.sha256(content).digest())
+    return digest.hexdigest()
+
+
+def check_rows(frame: pd.DataFrame) -> None:
+    """Raise ``ValueError`` unless the rows can be those of a finished run."""
+    iteration = frame["iteration"].to_numpy(float)
+    if not (iteration[0] >= 0 and (np.diff(iteration) >= 0).all()):
+        raise ValueError("its iterations do not rise")
+    for name in ("time", "oracle_calls", "primal"):
+        if not np.isfinite(frame[name].to_numpy(float)).all():
+            raise ValueError(f"its {name} is not finite everywhere")
+
+
+# ---- types and ranges -------------------------------------------------------------------------
+
+
+class Value(NamedTuple):
+    """What a value has to be, in words, and whether it is."""
+
+    what: str
+    holds: Callable[[Any], bool]
+
+
+Shape: TypeAlias = "Value | Mapping[str, Shape]"
+"""Of a mapping: key → shape. A key that ends with a question mark may be missing, or null."""
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+TEXT = Value("a text", lambda value: isinstance(value, str) and len(value) <= 1000)
+WHOLE = Value("an integer", lambda value: type(value) is int)
+COUNT = Value("a positive integer", lambda value: type(value) is int and value > 0)
+NUMBER = Value("a number", _is_number)
+POSITIVE = Value("a positive number", lambda value: _is_number(value) and value > 0)
+FLAG = Value("true or false", lambda value: isinstance(value, bool))
+MOMENT = Value("a date", _is_moment)
+MAPPING = Value("a mapping", lambda value: isinstance(value, dict))
+TEXTS = Value(
+    "a mapping of texts",
+    lambda value: isinstance(value, dict) and all(map(TEXT.holds, value.values())),
+)
+
+METADATA: Shape = {
+    "config": {
+        "solver": {"name": TEXT},
+        "seed": WHOLE,
+        **dict.fromkeys(("dataset?", "oracle?", "budget?", "eval?"), MAPPING),
+    },
+    "dataset": {
+        **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
+        **dict.fromkeys(("n", "d"), COUNT),
+    },
+    "lam": POSITIVE,
+    "concurrent_runs?": WHOLE,
+    "started?": MOMENT,
+    "git_dirty?": FLAG,
+    "cores?": WHOLE,
+    **dict.fromkeys(("versions?", "threads?"), TEXTS),
+    **dict.fromkeys(("clock?", "git?", "cpu?", "system?"), TEXT),
+}
+"""What a run says of itself, as far as anything is made of it."""
+
+SUMMARY: Shape = {
+    "stop_reason": TEXT,
+    "source?": TEXT,
+    **dict.fromkeys(("iteration?", "gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
+}
+
+_RECORD: Shape = {"value": NUMBER, "exact?": FLAG}
+INSTANCE: Shape = {
+    **dict.fromkeys(("dataset", "source", "fingerprint"), TEXT),
+    "n": COUNT,
+    "lam": POSITIVE,
+    **dict.fromkeys(("best_primal?", "best_dual?"), _RECORD),
+}
+"""An entry of ``optima.json``."""
+
+
+def check(value: Any, shape: Shape, where: str = "") -> None:
+    """Raise ``ValueError``, which says where, unless a value has a shape."""
+    if isinstance(shape, Value):
+        if not shape.holds(value):
+            raise ValueError(f"{where} is not {shape.what}")
+        return
+    if not isinstance(value, dict):
+        raise ValueError(f"{where or 'it'} is not a mapping")
+    for key, inner in shape.items():
+        name = key.rstrip("?")
+        place = f"{where}.{name}" if where else name
+        if value.get(name) is not None:
+            check(value[name], inner, place)
+        elif name == key:
+            raise ValueError(f"it has no {place}")
+
+
+def check_summary(summary: Any) -> None:
+    """Raise ``ValueError`` unless it can be what ``summary.json`` holds."""
+    check(summary, SUMMARY)
+    check(summary, {f"{key}?": NUMBER for key in summary if key.endswith("_loss")})

@@ -1,0 +1,186 @@
+"""Damaged results: whatever is changed in a file, it is refused in one line, or reads the same."""
+
+import json
+import os
+import random
+import signal
+
+import pandas as pd
+import pytest
+from program import USPS, call, run_here
+from test_report import run_of, store
+
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import checks, optima, stored_traces, trace
+
+FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return store(tmp_path, run_of("bcfw"))
+
+
+def spoilt(content, rng):
+    """Return other content: a bit flipped, cut short, a piece lost, replaced or doubled."""
+    place, end, bit = rng.randrange(len(content)), rng.randrange(len(content)), rng.randrange(8)
+    return rng.choice(
+        [
+            b"%b%c%b" % (content[:place], content[place] ^ 1 << bit, content[place + 1 :]),
+            content[:place],
+            content[: min(place, end)] + content[max(place, end) + 1 :],
+            content[:place] + rng.randbytes(8) + content[place + 8 :],
+            content + content[place:],
+            rng.randbytes(100),
+        ]
+    )
+
+
+def refused(read, *arguments):
+    """Return the one message of a reader that refuses."""
+    with pytest.raises(RunFailedError) as error:
+        read(*arguments)
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 500
+    return message
+
+
+def check_same(one, other):
+    """Two traces are of one run: the spoilt bytes of a table may be some that nobody reads."""
+    pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
+    assert (one.metadata, one.summary) == (other.metadata, other.summary)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_spoilt_file_of_a_run_is_refused_or_reads_the_same(folder, name):
+    rng, whole = random.Random(name), trace.read_run(folder)
+    content, passed = (folder / name).read_bytes(), 0
+    for _ in range(60):
+        (folder / name).write_bytes(other := spoilt(content, rng))
+        if other == content or trace.is_whole(folder):
+            passed += 1
+            check_same(trace.read_run(folder), whole)
+        else:
+            assert str(folder) in refused(trace.read_run, folder)
+    assert passed < (20 if name == "trace.parquet" else 4)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "missing"])
+def test_what_is_no_file_is_refused_at_once(folder, name, kind):
+    path = folder / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(path)
+    signal.alarm(20)
+    try:
+        assert name in refused(trace.read_run, folder)
+        assert not trace.is_finished(folder)
+    finally:
+        signal.alarm(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "1", "null", "{", '{"stop_reason": 1}', '{"stop_reason": null}', "\x00", "NaN"),
+        *('{"stop_reason": "a", "best_primal": "1"}', '{"stop_reason": "a", "best_primal": NaN}'),
+        *('{"stop_reason": "a", "gap": 1e999}', '{"stop_reason": "a", "x": ' + "9" * 5000 + "}"),
+        *("[" * 100_000, '{"a":' * 100_000, '{"stop_reason": "\\ud800"}'),
+        '{"stop_reason": "a", "x": ' + "[" * 50 + "]" * 50 + "}",
+    ],
+)
+def test_a_summary_of_another_kind_is_refused(folder, text):
+    (folder / "summary.json").write_text(text)
+    assert "summary.json" in refused(trace.read_summary, folder)
+    assert not trace.is_finished(folder)
+
+
+@pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
+def test_metadata_of_another_kind_are_refused(folder, spoil):
+    whole = trace.read_run(folder)
+    trace.write_run(
+        folder, whole.frame, {**whole.metadata, **spoil}, {}, whole.summary, [0.0, 0.0, 0.0]
+    )
+    assert next(iter(spoil)) in refused(trace.read_run, folder)
+
+
+def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
+    runs = [trace.read_run(folder)]
+    (stored,) = stored_traces.write(runs, tmp_path, "some")
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    content, rng = path.read_bytes(), random.Random(0)
+    for _ in range(40):
+        path.write_bytes(other := spoilt(content, rng))
+        said = []
+        for trace_ in stored_traces.read(tmp_path, "some", said.append):
+            check_same(trace_, stored)
+        (again,) = stored_traces.write(runs, tmp_path, "some", said.append)
+        check_same(again, stored)
+        assert len(said) in (0, 2)
+        if said:
+            assert str(path) in said[0]
+            assert path.read_bytes() == other
+
+
+def test_spoilt_best_values_are_passed_over_and_left_alone(tmp_path, folder):
+    runs = [trace.read_run(folder)]
+    best = optima.reference(runs, tmp_path)
+    path, rng = tmp_path / optima.FILE, random.Random(0)
+    content = path.read_bytes()
+    for _ in range(40):
+        path.write_bytes(other := spoilt(content, rng))
+        said = []
+        assert optima.reference(runs, tmp_path, said.append) == best
+        assert path.read_bytes() == other
+        assert other == content or (len(said) == 1 and str(path) in said[0]) or same(other, content)
+
+
+def same(one, other):
+    """Tell whether two documents say the same: white space may differ."""
+    try:
+        return json.loads(one) == json.loads(other)
+    except (ValueError, RecursionError):
+        return False
+
+
+def test_a_checksum_is_of_what_a_document_says():
+    content = {"a": [1, 2.5, "é"], "b": None}
+    data = checks.sealed(content)
+    assert checks.opened(data) == content
+    assert checks.opened(b'{"a": 1}') == {"a": 1}
+    with pytest.raises(ValueError, match="not what was written"):
+        checks.opened(data.replace(b"2.5", b"2.6"))
+
+
+def test_the_report_names_what_it_passes_over(tmp_path, folder):
+    bad = store(tmp_path, run_of("fw"))
+    (bad / "trace.parquet").write_bytes(b"PAR1")
+    result = call("report", f"results_dir={tmp_path}")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"Passed over: Cannot read the run {bad}: trace.parquet: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
+    experiment = tmp_path / "one.yaml"
+    experiment.write_text("grid: {solver: [fw]}\nfigures: {}\n")
+    options = (*USPS, "budget.max_iterations=2", "clock=work", f"results_dir={tmp_path}")
+    folder = run_here(tmp_path, "solver=fw", "budget.max_iterations=2", "clock=work").folder
+    before = trace.read_run(folder).frame
+    (folder / name).write_bytes((folder / name).read_bytes()[:-5])
+    result = call("experiment", experiment, "--status", *options)
+    assert result.exit_code == 0
+    assert "1 missing, of 1 runs" in result.stdout
+    assert f"Passed over: Cannot read the run {folder}: {name}: " in result.stderr
+    result = call("run", "solver=fw", *options)
+    assert result.exit_code == 0
+    assert "It is made again." in result.stderr
+    columns = ["iteration", "primal", "dual"]
+    pd.testing.assert_frame_equal(trace.read_run(folder).frame[columns], before[columns])

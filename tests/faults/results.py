@@ -41,7 +41,7 @@ RUN = (
     *("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20", "clock=work"),
     *("budget.max_iterations=3", "quiet=true"),
 )
-SECONDS = 60
+SECONDS = 120
 LINES, CHARACTERS = 8, 2000
 VALUES = ("null", "true", "-1", "1e999", "NaN", "9" * 400, '"x"', "[]", "{}", '"\\ud800"', "[[]]")
 

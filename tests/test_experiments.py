@@ -283,10 +283,9 @@ def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
 def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name, runner, blank):
     outcome, _ = run(name, "seed=0,1,2,3,4,5,6,7")
     for folder in outcome.folders[1:]:
-        (folder / "summary.json").write_text("[" * 100_000)
+        (folder / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name, "seed=0,1,2,3,4,5,6,7")
     assert len(files) == 4
-    assert "nested too deeply" in said[0]
     assert said[-1] == f"Passed over: {15 - SHOWN} more that cannot be read."
     assert len(said) == SHOWN + 2
     assert sum(map(len, said)) < 2000

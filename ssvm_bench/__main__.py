@@ -1,5 +1,30 @@
-"""``python -m ssvm_bench`` is ``ssvm-bench``."""
+"""The program: ``ssvm-bench``, and ``python -m ssvm_bench``.
 
-from ssvm_bench.cli.commands import main
+Output is in order before anything else is imported, and until the very end.
+"""
 
-main()
+import sys
+
+from ssvm_bench import outputs
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    outputs.protect()
+    from ssvm_bench.cli.commands import main as command_line
+
+    try:
+        command_line()
+    except SystemExit as end:
+        status = end.code
+    lost = outputs.lost_results()
+    if lost is not None and not status:
+        status = 1
+        if not isinstance(lost, BrokenPipeError):  # whose reader has seen enough
+            reason = f"Cannot write to standard output: {lost.strerror}."
+            print(f"ssvm-bench: error: {reason} Files are written as ever.", file=sys.stderr)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

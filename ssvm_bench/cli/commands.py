@@ -8,7 +8,6 @@ the work are imported by the command that needs them, so that ``--help`` answers
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -78,12 +77,6 @@ class Cli(Commands):
         extra.update(standalone_mode=False, prog_name=PROGRAM, obj=settings)
         try:
             status = super().main(arguments, **extra)
-            if sys.stdout is not None:  # as it is after `>&-`
-                sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader has seen enough. Nothing may be flushed into the pipe at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            status = 1
         except Exception as error:
             status = report(error, settings.debug)
         sys.exit(status or 0)

@@ -196,19 +196,11 @@ class LiveLine(PlainLines):
         self.__exit__()
 
 
-class _Status(Console):
-    """Where the status goes; if nobody reads it any more (``| head``), the run goes on silently."""
-
-    def on_broken_pipe(self) -> None:
-        """Say nothing from now on."""
-        self.quiet = True
-
-
 def make_display(quiet: bool = False) -> Display:
     """Return the display that fits: nothing, a live line on a terminal, or plain lines."""
     if quiet:
         return Silent()
-    console = _Status(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False)
     live = console.is_terminal and not console.is_dumb_terminal
     return LiveLine(console) if live else PlainLines(console)
 

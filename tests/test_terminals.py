@@ -1,0 +1,107 @@
+"""Output that cannot be written: it is dropped, and nothing else is lost."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import USPS, environment
+
+from ssvm_bench.results.trace import find_runs
+
+ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+QUICK = (*USPS, "solver=fw", "budget.max_iterations=3")
+
+
+def shell(redirection, *arguments, **changes):
+    """Run the program with a redirection of the shell; output in UTF-8 unless it changes that."""
+    command = f'"$@" {redirection}'
+    return subprocess.run(
+        ["sh", "-c", command, "sh", sys.executable, "-m", "ssvm_bench", *map(str, arguments)],
+        capture_output=True,
+        env=environment(**changes),
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "redirection", ["2>/dev/full", "2>&-", ">&-", ">&- 2>&- <&-", "2</dev/null"]
+)
+def test_status_that_cannot_be_written_is_dropped(tmp_path, redirection):
+    done = shell(redirection, "run", *QUICK, f"results_dir={tmp_path}")
+    assert (done.returncode, len(find_runs(tmp_path))) == (0, 1), done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (b"files: " in done.stdout) == (not redirection.startswith(">&-"))
+
+
+@pytest.mark.parametrize("command", [["list"], ["--help"], ["--version"], ["run", *QUICK]])
+def test_results_that_cannot_be_written_are_told(tmp_path, command):
+    if command[0] == "run":
+        command = [*command, f"results_dir={tmp_path}", "quiet=false"]
+    done = shell(">/dev/full", *command)
+    assert done.returncode == 1
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith("ssvm-bench: error: Cannot write to standard output: No space left")
+    assert b"Traceback" not in done.stderr
+    assert len(find_runs(tmp_path)) == (command[0] == "run")
+
+
+def test_a_disk_of_logs_that_fills_costs_the_rest_of_the_log(tmp_path):
+    limit = "ulimit -f 1; trap '' XFSZ; "  # no file of more than 512 bytes
+    command = [sys.executable, "-m", "ssvm_bench", "list"]
+    log = tmp_path / "log"
+    done = subprocess.run(
+        ["sh", "-c", f'{limit} "$@" >{log}', "sh", *command],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "ssvm-bench: error: Cannot write to standard output: File too large. "
+        "Files are written as ever.\n"
+    )
+    assert 0 < log.stat().st_size <= 1024
+
+
+def test_a_terminal_that_is_gone_costs_nothing(tmp_path):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "ssvm_bench", "run", *QUICK, f"results_dir={tmp_path}"]
+    process = subprocess.Popen(
+        [*command, "budget.max_iterations=2000"],
+        env=environment(),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.read(ours, 1)
+    os.close(ours)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert b"max_iterations" in out
+    assert len(find_runs(tmp_path)) == 1
+
+
+def test_characters_that_the_terminal_lacks_are_escaped(tmp_path):
+    results = tmp_path / "Prüfung-λ"
+    done = shell("", "run", *QUICK, f"results_dir={results}", **ASCII)
+    assert (done.returncode, len(find_runs(results))) == (0, 1), done.stderr
+    last = done.stdout.decode("ascii").splitlines()[-1]
+    assert last.startswith("files: ")
+    assert "Pr\\udcc3\\udcbcfung" in last
+    wrong = shell("", "run", "solver=é", **ASCII)
+    assert wrong.returncode == 2
+    assert wrong.stderr.decode("ascii").startswith("ssvm-bench: error: solver=\\udcc3\\udca9")
+    assert b"\\u03bb" in shell("", "run", "--help", **ASCII).stdout
+
+
+def test_bytes_that_are_no_text_are_escaped(tmp_path):
+    results = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    done = shell("", "run", *QUICK, f"results_dir={results}")
+    assert (done.returncode, len(find_runs(results))) == (0, 1), done.stderr
+    assert b"\\udcff" in done.stdout.splitlines()[-1]

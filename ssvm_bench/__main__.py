@@ -1,15 +1,16 @@
 """The program: ``ssvm-bench``, and ``python -m ssvm_bench``.
 
-Output is in order before anything else is imported, and until the very end.
+Signals and output are in order before anything else is imported, and until the very end.
 """
 
 import sys
 
-from ssvm_bench import outputs
+from ssvm_bench import interrupts, outputs
 
 
 def main() -> None:
     """Run the command line and exit."""
+    interrupts.end_at_signals("ssvm-bench: error: Interrupted.")
     outputs.protect()
     from ssvm_bench.cli.commands import main as command_line
 
@@ -17,6 +18,7 @@ def main() -> None:
         command_line()
     except SystemExit as end:
         status = end.code
+    interrupts.ignore_signals()
     lost = outputs.lost_results()
     if lost is not None and not status:
         status = 1

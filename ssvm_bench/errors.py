@@ -7,7 +7,8 @@ them into the exit status of the contract.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class SsvmBenchError(Exception):
@@ -50,3 +51,26 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
     hint = f"Did you mean {close[0]}? " if close else ""
     return f"{hint}Valid: {', '.join(valid)}."
+
+
+def described(error: BaseException) -> str:
+    """Return what an error says, with its kind unless it is one of ours."""
+    if isinstance(error, SsvmBenchError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+@contextmanager
+def contained(what: str) -> Iterator[None]:
+    """Turn what would end the program without a message, when a component raises it, into one.
+
+    No signal raises ``KeyboardInterrupt`` in this program (:mod:`ssvm_bench.interrupts`), and
+    click takes ``EOFError`` for the end of its own input.
+    """
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt, EOFError) as error:
+        raise RunFailedError(
+            f"{what}: {described(error)}. A component raised it; ask for the traceback with --debug"
+            ", and repair or uninstall that component."
+        ) from error

@@ -283,7 +283,9 @@ def test_a_skipped_run_is_done(runs):
         (OSError(errno.ENOSPC, "x", "/a/b"), 1, "No space left for /a/b"),
         (PermissionError(errno.EACCES, "Permission denied", "/a"), 1, "/a: Permission denied"),
         (ZeroDivisionError("by\nzero"), 1, "by zero. Run again with --debug"),
-        (KeyboardInterrupt(), 1, "Interrupted"),
+        (KeyboardInterrupt(), 1, "The command failed: KeyboardInterrupt. A component raised it"),
+        (SystemExit(0), 1, "The command failed: SystemExit: 0. A component raised it"),
+        (EOFError(), 1, "The command failed: EOFError. A component raised it"),
     ],
 )
 def test_every_failure_is_one_message(runs, failure, status, part):

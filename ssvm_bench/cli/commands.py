@@ -21,7 +21,7 @@ from ssvm_bench.cli.data import data
 from ssvm_bench.cli.options import Commands, Settings, common_options
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, SsvmBenchError, nearest
+from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -49,7 +49,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         if isinstance(error, click.NoSuchOption) and error.option_name.startswith("--"):
             hint += " Options of a run have no dashes: solver=bcfw."
         return error.format_message() + hint, error.exit_code
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+    if isinstance(error, click.Abort):
         return "Interrupted.", 1
     if isinstance(error, MemoryError):
         return "Out of memory. Use fewer examples with dataset.n_samples=…", 1
@@ -80,6 +80,11 @@ class Cli(Commands):
         except Exception as error:
             status = report(error, settings.debug)
         sys.exit(status or 0)
+
+    @contained("The command failed")
+    def invoke(self, ctx: click.Context) -> Any:
+        """Do what the command does."""
+        return super().invoke(ctx)
 
 
 def report(error: BaseException, debug: bool = False) -> int:

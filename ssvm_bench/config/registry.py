@@ -53,7 +53,7 @@ def module(group: str, kind: str) -> ModuleType:
     for entry in entry_points(group=f"ssvm_bench.{group}s", name=kind):
         try:
             return entry.load()
-        except Exception as error:  # whatever somebody else's module does when it is imported
+        except BaseException as error:  # whatever somebody else's module does on import
             raise RunFailedError(
                 f"The {group} kind {kind!r} is declared as {entry.value!r} by an installed "
                 f"package, but importing it failed: {type(error).__name__}: {error}. "

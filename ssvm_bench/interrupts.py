@@ -1,0 +1,120 @@
+"""Ctrl-C, SIGTERM and SIGHUP: they end the program at once, or a run after its iteration.
+
+A handler never raises: an exception that appears between any two steps of an interpreter is lost
+in a library, or leaves compiled code half done. There are two states.
+
+* Where nothing is lost that the next call would not make again (start, loading, compiling,
+  drawing), the first signal ends the process with one message. Whatever was being written has a
+  temporary name then, as after ``kill -9``, and children end with their parent.
+* In a `deferred` block, signals are counted. With one, a run ends after its iteration and the
+  evaluation; with more, it ends where it gets control next: after the compiled pass, or at the
+  next `checkpoint` between two calls of an oracle in Python.
+
+Signals that are ignored (``nohup``) stay ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+EXIT_STATUS = 1
+"""Of a program that a signal ended."""
+
+_SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
+
+
+class EndedEarlyError(Exception):
+    """Raised at a `checkpoint`: the iteration is given up."""
+
+
+@dataclass
+class Arrived:
+    """Signals that came in a `deferred` block.
+
+    Attributes
+    ----------
+    count : int
+        How many.
+    last : int
+        The number of the last one.
+    answered : bool
+        To be set by the block if it ends because of them.
+    """
+
+    count: int = 0
+    last: int = 0
+    answered: bool = False
+
+
+_current: Arrived | None = None
+
+
+def end_at_signals(message: str = "") -> None:
+    """Let a signal end the process at once, with a message on stderr, from now on."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        shown = _SHOW_CURSOR * os.isatty(2) + (f"{message}\n" if message else "")
+        with suppress(OSError):
+            if shown and select.select([], [2], [], 0)[1]:  # else its reader has stopped
+                os.write(2, shown.encode())
+        os._exit(EXIT_STATUS)
+
+    _handle(handle)
+
+
+def ignore_signals() -> None:
+    """Let nothing disturb the last steps of the process, which are short."""
+    _handle(signal.SIG_IGN)
+
+
+@contextmanager
+def deferred() -> Iterator[Arrived]:
+    """Count the signals of the block; at its end, act on those that it has not answered.
+
+    A block inside another one counts with it. Outside the main thread, where no signal comes,
+    nothing is counted.
+    """
+    global _current
+    if _current is not None or threading.current_thread() is not threading.main_thread():
+        yield _current or Arrived()
+        return
+    _current = arrived = Arrived()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        arrived.count += 1
+        arrived.last = number
+
+    previous = _handle(handle)
+    try:
+        yield arrived
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        _current = None
+        if arrived.count and not arrived.answered:
+            signal.raise_signal(arrived.last)
+
+
+def checkpoint() -> None:
+    """Raise `EndedEarlyError` if the run is to end at once; for loops over slow Python calls."""
+    if _current is not None and _current.count > 1:
+        raise EndedEarlyError
+
+
+def _handle(handler: Any) -> dict[int, Any]:
+    """Set the handler of all signals that are not ignored; return the previous ones."""
+    return {
+        number: signal.signal(number, handler)
+        for number in SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }

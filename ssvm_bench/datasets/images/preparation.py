@@ -15,10 +15,9 @@ file carries the key of all that went into it; one that is broken or has another
 from __future__ import annotations
 
 import hashlib
+import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.children import DiedError, map_in_order
 from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import features, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
@@ -108,19 +108,18 @@ def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = No
     chunks = _chunks(pictures, work)
 
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
-        pieces = run(function, chunks, *rest)
+        pieces = _each(function, chunks, workers, *rest)
         steps = ((len(chunk.names), piece) for chunk, piece in zip(chunks, pieces, strict=True))
         return _joined(shown(steps, f"{title}: {what}", len(pictures)))
 
-    with _workers(workers, len(chunks)) as run:
-        outlines = stage("superpixels", _outlines)
-        samples = (
-            (features.rooted(outlines.pop("descriptors")), features.N_GRADIENT_WORDS),
-            (outlines.pop("colours"), features.N_COLOUR_WORDS),
-        )
-        learned = ((1, _learn(points, n_words, work)) for points, n_words in samples)
-        gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
-        rows = stage("features", _features, gradient_words, colour_words)
+    outlines = stage("superpixels", _outlines)
+    samples = (
+        (features.rooted(outlines.pop("descriptors")), features.N_GRADIENT_WORDS),
+        (outlines.pop("colours"), features.N_COLOUR_WORDS),
+    )
+    learned = ((1, _learn(points, n_words, work)) for points, n_words in samples)
+    gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
+    rows = stage("features", _features, gradient_words, colour_words)
     return {
         "data": rows["data"],
         "indices": rows["indices"],
@@ -251,33 +250,24 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-@contextmanager
-def _workers(count: int | None, n_jobs: int) -> Iterator[Callable[..., Iterable[Arrays]]]:
-    """Provide a function that calls another one for every chunk, in processes of their own.
-
-    It returns the results in order, as they come.
-    """
+def _each(
+    function: Callable[..., Arrays], chunks: list[_Chunk], workers: int | None, *rest: np.ndarray
+) -> Iterator[Arrays]:
+    """Call a function for every chunk, in processes of their own; yield the results in order."""
     import joblib
-    from joblib.externals.loky import get_reusable_executor
 
-    n_workers = min(count or joblib.cpu_count(), n_jobs)
-    parallel = joblib.Parallel(n_jobs=n_workers, return_as="generator", max_nbytes=None)
-
-    def run(
-        function: Callable[..., Arrays], chunks: list[_Chunk], *rest: object
-    ) -> Iterable[Arrays]:
-        return parallel(joblib.delayed(_call)(function, chunk, *rest) for chunk in chunks)
-
+    count = min(workers or joblib.cpu_count(), len(chunks))
+    calls = [(function, chunk, *rest) for chunk in chunks]
+    if count == 1:
+        yield from itertools.starmap(_call, calls)
+        return
     try:
-        yield run
-    except BrokenProcessPool as error:
+        yield from map_in_order(_call, calls, count)
+    except DiedError as error:
         raise RunFailedError(
             "A worker process was killed, perhaps for lack of memory. Free some and try again: "
             "the pieces that are finished are kept."
         ) from error
-    finally:
-        if n_workers > 1:  # idle workers would wait for minutes, and keep their memory
-            get_reusable_executor(reuse=True).shutdown(kill_workers=True)
 
 
 def _call(function: Callable[..., Arrays], *arguments: object) -> Arrays:

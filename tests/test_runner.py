@@ -34,7 +34,7 @@ from ssvm_bench.problem import Problem
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import find_runs, is_finished, read_trace
-from ssvm_bench.runs import components, runner
+from ssvm_bench.runs import components, recorder, runner
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -161,16 +161,31 @@ def test_an_interrupt_ends_after_the_iteration(tmp_path, sabotage, number):
     assert signal.getsignal(number) == before
 
 
-def test_a_second_interrupt_does_not_wait(tmp_path, sabotage):
+def test_a_second_interrupt_does_not_wait_for_the_evaluation(tmp_path, sabotage):
     def twice(solver):
         os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        pytest.fail("still at work")
+        os.kill(os.getpid(), signal.SIGTERM)
 
     sabotage(3, twice)
-    with pytest.raises(KeyboardInterrupt):
+    outcome = run_here(tmp_path, "solver=fw")
+    assert outcome.status == "interrupted"
+    assert list(frame_of(outcome)["iteration"]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), EOFError()])
+def test_a_component_cannot_end_the_program(tmp_path, sabotage, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    name = type(error).__name__
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "load_dataset", fail)
+        with pytest.raises(RunFailedError, match=f"The run failed: {name}"):
+            run_here(tmp_path, "solver=fw")
+    sabotage(3, fail)
+    with pytest.raises(RunFailedError, match=f"failed in iteration 3: {name}"):
         run_here(tmp_path, "solver=fw")
-    assert run_folders(tmp_path) == []
+    assert run_folders(tmp_path) == ["seed=0.partial"]
 
 
 # ---- the rows of the trace ----------------------------------------------------------------------
@@ -297,11 +312,54 @@ def primal(data, w, lam):
 
 
 def test_the_summary_says_how_often_the_primal_rose():
-    recorder = runner.Recorder(SimpleNamespace(d=1), Silent())
-    recorder.rows = [{"primal": primal, "dual": 0.0} for primal in (1.0, 3.0, 3.0, 2.0, 2.5)]
-    assert recorder.summary()["primal_rises"] == 0.5
-    recorder.rows = recorder.rows[:1]
-    assert np.isnan(recorder.summary()["primal_rises"])
+    made = recorder.Recorder(SimpleNamespace(d=1), Silent())
+    made.rows = [{"primal": primal, "dual": 0.0} for primal in (1.0, 3.0, 3.0, 2.0, 2.5)]
+    assert made.summary()["primal_rises"] == 0.5
+    made.rows = made.rows[:1]
+    assert np.isnan(made.summary()["primal_rises"])
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.7, 3.0, 6.0, 100.0])
+def test_no_row_is_in_memory_alone_for_more_than_ten_seconds(seconds):
+    """Rows come every so many seconds; each is written in time, and seldom more often."""
+    now, kept, rows = 0.0, [0], []
+    keeper = recorder.Keeper(lambda frame: kept.append(len(frame)), lambda: now)
+    while now < 40 * max(seconds, 1.0):
+        now += seconds
+        rows.append({"time": now})
+        keeper.look(rows)
+        assert kept[-1] == len(rows) or now + seconds - rows[kept[-1]]["time"] <= 10
+    assert len(kept) - 1 == len(rows) if seconds > 5 else len(kept) < 20
+
+
+def test_a_run_that_goes_on_is_on_disk(tmp_path, sabotage, monkeypatch):
+    seen = []
+
+    def look(solver):
+        (folder,) = tmp_path.glob("runs/*/*/*/*.partial")
+        seen.append(read_trace(folder))
+
+    monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
+    sabotage(3, look)
+    outcome = run_here(tmp_path, "solver=fw", "budget.max_iterations=5")
+    assert seen[0].frame.equals(frame_of(outcome)[:3])
+    assert seen[0].summary["stop_reason"] == "interrupted"
+    assert seen[0].metadata == read_trace(outcome.folder).metadata
+    assert run_folders(tmp_path, hidden=True) == ["seed=0"]
+
+
+def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RunFailedError("no room")
+
+    said = []
+    display = Silent()
+    monkeypatch.setattr(display, "message", said.append, raising=False)
+    monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "write_partial", fail)
+    config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
+    assert runner.run(config, display).status == "finished"
+    assert said == ["What was measured so far is not on disk: no room"] * 2
 
 
 def test_counters_and_working_time(tmp_path):

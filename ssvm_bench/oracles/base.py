@@ -37,6 +37,7 @@ import numpy as np
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.oracles import checks
 
 
@@ -173,8 +174,11 @@ class Oracle(ABC):
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        losses = (self.loss(i, self.predict(w, i)) for i in range(self.n))
-        return sum(checks.check_loss(self, i, loss) for i, loss in enumerate(losses)) / self.n
+        total = 0.0
+        for i in range(self.n):
+            checkpoint()
+            total += checks.check_loss(self, i, self.loss(i, self.predict(w, i)))
+        return total / self.n
 
     def risk(
         self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
@@ -191,6 +195,7 @@ class Oracle(ABC):
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
         for i in range(begin, self.n if end is None else end):
+            checkpoint()
             plane, height = self.best_plane(w, i)
             value += height
             offset += plane.offset

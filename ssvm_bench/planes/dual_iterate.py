@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
@@ -212,6 +213,7 @@ class _Rows(DualIterate):
                 if seen > 0:
                     skipped, evaluated = skipped + 1, evaluated + seen
                     continue
+            checkpoint()
             start = perf_counter()
             plane, _ = oracle.best_plane(state.w, i)
             oracle_time += perf_counter() - start

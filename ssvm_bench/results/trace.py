@@ -172,7 +172,9 @@ def write_partial(
     beside = {SUMMARY: checks.json_bytes(_plain(summary))}
     if traceback is not None:
         beside["traceback.txt"] = traceback.encode(errors="backslashreplace")
-    write_folder(partial_folder(folder), {TRACE: _parquet(rows, metadata, beside), **beside})
+    # quickly, because this happens while runs go on
+    trace = _parquet(rows, metadata, beside, use_dictionary=False, compression="none")
+    write_folder(partial_folder(folder), {TRACE: trace, **beside})
     return partial_folder(folder)
 
 
@@ -180,6 +182,7 @@ def _parquet(
     rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
     metadata: Mapping[str, Any],
     beside: Mapping[str, bytes],
+    **how: Any,
 ) -> bytes:
     """Return the bytes of ``trace.parquet``, with checksums of it and of the files beside it."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
@@ -199,7 +202,7 @@ def _parquet(
     sums[TRACE] = checks.table_checksum(table, header)
     about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}
     buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(about), buffer)
+    pq.write_table(table.replace_schema_metadata(about), buffer, **how)
     return buffer.getvalue()
 
 

@@ -12,38 +12,35 @@ paused, and ends for one of the named reasons:
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
-``interrupted``     Ctrl-C, SIGTERM or SIGHUP: a partial trace is kept
+``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration; a partial trace is kept. After
+                    two of them, where the loop gets control next, and without an evaluation
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
+
+The partial trace is written while the run goes on as well: ``kill -9`` costs the rows of the last
+ten seconds, and the iteration.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-import signal
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ssvm_bench import interrupts
 from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.checks import contradicted
+from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
@@ -56,11 +53,12 @@ from ssvm_bench.runs.components import (
     load_dataset,
     warm_up,
 )
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
-_ROUNDING = 1e-9
-"""Of primal and dual values, which are sums over all examples, relative to their size."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,7 @@ class Outcome:
     summary: dict[str, Any]
 
 
+@contained("The run failed")
 def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcome:
     """Do one run and write its files, unless it has finished before; first those of its path.
 
@@ -127,7 +126,11 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         for stage, lam in stages:
             problem = Problem(oracle, lam)
             display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
-            outcome, solver = _run(stage, dataset, problem, display, begin, concurrent_runs, solver)
+            with interrupts.deferred() as arrived:
+                outcome, solver = _run(
+                    stage, dataset, problem, display, begin, concurrent_runs, solver
+                )
+                arrived.answered = outcome.status == "interrupted"
             if outcome.status == "interrupted":
                 break
             begin = time.perf_counter()
@@ -165,7 +168,17 @@ def _run(
         name: functools.partial(build, config.oracle, examples)
         for name, examples in dataset.held_out.items()
     }
-    recorder = Recorder(problem, display, held_out)
+    clock = Clock(config.clock, config.oracle.cost_call, config.oracle.cost_plane)
+    had_finished = is_whole(config.folder) and not config.force
+
+    def keep(rows: pd.DataFrame) -> None:
+        with clock.paused():
+            try:
+                write_partial(config.folder, rows, metadata, summary("interrupted"))
+            except RunFailedError as error:
+                display.message(f"What was measured so far is not on disk: {error}")
+
+    recorder = Recorder(problem, display, held_out, None if had_finished else keep)
 
     def summary(reason: str) -> dict[str, Any]:
         return {
@@ -179,19 +192,17 @@ def _run(
         }
 
     try:
-        clock = Clock(config.clock, config.oracle.cost_call, config.oracle.cost_plane)
         with clock.paused():
             if solver is None:
                 solver = build_solver(config, problem, clock)
             else:
                 solver.go_on(problem.lam, clock)
         reason = loop(config, solver, recorder)
-    except Exception as error:
+    except BaseException as error:  # a component may raise SystemExit
         rows, text = recorder.rows, traceback.format_exc()
         where = write_partial(config.folder, rows, metadata, summary("error"), text)
-        kind = "" if isinstance(error, SsvmBenchError) else f"{type(error).__name__}: "
         raise RunFailedError(
-            f"The run failed in iteration {len(rows)}: {kind}{error}. "
+            f"The run failed in iteration {len(rows)}: {described(error)}. "
             f"What it had measured, and the traceback, are in {where}."
         ) from error
     if reason in ("interrupted", "diverged"):
@@ -205,7 +216,7 @@ def _run(
             )
         return Outcome("interrupted", reason, where, summary(reason)), solver
     final = summary(reason)
-    if is_whole(config.folder) and not config.force:
+    if had_finished:
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
         write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
@@ -215,29 +226,40 @@ def _run(
 
 def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason."""
-    with interrupts() as interrupted:
-        iteration = due = 0
-        while True:
-            reason = _exhausted(config.budget, iteration, solver.clock)
-            if reason is None:
-                reason = "converged" if solver.converged else solver.ended
-            if interrupted.is_set():
-                reason = "interrupted"
-            if reason is not None or iteration >= due:
-                due = config.eval.after(iteration)
-                row = recorder.evaluate(solver, iteration)
-                if not _is_finite(row, getattr(config.solver, "has_dual", False)):
-                    return "diverged"
-                recorder.check_duality()
-                relative = row["gap"] / max(abs(row["primal"]), 1e-12)
-                if reason is None and relative <= config.budget.gap_tol > 0:
-                    reason = "gap_tol"
-            if reason is not None:
-                if reason != "interrupted":
-                    recorder.predict()
-                return reason
-            solver.iterate()
-            iteration += 1
+    with interrupts.deferred() as arrived:
+        try:
+            return _loop(config, solver, recorder, arrived)
+        except interrupts.EndedEarlyError:
+            return "interrupted"
+
+
+def _loop(
+    config: RunConfig, solver: Solver, recorder: Recorder, arrived: interrupts.Arrived
+) -> str:
+    iteration = due = 0
+    while True:
+        interrupts.checkpoint()
+        reason = _exhausted(config.budget, iteration, solver.clock)
+        if reason is None:
+            reason = "converged" if solver.converged else solver.ended
+        if arrived.count:
+            reason = "interrupted"
+        if reason is not None or iteration >= due:
+            due = config.eval.after(iteration)
+            row = recorder.evaluate(solver, iteration)
+            if not _is_finite(row, getattr(config.solver, "has_dual", False)):
+                return "diverged"
+            recorder.check_duality()
+            relative = row["gap"] / max(abs(row["primal"]), 1e-12)
+            if reason is None and relative <= config.budget.gap_tol > 0:
+                reason = "gap_tol"
+        if reason is not None:
+            if reason != "interrupted":
+                recorder.predict()
+            return reason
+        recorder.keep()
+        solver.iterate()
+        iteration += 1
 
 
 def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
@@ -252,135 +274,3 @@ def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
     if budget.max_seconds is not None and clock.now() >= budget.max_seconds:
         return "max_seconds"
     return None
-
-
-class Recorder:
-    """Evaluates what a solver reports, and keeps the rows of the trace.
-
-    Parameters
-    ----------
-    problem : Problem
-    display : Display
-        Told of every row.
-    held_out : mapping
-        Name → what builds the oracle of held-out examples, which only `predict` needs.
-
-    Attributes
-    ----------
-    rows : list of dict
-        The trace so far.
-    w : ndarray of float64, shape (d,)
-        The iterate of the last row.
-    losses : dict of str to float
-        Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
-        NaN until `predict`.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        display: Display,
-        held_out: Mapping[str, Callable[[], Oracle]] | None = None,
-    ) -> None:
-        self.problem = problem
-        self.display = display
-        self.held_out = held_out or {}
-        self.rows: list[dict[str, Any]] = []
-        self.w = np.zeros(problem.d)
-        self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
-        self._earlier = self.w
-        self._eval_time = 0.0
-
-    def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
-        """Add, show and return the row of an iteration; the clock stands still meanwhile."""
-        with solver.clock.paused():
-            start = time.perf_counter()
-            self._earlier, (self.w, dual) = self.w, solver.reported()
-            self.problem.oracle.diagnostics()  # those of the calls so far
-            primal = self.problem.primal(self.w)
-            self._eval_time += time.perf_counter() - start
-            row = {
-                "iteration": iteration,
-                "oracle_calls": solver.clock.oracle_calls,
-                "approx_calls": solver.clock.approx_calls,
-                "time": solver.clock.now(),
-                "oracle_time": solver.clock.oracle_time,
-                "cpu_time": solver.clock.cpu(),
-                "eval_time": self._eval_time,
-                "primal": primal,
-                "dual": dual,
-                "gap": primal - dual,
-                "working_set_mean": solver.working_set_mean(),
-                "approx_passes": solver.approx_passes,
-                "w_norm": float(np.linalg.norm(self.w)),
-                **self.problem.oracle.diagnostics(),
-                **solver.diagnostics(),
-            }
-            self.rows.append(row)
-            self.display.row(row)
-        return row
-
-    def check_duality(self) -> None:
-        """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
-        oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
-        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-            found = contradicted(oracle, self.w, self._earlier)
-            where = "" if found is None else f", as it does not at example {found}"
-            raise RunFailedError(
-                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
-                f"where the oracle returns a best labeling of every example{where}. Test it "
-                "against brute force; an approximate oracle says `exact = False`"
-            )
-
-    def predict(self) -> None:
-        """Find the losses of the last row's iterate, with one held-out oracle at a time."""
-        self.losses["train"] = self.problem.oracle.mean_loss(self.w)
-        for name, build in self.held_out.items():
-            self.losses[name] = build().mean_loss(self.w)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the last row, the best primal and dual of all, and ``train_loss`` and others."""
-        if not self.rows:
-            return {}
-        duals = [row["dual"] for row in self.rows if not math.isnan(row["dual"])]
-        return {
-            **self.rows[-1],
-            "best_primal": min(row["primal"] for row in self.rows),
-            "primal_rises": self._rises(),
-            "best_dual": max(duals, default=math.nan),
-            **{f"{name}_loss": loss for name, loss in self.losses.items()},
-        }
-
-    def _rises(self) -> float:
-        """Return the share of evaluations whose primal is above the one before: fluctuation."""
-        pairs = list(itertools.pairwise(row["primal"] for row in self.rows))
-        return sum(after > before for before, after in pairs) / len(pairs) if pairs else math.nan
-
-
-@contextmanager
-def interrupts() -> Iterator[threading.Event]:
-    """Turn the first SIGINT, SIGTERM or SIGHUP into an event: no pass is left half done.
-
-    A second one interrupts at once. Signals that are ignored (``nohup``), and all signals outside
-    the main thread, are left alone.
-    """
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if event.is_set():
-            raise KeyboardInterrupt
-        event.set()
-
-    previous = {
-        number: signal.signal(number, handle)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
-    try:
-        yield event
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,13 +1,13 @@
 """Several runs at once, each in a process of its own that nothing disturbs but the other runs.
 
-A worker process is started, never forked, makes one run after the other, and keeps the dataset and
-the oracle of the last one. It is pinned to one core where the system allows it, and its libraries
-are told to use one thread before they are loaded; so times are those of one core. That other runs
-went on beside it is part of a run's metadata: they share caches and memory.
+A worker is a child (:mod:`ssvm_bench.children`) that makes one run after the other, and keeps the
+dataset and the oracle of the last one. It is pinned to one core where the system allows it, and its
+libraries are told to use one thread before they are loaded; so times are those of one core. That
+other runs went on beside it is part of a run's metadata: they share caches and memory.
 
-Workers hear nothing of the terminal: Ctrl-C comes to this process, which asks every worker to end
-after its iteration. A worker that dies loses the run it was making, and another one takes its
-place. If this process dies, each worker still ends its run.
+Ctrl-C comes to this process alone, which asks every worker to end after its iteration, and hands a
+second one on. A worker that dies loses the run it was making, and another one takes its place. If
+this process dies, each worker ends after its iteration, with a partial trace.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, TypeAlias
 
+from ssvm_bench import interrupts
+from ssvm_bench.children import Child, DiedError
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.terminal import Silent
@@ -29,12 +29,6 @@ from ssvm_bench.runs.terminal import Silent
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.runner import Outcome
-
-PROGRAM = """import sys
-sys.path[:] = {path!r}
-from ssvm_bench.runs.workers import work
-work({descriptor}, {core}, {concurrent_runs})"""
-"""What a worker process executes."""
 
 Ended: TypeAlias = "Outcome | RunFailedError"
 """What becomes of a run."""
@@ -73,8 +67,6 @@ def make(
     ConfigError
         If dataset, oracle and solver of a run do not fit together; the other runs are stopped.
     """
-    from ssvm_bench.runs.runner import interrupts
-
     waiting = dict(runs)
     jobs = min(jobs, len(waiting))
     available = _cores()
@@ -82,31 +74,32 @@ def make(
         say(f"{jobs} runs at once share {len(available)} cores: wall times will be longer.")
     cores = itertools.cycle(available)
     workers: list[Worker] = []
-    asked_to_end = False
-    with interrupts() as interrupted:
+    asked_to_end = 0  # times
+    with interrupts.deferred() as arrived:
         try:
             workers += [Worker(next(cores), jobs - 1) for _ in range(jobs)]
             while True:
                 for worker in workers:
-                    if not worker.busy and waiting and not interrupted.is_set():
+                    if not worker.busy and waiting and not arrived.count:
                         number = _choose(waiting, worker, workers)
                         started(number)
                         worker.begin(number, waiting.pop(number))
                 busy = [worker for worker in workers if worker.busy]
-                if interrupted.is_set() and not asked_to_end:
-                    asked_to_end = True
-                    if busy:
+                if asked_to_end < min(arrived.count, 2):
+                    arrived.answered = True
+                    asked_to_end += 1
+                    if busy and asked_to_end == 1:
                         say("Ending after the current iterations; Ctrl-C again ends at once.")
                     for worker in busy:
-                        worker.process.terminate()
+                        worker.child.process.terminate()
                 if not busy:
-                    return not interrupted.is_set()
-                ready = wait([worker.connection for worker in busy], _POLL_SECONDS)
-                for worker in (worker for worker in busy if worker.connection in ready):
+                    return not asked_to_end
+                ready = wait([worker.child.connection for worker in busy], _POLL_SECONDS)
+                for worker in (worker for worker in busy if worker.child.connection in ready):
                     working_on, answer = worker.number, worker.receive()
                     if isinstance(answer, str):
                         say(answer)
-                    elif isinstance(answer, _DiedError) and asked_to_end:
+                    elif isinstance(answer, _LostError) and asked_to_end:
                         pass  # in the middle of loading or compiling: there is no trace to keep
                     elif isinstance(answer, SsvmBenchError) and not isinstance(
                         answer, RunFailedError
@@ -139,7 +132,7 @@ def _choose(waiting: Mapping[int, RunConfig], worker: Worker, workers: list[Work
     return min(numbers, key=distance)
 
 
-class _DiedError(RunFailedError):
+class _LostError(RunFailedError):
     """A worker has ended in the middle of its run."""
 
 
@@ -168,21 +161,8 @@ class Worker:
 
     def _start(self) -> None:
         self.dataset: str | None = None
-        self.connection, theirs = Pipe()
-        program = PROGRAM.format(
-            path=sys.path,
-            descriptor=theirs.fileno(),
-            core=self.core,
-            concurrent_runs=self.concurrent_runs,
-        )
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")},
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        theirs.close()
+        variables = dict.fromkeys(THREAD_VARIABLES, "1")
+        self.child = Child(work, self.core, self.concurrent_runs, **variables)
 
     @property
     def busy(self) -> bool:
@@ -193,10 +173,10 @@ class Worker:
         """Begin a run; a worker that died while it was idle is replaced."""
         self.number = number
         try:
-            self.connection.send(config)
-        except OSError:
-            self._restart()
-            self.connection.send(config)
+            self.child.send(config)
+        except DiedError:
+            self._start()
+            self.child.send(config)
         self.dataset = config.dataset.name
 
     def receive(self) -> str | Outcome | SsvmBenchError:
@@ -205,34 +185,26 @@ class Worker:
         A worker that died is replaced by a new one when there is another run to make.
         """
         try:
-            answer = self.connection.recv()
-        except (EOFError, OSError):
-            answer = _DiedError(_reason(self.process.wait()))
+            answer = self.child.receive()
+        except DiedError as error:
+            answer = _LostError(_reason(str(error)))
             self.dataset = None
         if not isinstance(answer, str):
             self.number = None
         return answer
 
-    def _restart(self) -> None:
-        self.end()
-        self._start()
-
     def end(self) -> None:
         """End the process, at once if it is in the middle of a run."""
-        self.connection.close()  # which an idle worker takes as its end
-        if self.busy:
-            self.process.kill()
-        self.process.wait()
+        self.child.end(now=self.busy)
 
 
-def _reason(status: int) -> str:
+def _reason(how: str) -> str:
     """Say why a worker has ended."""
-    if status == -signal.SIGKILL:
+    if how == f"signal {int(signal.SIGKILL)}":
         return (
             "its process was killed, as the system does when memory runs out. The same command "
             "makes this run again, with fewer --jobs if need be."
         )
-    how = f"signal {-status}" if status < 0 else f"exit status {status}"
     return f"its process ended ({how}). The same command makes this run again."
 
 
@@ -251,13 +223,13 @@ class _Messages(Silent):
             self.connection.send(text)
 
 
-def work(descriptor: int, core: int | None, concurrent_runs: int) -> None:
+def work(connection: Connection, core: int | None, concurrent_runs: int) -> None:
     """Make the runs that come through a pipe until it is closed.
 
     Parameters
     ----------
-    descriptor : int
-        Of this end of the pipe.
+    connection : Connection
+        Where they come from.
     core : int or None
         The only core to use.
     concurrent_runs : int
@@ -265,13 +237,9 @@ def work(descriptor: int, core: int | None, concurrent_runs: int) -> None:
     """
     if core is not None:
         os.sched_setaffinity(0, {core})
-    connection = Connection(descriptor)
     display = _Messages(connection)
     while True:
-        try:
-            config = connection.recv()
-        except (EOFError, OSError):
-            return
+        config = connection.recv()
         from ssvm_bench.runs import runner
 
         answer: Outcome | SsvmBenchError
@@ -284,6 +252,6 @@ def work(descriptor: int, core: int | None, concurrent_runs: int) -> None:
         try:
             connection.send(answer)
         except OSError:  # nobody listens any more
-            return
+            raise
         except Exception as error:  # it cannot be sent as it is
             connection.send(RunFailedError(f"{type(error).__name__}: {error}"))

@@ -37,6 +37,7 @@ import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import one_of
+from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
@@ -145,6 +146,7 @@ class SubgradientMethod(Solver):
         (v, z, steps, harmonic), oracle = self.state, self.problem.oracle
         oracle_time, begin = 0.0, perf_counter()
         for i in order.tolist():
+            checkpoint()
             k = int(steps[0])
             start = perf_counter()
             w = v / (self.problem.lam * max(k, 1))

@@ -1,0 +1,168 @@
+"""The rows of a run's trace: evaluated, and put on disk while the run goes on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.checks import contradicted
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs.terminal import Display
+from ssvm_bench.solvers.base import Solver
+
+_ROUNDING = 1e-9
+"""Of primal and dual values, which are sums over all examples, relative to their size."""
+
+KEEP_SECONDS = 10.0
+"""For no longer than that, a row is in memory alone."""
+
+
+class Recorder:
+    """Evaluates what a solver reports, and keeps the rows of the trace.
+
+    Parameters
+    ----------
+    problem : Problem
+    display : Display
+        Told of every row.
+    held_out : mapping
+        Name → what builds the oracle of held-out examples, which only `predict` needs.
+    keep : callable, optional
+        Puts the rows so far on disk.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The trace so far.
+    w : ndarray of float64, shape (d,)
+        The iterate of the last row.
+    losses : dict of str to float
+        Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
+        NaN until `predict`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        display: Display,
+        held_out: Mapping[str, Callable[[], Oracle]] | None = None,
+        keep: Callable[[pd.DataFrame], object] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.display = display
+        self.held_out = held_out or {}
+        self.rows: list[dict[str, Any]] = []
+        self.w = np.zeros(problem.d)
+        self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
+        self._earlier = self.w
+        self._eval_time = 0.0
+        self._keeper = None if keep is None else Keeper(keep)
+
+    def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
+        """Add, show and return the row of an iteration; the clock stands still meanwhile."""
+        with solver.clock.paused():
+            start = time.perf_counter()
+            self._earlier, (self.w, dual) = self.w, solver.reported()
+            self.problem.oracle.diagnostics()  # those of the calls so far
+            primal = self.problem.primal(self.w)
+            self._eval_time += time.perf_counter() - start
+            row = {
+                "iteration": iteration,
+                "oracle_calls": solver.clock.oracle_calls,
+                "approx_calls": solver.clock.approx_calls,
+                "time": solver.clock.now(),
+                "oracle_time": solver.clock.oracle_time,
+                "cpu_time": solver.clock.cpu(),
+                "eval_time": self._eval_time,
+                "primal": primal,
+                "dual": dual,
+                "gap": primal - dual,
+                "working_set_mean": solver.working_set_mean(),
+                "approx_passes": solver.approx_passes,
+                "w_norm": float(np.linalg.norm(self.w)),
+                **self.problem.oracle.diagnostics(),
+                **solver.diagnostics(),
+            }
+            self.rows.append(row)
+            self.display.row(row)
+        return row
+
+    def check_duality(self) -> None:
+        """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
+        oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
+        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
+            found = contradicted(oracle, self.w, self._earlier)
+            where = "" if found is None else f", as it does not at example {found}"
+            raise RunFailedError(
+                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
+                f"where the oracle returns a best labeling of every example{where}. Test it "
+                "against brute force; an approximate oracle says `exact = False`"
+            )
+
+    def keep(self) -> None:
+        """Put the rows on disk if it is time; to be called in every iteration."""
+        if self._keeper is not None:
+            self._keeper.look(self.rows)
+
+    def predict(self) -> None:
+        """Find the losses of the last row's iterate, with one held-out oracle at a time."""
+        self.losses["train"] = self.problem.oracle.mean_loss(self.w)
+        for name, build in self.held_out.items():
+            self.losses[name] = build().mean_loss(self.w)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the last row, the best primal and dual of all, and ``train_loss`` and others."""
+        if not self.rows:
+            return {}
+        primal, dual = (np.array([row[name] for row in self.rows]) for name in ("primal", "dual"))
+        return {
+            **self.rows[-1],
+            "best_primal": primal.min(),
+            "primal_rises": np.mean(primal[1:] > primal[:-1]) if primal.size > 1 else math.nan,
+            "best_dual": math.nan if np.isnan(dual).all() else np.nanmax(dual),
+            **{f"{name}_loss": loss for name, loss in self.losses.items()},
+        }
+
+
+class Keeper:
+    """Puts rows on disk before they are too old, at a cost far below 1 % of the time.
+
+    It looks at the rows after every iteration, and there is no thread beside the solver: a row is
+    written early if it would be too old after another iteration of twice the length of the last.
+
+    Parameters
+    ----------
+    write : callable
+        Told all rows so far.
+    now : callable
+        Seconds on a monotonic clock.
+    """
+
+    def __init__(
+        self, write: Callable[[pd.DataFrame], object], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.write, self.now = write, now
+        self._kept = pd.DataFrame()
+        self._waits_since: float | None = None
+        self._looked = now()
+
+    def look(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows if one of them waits for long enough."""
+        now = self.now()
+        if self._waits_since is None and len(rows) > len(self._kept):
+            self._waits_since = now
+        expected = now + 2 * (now - self._looked)
+        if self._waits_since is not None and expected - self._waits_since > KEEP_SECONDS:
+            new = pd.DataFrame(list(rows[len(self._kept) :]))
+            self._kept = pd.concat([self._kept, new], ignore_index=True) if len(self._kept) else new
+            self.write(self._kept)
+            self._waits_since = None
+            now = self.now()
+        self._looked = now

@@ -1,0 +1,260 @@
+"""Signals and dying parents: what a program leaves, and that no child survives it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from program import (
+    USPS,
+    end,
+    environment,
+    install_solver,
+    path_with,
+    run_folders,
+    started,
+    wait_until,
+)
+
+from ssvm_bench.children import Child, DiedError, map_in_order
+from ssvm_bench.results.trace import find_runs, read_trace
+
+SLOW = """
+import os, time
+from pathlib import Path
+from ssvm_bench.runs import recorder
+from ssvm_bench.solvers.fw import Config, FrankWolfe
+
+recorder.KEEP_SECONDS = 0.0
+CODE_VERSION = 1
+MARKS = Path(os.environ["MARKS"])
+
+
+def build(config, problem, clock, seed):
+    if problem.n <= 2 and "SLOW_START" in os.environ:
+        (MARKS / "starting").touch()
+        time.sleep(60)
+    return Slow(config, problem, clock)
+
+
+class Slow(FrankWolfe):
+    def iterate(self):
+        if self.problem.n > 2:
+            if self.k == 3:
+                (MARKS / f"iterating-{os.getpid()}").touch()
+            time.sleep(0.1)
+        super().iterate()
+"""
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Install a solver whose iterations take 0.1 s, with every row on disk; return its options."""
+    options = install_solver(tmp_path, "slow", SLOW)
+    results = f"results_dir={tmp_path / 'results'}"
+    return (*options, *USPS, "budget.max_iterations=600", results)
+
+
+def variables(tmp_path, **changes):
+    return {"MARKS": tmp_path, "PYTHONPATH": path_with(tmp_path), **changes}
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid):
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
+    return [int(child) for child in found.stdout.split()]
+
+
+# ---- signals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow, count):
+    log = tmp_path / "log"
+    with started("run", *slow, log=log, **variables(tmp_path)) as process:
+        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        for k in range(count):
+            process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3])
+        assert process.wait(20) == 1
+    assert "interrupted. The trace so far is in" in log.read_text().splitlines()[-1]
+    assert "Traceback" not in log.read_text()
+    assert run_folders(tmp_path / "results", hidden=True) == ["seed=0.partial"]
+    (partial,) = (tmp_path / "results").glob("runs/*/*/*/*.partial")
+    assert len(read_trace(partial).frame) >= 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
+    log = tmp_path / "log"
+    changes = variables(tmp_path, SLOW_START=1)
+    with started("run", *slow, log=log, **changes) as process:
+        wait_until(lambda: (tmp_path / "starting").exists(), process)
+        process.send_signal(number)
+        assert end(process, number) == 1
+    assert log.read_text().splitlines()[-1] == "ssvm-bench: error: Interrupted."
+    assert "Traceback" not in log.read_text()
+    assert run_folders(tmp_path / "results", hidden=True) == []
+
+
+def test_nohup_is_respected(tmp_path, slow):
+    command = [sys.executable, "-m", "ssvm_bench", "run", *slow, "budget.max_iterations=10"]
+    process = subprocess.Popen(
+        ["nohup", *command], env=environment(**variables(tmp_path)), stdout=subprocess.PIPE
+    )
+    with process:
+        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 0
+
+
+PONDERING = """
+import os, time
+from pathlib import Path
+from ssvm_bench.oracles import multiclass
+from ssvm_bench.oracles.base import Oracle
+
+CODE_VERSION = 1
+Config = multiclass.Config
+
+
+def build(config, dataset):
+    return Pondering(multiclass.build(config, dataset))
+
+
+class Pondering(Oracle):
+    def __init__(self, inner):
+        self.inner, self.n, self.d, self.calls = inner, inner.n, inner.d, 0
+        for name in ("truth", "predict", "loss", "joint_feature"):
+            setattr(self, name, getattr(inner, name))
+
+    truth = predict = loss = joint_feature = None
+
+    def argmax(self, w, i):
+        self.calls += 1
+        if self.n > 2 and self.calls > 40:
+            Path(os.environ["MARKS"], "pondering").touch()
+            time.sleep(0.5)
+        return self.inner.argmax(w, i)
+"""
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
+def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
+    (tmp_path / "pondering.py").write_text(PONDERING)
+    about = tmp_path / "pondering-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: pondering\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[ssvm_bench.oracles]\npondering = pondering\n")
+    (tmp_path / "oracle").mkdir()
+    (tmp_path / "oracle" / "pondering.yaml").write_text(
+        "# slow\nname: pondering\nkind: pondering\ncost_call: 1.0\ncost_plane: 1.0\n"
+    )
+    options = ("oracle=pondering", f"--config-dir={tmp_path}", f"solver={solver}", *USPS)
+    results, log = tmp_path / "results", tmp_path / "log"
+    changes = variables(tmp_path)
+    with started("run", *options, f"results_dir={results}", log=log, **changes) as process:
+        wait_until(lambda: (tmp_path / "pondering").exists(), process)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        begin = time.monotonic()
+        assert process.wait(30) == 1
+        assert time.monotonic() - begin < 4  # and not 15
+    (partial,) = results.glob("runs/*/*/*/*.partial")
+    assert len(read_trace(partial).frame) == 1
+
+
+# ---- kill -9 ------------------------------------------------------------------------------------
+
+
+def test_kill_9_leaves_the_rows_on_disk_and_the_next_run_starts_anew(tmp_path, slow):
+    results, changes = tmp_path / "results", variables(tmp_path)
+    with started("run", *slow, log=tmp_path / "log", **changes) as process:
+        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        assert end(process) == -signal.SIGKILL
+    assert run_folders(results)[-1:] == ["seed=0.partial"]
+    (partial,) = results.glob("runs/*/*/*/seed=*.partial")
+    assert len(read_trace(partial).frame) >= 3
+    assert find_runs(results) == []
+    with started("run", *slow, "quiet=true", log=tmp_path / "log", **changes) as process:
+        wait_until(lambda: len(read_trace(partial).frame) < 3, process)
+        end(process, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_workers_end_with_their_experiment(tmp_path, slow, number):
+    grid = tmp_path / "grid.yaml"
+    grid.write_text("grid: {seed: [0, 1]}\nfigures: {suboptimality: [iteration]}\n")
+    log, results = tmp_path / "log", tmp_path / "results"
+    changes = variables(tmp_path)
+    with started("experiment", grid, *slow, "--jobs=2", log=log, **changes) as process:
+        wait_until(lambda: len(list(tmp_path.glob("iterating-*"))) == 2, process)
+        workers = children(process.pid)
+        assert len(workers) == 2
+        end(process, number)
+        wait_until(lambda: not any(map(is_alive, workers)), seconds=3)
+    assert run_folders(results, hidden=True) == ["seed=0.partial", "seed=1.partial"]
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_workers_of_a_preparation_end_with_it(tmp_path, number):
+    log = tmp_path / "log"
+    command = ("data", "prepare", "stanford", "--source=synthetic")
+    with started(*command, log=log, XDG_CACHE_HOME=tmp_path, LOKY_MAX_CPU_COUNT=2) as process:
+        pieces = tmp_path / "ssvm-bench" / "stanford" / "preparing-synthetic"
+        wait_until(lambda: list(pieces.glob("outlines-*.npz")), process)
+        workers = children(process.pid)
+        end(process, number)
+        wait_until(lambda: not any(map(is_alive, workers)), seconds=3)
+    assert "Traceback" not in log.read_text()
+    if number != signal.SIGKILL:
+        assert process.returncode == 1
+        assert log.read_text().splitlines()[-1] == "ssvm-bench: error: Interrupted."
+
+
+# ---- children -----------------------------------------------------------------------------------
+
+
+def sleep(connection, seconds):
+    connection.send(os.getpid())
+    time.sleep(seconds)
+
+
+def test_a_child_ends_with_its_parent(tmp_path):
+    program = (
+        f"import sys, time; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_signals, ssvm_bench.children as c\n"
+        "one = c.Child(test_signals.sleep, 60)\n"
+        "print(one.receive(), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment()
+    ) as parent:
+        child = int(parent.stdout.readline())
+        assert is_alive(child)
+        parent.kill()
+    wait_until(lambda: not is_alive(child), seconds=3)
+
+
+def test_results_come_in_order_and_errors_are_passed_on():
+    assert list(map_in_order(divmod, [(k, 3) for k in range(7)], 2)) == [
+        divmod(k, 3) for k in range(7)
+    ]
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_order(divmod, [(1, 1), (1, 0)], 2))
+    with pytest.raises(DiedError, match="exit status 7"):
+        list(map_in_order(os._exit, [(7,)], 1))
+    child = Child(sleep, 0)
+    child.end(now=False)
+    assert child.process.returncode == 0

@@ -1,14 +1,23 @@
-"""The two kinds of failure that a user sees; how input is shown, and how a near miss is named.
+"""The two kinds of failure that a user sees, how a near miss is named, and how input is echoed.
 
 Both end in one message that says what is wrong, where, and what to do; the command line turns
-them into the exit status of the contract.
+them into the exit status of the contract. A message is one line of bounded length, whatever was
+typed: `shown` where a value is put into it, so that the value does not push out the explanation,
+and `readable` where it is printed.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+_MESSAGE = 1500
+"""Most characters of a message."""
+
+_WORD = 240
+"""Most characters of a message without a space between them; a path may have so many."""
 
 
 class SsvmBenchError(Exception):
@@ -29,16 +38,20 @@ class ConfigError(SsvmBenchError):
     exit_status = 2
 
 
-def shown(text: str, length: int) -> str:
-    r"""Return what was given in one line that any terminal can take, cut to a length.
+def shown(value: object, length: int = 100) -> str:
+    r"""Return an input on one line: cut, and with what cannot be printed escaped.
 
-    >>> print(shown("two\nlines", 80), shown("abcdef", 4))
-    two\nlines abc…
+    >>> shown("a\x1b[31m\n\u202eb"), shown("x" * 20, 8)
+    ('a\\x1b[31m\\n\\u202eb', 'xxxxxxx…')
     """
-    escaped = "".join(
-        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text[: length + 1]
-    )
-    return escaped if len(escaped) <= length else f"{escaped[: length - 1]}…"
+    text = str(value)
+    return _cut(_escaped(text[: length + 1]), length)
+
+
+def readable(message: str) -> str:
+    """Return a message as it is printed: one line, words and the whole of bounded length."""
+    text = _escaped(" ".join(message[: 4 * _MESSAGE].split()))
+    return _cut(re.sub(rf"\S{{{_WORD},}}", _middle, text), _MESSAGE)
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -48,16 +61,16 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     'Did you mean mpbcfw? Valid: bcfw, mpbcfw.'
     """
     valid = sorted(valid)
-    close = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    return f"{hint}Valid: {', '.join(valid)}."
+    close = difflib.get_close_matches(name[:100], valid, n=1, cutoff=0.5)
+    hint = f"Did you mean {shown(close[0])}? " if close else ""
+    return f"{hint}Valid: {', '.join(map(shown, valid))}."
 
 
 def described(error: BaseException) -> str:
     """Return what an error says, with its kind unless it is one of ours."""
     if isinstance(error, SsvmBenchError):
         return str(error)
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"{type(error).__name__}: {shown(error, 500)}".rstrip(": ")
 
 
 @contextmanager
@@ -74,3 +87,17 @@ def contained(what: str) -> Iterator[None]:
             f"{what}: {described(error)}. A component raised it; ask for the traceback with --debug"
             ", and repair or uninstall that component."
         ) from error
+
+
+def _escaped(text: str) -> str:
+    """Write control characters, marks of direction and lone surrogates as in a Python string."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _middle(word: re.Match[str]) -> str:
+    """Leave out the middle of a long word."""
+    return f"{word[0][: _WORD // 2]}…{word[0][-_WORD // 3 :]}"

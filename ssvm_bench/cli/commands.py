@@ -21,7 +21,7 @@ from ssvm_bench.cli.data import data
 from ssvm_bench.cli.options import Commands, Settings, common_options
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest
+from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -53,18 +53,28 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "Interrupted.", 1
     if isinstance(error, MemoryError):
         return "Out of memory. Use fewer examples with dataset.n_samples=…", 1
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f" for {error.filename}" if error.filename else ""
-        return f"No space left{where}. Make room, or choose another results_dir=…", 1
+    if isinstance(error, OSError):
+        return _explain_os(error), 1
+    kind = type(error).__name__
+    text = shown(" ".join(str(error).split()), 500)
+    return f"{kind}: {text}. Run again with --debug for the traceback.", 1
+
+
+def _explain_os(error: OSError) -> str:
+    """Return the message for what the system refused: no fault of the program, whatever it is."""
+    reason = error.strerror or str(error) or type(error).__name__
+    file = shown(error.filename, 200) if error.filename else ""
+    if isinstance(error, FileNotFoundError) and not file:
+        return "The current folder does not exist any more. Change to another one."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" for {file}" if file else ""
+        return f"No space left{where}. Make room, or choose another results_dir=…"
+    what = file or "a file"
     if isinstance(error, (PermissionError, NotADirectoryError, IsADirectoryError)):
         return (
-            f"Cannot use {error.filename}: {error.strerror}. Change its permissions, or choose "
-            "another results_dir=…",
-            1,
+            f"Cannot use {what}: {reason}. Change its permissions, or choose another results_dir=…"
         )
-    text = " ".join(str(error).split())
-    kind = type(error).__name__
-    return f"{kind}: {text}. Run again with --debug for the traceback.", 1
+    return f"Cannot use {what}: {reason}. Choose another one."
 
 
 class Cli(Commands):
@@ -92,7 +102,7 @@ def report(error: BaseException, debug: bool = False) -> int:
     message, status = explain(error)
     if debug:
         traceback.print_exception(error)
-    click.echo(f"{PROGRAM}: error: {message}", err=True)
+    click.echo(f"{PROGRAM}: error: {readable(message)}", err=True)
     return status
 
 
@@ -270,18 +280,18 @@ def plot_command(
 def list_command(settings: Settings, kind: str | None) -> None:
     """Show what there is, one line each."""
     if kind is not None and kind not in KINDS:
-        raise ConfigError(f"There is no list of {kind!r}. {nearest(kind, KINDS)}")
-    shown = {
+        raise ConfigError(f"There is no list of {shown(repr(kind))}. {nearest(kind, KINDS)}")
+    listed = {
         heading: catalog.entries(KINDS[heading], settings.config_dirs())
         for heading in ([kind] if kind else KINDS)
     }
-    width = max((len(name) for entries in shown.values() for name in entries), default=0)
-    for heading, entries in shown.items():
+    width = max((len(name) for entries in listed.values() for name in entries), default=0)
+    for heading, entries in listed.items():
         if kind is None:
             click.echo(f"{heading}:")
         indent = "" if kind else "  "
         for name, file in entries.items():
-            click.echo(f"{indent}{name:<{width}}  {catalog.description(file)}".rstrip())
+            click.echo(f"{indent}{shown(name):<{width}}  {catalog.description(file)}".rstrip())
 
 
 main.add_command(data)

@@ -9,7 +9,7 @@ import click
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Commands, common_options
 from ssvm_bench.config import SOURCES, catalog
-from ssvm_bench.errors import ConfigError, nearest
+from ssvm_bench.errors import ConfigError, nearest, shown
 
 source_option = click.option(
     "--source",
@@ -110,5 +110,5 @@ def _names(name: str | None) -> list[str]:
     """Return the dataset of that name, or all."""
     known = catalog.entries("dataset")
     if name is not None and name not in known:
-        raise ConfigError(f"There is no dataset {name!r}. {nearest(name, known)}")
+        raise ConfigError(f"There is no dataset {shown(repr(name))}. {nearest(name, known)}")
     return [name] if name else list(known)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, nearest
+from ssvm_bench.errors import ConfigError, nearest, shown
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ class Commands(click.Group):
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             inside = "" if ctx.parent is None else f"{self.name} "
             raise ConfigError(
-                f"There is no command '{inside}{args[0]}'. {nearest(args[0], self.commands)}"
+                f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], self.commands)}"
             )
         return super().resolve_command(ctx, args)
 

@@ -6,7 +6,7 @@ import click
 
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Settings, common_options
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, shown
 
 OPTION = "results_dir="
 
@@ -28,7 +28,7 @@ def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
         if not override.startswith(OPTION):
             raise ConfigError(
                 f"A report is over everything in a results folder; it takes only {OPTION}…, "
-                f"got {override!r}."
+                f"got {shown(repr(override))}."
             )
     (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
     click.echo(f"report: {build(config.results_dir)}")

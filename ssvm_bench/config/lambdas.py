@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from ssvm_bench.config.validation import check_positive
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, shown
 
 OverN = Annotated[str, "K/n (as 10/n)"]
 """A text that stands for K/n."""
@@ -51,7 +51,8 @@ def checked(option: str, lam: float | str | None) -> float | str | None:
         factor = math.nan
     if not 0 < factor < math.inf:
         raise ConfigError(
-            f"{option} must be a number or K/n (as 10/n), K a positive number, got {lam!r}."
+            f"{option} must be a number or K/n (as 10/n), K a positive number, "
+            f"got {shown(repr(lam))}."
         )
     return f"{repr(factor).removesuffix('.0')}{_OVER_N}"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
-from ssvm_bench.errors import ConfigError, nearest
+from ssvm_bench.errors import ConfigError, nearest, shown
 
 Check = Callable[[str, Any], None]
 """Takes an option's full name and its value, and raises ``ConfigError`` if that is out of range."""
@@ -23,7 +23,7 @@ def check_choice(option: str, value: object, valid: Iterable[str]) -> None:
     """Raise ``ConfigError`` unless ``value`` is one of the ``valid`` names."""
     valid = tuple(valid)
     if value not in valid:
-        raise ConfigError(f"{option}={value} is not known. {nearest(str(value), valid)}")
+        raise ConfigError(f"{option}={shown(value)} is not known. {nearest(str(value), valid)}")
 
 
 def check_at_least(option: str, value: float, minimum: float) -> None:

@@ -78,7 +78,7 @@ def draw_curves(
                 if log_y or panel in panels[:, 0]:
                     panel.set_ylabel(quantity)
             heading = style.problem_title(problem, ": " if log_y else "\n")
-            of_problem[0].set_title(heading, loc="left", fontweight="bold")
+            of_problem[0].set_title(style.as_written(heading), loc="left", fontweight="bold")
         for panel in panels[-1]:
             panel.set_xlabel(x_label)
     return figure
@@ -108,10 +108,11 @@ def page(
         )
         figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
-        figure.suptitle(title)
+        figure.suptitle(style.as_written(title))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         _draw_legend(figure, legend, legend_columns, notes_height / height)
-        figure.text(0.5, 0.06 / height, "\n".join(notes), ha="center", va="bottom", fontsize=7.5)
+        said = style.as_written("\n".join(notes))
+        figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
         layout.execute(figure)  # once, not for every format
         figure.set_layout_engine("none")
         for panel in figure.axes:  # the layout's last digit differs from time to time
@@ -168,7 +169,7 @@ def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:
     handles = [
         Line2D([], [], color=style.color(name), linestyle=dashes) for name, dashes in lines.items()
     ]
-    return handles, [style.solver_label(name) for name in lines]
+    return handles, [style.as_written(style.solver_label(name)) for name in lines]
 
 
 def _columns(names: Sequence[str], width: float) -> int:

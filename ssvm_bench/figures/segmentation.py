@@ -109,7 +109,7 @@ def _draw_row(panels: Sequence[Axes], row: Row, colours: np.ndarray) -> None:
 
 def _panel(panel: Axes, pixels: np.ndarray, title: str) -> None:
     panel.imshow(pixels, interpolation="nearest")
-    panel.set_title(title, fontsize=8)
+    panel.set_title(style.as_written(title), fontsize=8)
     panel.set_axis_off()
 
 

@@ -107,6 +107,11 @@ RC: Any = {
 }
 
 
+def as_written(text: str) -> str:
+    """Return a text such that matplotlib draws it as it stands, and no formulas between ``$``."""
+    return text.replace("$", r"\$")
+
+
 def color(label: str) -> str:
     """Return the colour of a curve; the label starts with the solver's name."""
     name, P = label.split(" ")[0], planes(label)

@@ -60,7 +60,9 @@ def draw_targets(
                 for place, solver in enumerate(solvers):
                     _draw_costs(panel, problem[problem["solver"] == solver], cost, place, shades)
                 panel.set_ylim(len(solvers) - 0.5, -0.5)
-                panel.set_yticks(range(len(solvers)), list(names.values()))
+                panel.set_yticks(
+                    range(len(solvers)), [style.as_written(name) for name in names.values()]
+                )
                 panel.set_xlabel(x_label)
                 label_log_x(panel)
         for panel, (_, problem) in zip(panels[0], problems, strict=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench.config.experiment import Experiment, along_paths
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.errors import RunFailedError, readable
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
 
@@ -84,8 +84,8 @@ class ExperimentOutcome:
 
 
 def to_stderr(text: str) -> None:
-    """Print a message to stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a message to stderr, whatever it says in one line."""
+    print(readable(text), file=sys.stderr, flush=True)
 
 
 def run(

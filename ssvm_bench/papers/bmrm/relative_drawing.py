@@ -72,7 +72,7 @@ def _legend(table: pd.DataFrame, lines: Mapping[str, style.Dashes]) -> Legend:
     labels = dict(zip(table["solver"], table["P"], strict=True))
     order = sorted(labels, key=lambda label: (label.partition(" ")[0] == PROX, labels[label]))
     handles, _ = legend_of({label: lines[label] for label in order})
-    return handles, [_text(label, labels[label]) for label in order]
+    return handles, [style.as_written(_text(label, labels[label])) for label in order]
 
 
 def _text(label: str, P: int) -> str:

@@ -1,0 +1,73 @@
+"""What is echoed and printed is one short line, whatever was typed."""
+
+import os
+
+import pytest
+from program import call, error_of
+
+from ssvm_bench.cli.commands import explain, report
+from ssvm_bench.errors import ConfigError, nearest, readable, shown
+from ssvm_bench.figures import drawing
+
+
+def test_what_is_echoed_is_one_short_line():
+    assert shown("x" * 10**7, 10) == "x" * 9 + "…"
+    assert shown("a\x1b[2J\n\r\x00\x07\u202e\udcffb") == r"a\x1b[2J\n\r\x00\x07\u202e\udcffb"
+    assert "x" * 200 not in nearest("x" * 5000, ["bcfw"])
+
+
+def test_a_message_is_one_line_of_bounded_length(capsys):
+    text = readable(f"a\n\x1b[2J b  {'y' * 900}z " + "word " * 5000)
+    assert text.isprintable()
+    assert text.startswith(r"a \x1b[2J b yyy")
+    assert "yz word" in text
+    assert len(text) <= 1500
+    report(ConfigError("long\n" * 5000))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert len(line) < 2000
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("seed=" + "9" * 4500, "seed=" + "x" * 100_000, "x" * 5000, "solver=" + "x" * 3000),
+        *(
+            "x" * 3000 + "=1",
+            "dataset=\x1b[2J\u202e\udcff",
+            "lam=" + "9" * 3000 + "/n",
+            "seed=a\nb",
+        ),
+    ],
+)
+def test_whatever_is_typed_the_explanation_is_seen(word):
+    line = error_of(call("run", word), 2)
+    assert len(line) < 700
+    assert line.isprintable()
+
+
+def test_what_the_system_refuses_is_no_fault_of_the_program():
+    for error in (OSError(36, "File name too long", "x" * 9000), OSError("odd"), OSError(40, "x")):
+        text, status = explain(error)
+        assert "--debug" not in text
+        assert len(text) < 400
+        assert status == 1
+
+
+def test_a_current_folder_that_is_gone(tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    before = os.getcwd()  # noqa: PTH109
+    os.chdir(here)
+    try:
+        here.rmdir()
+        assert "current folder does not exist" in error_of(call("list", "--config-dir", ".."), 1)
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("title", ["costs $5", "$x", "$\\frac{1}$", "\\$", "$a$ and $b"])
+def test_a_title_is_drawn_as_it_stands(title):
+    with drawing.page(title, [title], (1, 1), drawing.legend_of({title: "-"})) as (figure, _):
+        pass
+    assert figure._suptitle.get_text().replace(r"\$", "$") == title
+    drawing.rendered(figure, "png")

@@ -72,7 +72,7 @@ def compose(tmp_path, monkeypatch):
     """Replace Hydra by the plain product of the overrides."""
     import ssvm_bench.config.compose as module
 
-    def compose_runs(overrides, multirun=False, config_dirs=(), each=None):
+    def product(overrides, multirun, each):
         assert multirun
         options = {"source": ["auto"]}
         for text in overrides:
@@ -84,7 +84,11 @@ def compose(tmp_path, monkeypatch):
             solver = Choice(option["solver"])
             yield Config(dataset, solver, int(option["seed"]), tmp_path / "results")
 
-    monkeypatch.setattr(module, "compose_runs", lambda *args: list(compose_runs(*args)))
+    class Composer:
+        def __init__(self, config_dirs):
+            self.runs = lambda *args: list(product(*args))
+
+    monkeypatch.setattr(module, "Composer", Composer)
 
 
 def make_run(config, source):

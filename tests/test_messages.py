@@ -1,9 +1,10 @@
 """What is echoed and printed is one short line, whatever was typed."""
 
 import os
+import sys
 
 import pytest
-from program import call, error_of
+from program import call, error_of, install_solver
 
 from ssvm_bench.cli.commands import explain, report
 from ssvm_bench.errors import ConfigError, nearest, readable, shown
@@ -63,6 +64,31 @@ def test_a_current_folder_that_is_gone(tmp_path):
         assert "current folder does not exist" in error_of(call("list", "--config-dir", ".."), 1)
     finally:
         os.chdir(before)
+
+
+FIELDS = (
+    "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    name: str\n"
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise RuntimeError('\\x1b[2J' * 999)",
+        "raise SystemExit(0)",
+        "Config = 3",
+        "",
+        f"{FIELDS}    kind: 'Nowhere'\n    step: str\n",
+        f"{FIELDS}    kind: str\n    step: str\n    def __post_init__(self): raise KeyError(1)\n",
+    ],
+)
+def test_a_plug_in_that_fails_is_named(tmp_path, monkeypatch, code):
+    name = f"odd{abs(hash(code))}"
+    options = install_solver(tmp_path, name, code)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    line = error_of(call("run", *options), 1)
+    assert "another installed package" in line
+    assert "--debug" not in line
 
 
 @pytest.mark.parametrize("title", ["costs $5", "$x", "$\\frac{1}$", "\\$", "$a$ and $b"])

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, shown
 
 COMPONENTS = ("dataset", "oracle", "solver")
 """Config groups whose choice is an implementation, named by its ``kind``."""
 
 GROUPS = (*COMPONENTS, "budget")
 """All config groups."""
+
+_HEAD = 4_000  # characters in which a file's description is looked for
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -34,6 +36,8 @@ def shipped(folder: str) -> Path:
 def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Return name → YAML file of a config group, or of ``"experiments"``, sorted by name.
 
+    What is no regular file, as a pipe, is left out.
+
     Raises
     ------
     ConfigError
@@ -46,6 +50,8 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
     folders += [Path(folder) / kind for folder in config_dirs]
     found: dict[str, Path] = {}
     for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
+        if not file.is_file():
+            continue
         if found.setdefault(file.stem, file) != file:
             raise ConfigError(f"{file} has the name of {found[file.stem]}. Rename one of them.")
     return dict(sorted(found.items()))
@@ -53,13 +59,9 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
 
 def description(file: Path) -> str:
     """Return the first comment line of a YAML file without its ``#``; empty if there is none."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("#"):
-                return line.lstrip("#").strip()
-            if line.strip():
-                break
-    return ""
+    with file.open(encoding="utf-8", errors="replace") as content:
+        first = next((line for line in content.read(_HEAD).splitlines() if line.strip()), "")
+    return shown(first.lstrip("#").strip(), 200) if first.startswith("#") else ""
 
 
 def check_folders(config_dirs: Sequence[Path]) -> list[Path]:
@@ -68,9 +70,13 @@ def check_folders(config_dirs: Sequence[Path]) -> list[Path]:
     Raises
     ------
     ConfigError
-        If one of them is not a folder.
+        If one of them is not a folder, or its name cannot be given to Hydra.
     """
     for folder in config_dirs:
         if not Path(folder).is_dir():
-            raise ConfigError(f"--config-dir {folder}: there is no such folder.")
-    return list(dict.fromkeys(Path(folder).resolve() for folder in config_dirs))
+            raise ConfigError(f"--config-dir {shown(folder, 200)}: there is no such folder.")
+    folders = list(dict.fromkeys(Path(folder).resolve() for folder in config_dirs))
+    for folder in folders:
+        if "${" in str(folder) or not str(folder).isprintable():  # Hydra would interpolate it
+            raise ConfigError(f"--config-dir {shown(folder, 200)}: give it another name.")
+    return folders

@@ -1,37 +1,79 @@
-"""Overrides of the command line into run configs (the only module that imports Hydra).
+"""Overrides of the command line into run configs.
 
-Hydra is asked for what it does well: its override grammar, and the composition of the chosen
-files. Values are set by this module on the composed tree, and typed by
-:mod:`ssvm_bench.config.typed`. Thus an option that does not exist is an error however it is
+Hydra is asked for what it does well: its override grammar (:mod:`ssvm_bench.config.overrides`), and
+the composition of the chosen files. Values are set by this module on the composed tree, and typed
+by :mod:`ssvm_bench.config.typed`. Thus an option that does not exist is an error however it is
 written (Hydra would add it for a ``+``), a message never advises something that this project
-does not have, and a sweep composes once for each combination of *choices*, not for each run
-(composing takes 0.1 s).
+does not have, nothing is ever interpolated, and a sweep composes once for each *choice*, not for
+each run (composing takes 0.1 s).
+
+First the names of options are checked, then the runs are counted, and only then is there any: a
+mistake costs the same however long the sweep is.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 from hydra import compose, initialize_config_dir
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ssvm_bench.config import catalog, registry, typed
+from ssvm_bench.config import catalog, overrides, registry, typed, yaml_files
+from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import check_choice
-from ssvm_bench.errors import ConfigError, nearest
+from ssvm_bench.errors import ConfigError, nearest, shown
+
+_ORACLE = "override /oracle@_global_.oracle"
+_FIXED = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}
+"""What a choice says of itself → its group."""
+
+_HINTS = typed.hints(RunConfig)
+
+_UNREADABLE = (
+    *(ConfigError, HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError),
+    RecursionError,  # files that inherit from one another
+)
+
+_TOGETHER = (("dataset", "oracle"), ("solver",), ("budget",))
+"""Groups whose files know of each other: a dataset brings its oracle."""
+
+Choices: TypeAlias = tuple[tuple[str, str], ...]
+"""Groups and what is chosen of them."""
+
+
+class _Tree(NamedTuple):
+    """What the chosen files say.
+
+    Attributes
+    ----------
+    values : dict
+        Nested plain values.
+    paths : dict
+        The full name of each option → the keys that lead to it.
+    parts : dict
+        Sections, and options of none, that have been typed.
+    """
+
+    values: dict[str, Any]
+    paths: dict[str, tuple[str, ...]]
+    parts: dict[str, Any]
 
 
 def compose_runs(
-    overrides: Iterable[str],
+    words: Iterable[str],
     multirun: bool = False,
     config_dirs: Sequence[Path] = (),
     each: Mapping[str, Sequence[str]] | None = None,
@@ -40,14 +82,14 @@ def compose_runs(
 
     Parameters
     ----------
-    overrides : iterable of str
+    words : iterable of str
         ``option=value`` or ``group=name``; of several for the same key, the last one counts.
     multirun : bool
         Accept sweeps: ``seed=range(10)``, ``solver=bcfw,mpbcfw``. The last sweep varies fastest.
     config_dirs : sequence of Path
         Further folders of config files, beside the project's own.
     each : mapping, optional
-        Dataset → ``option=value`` for the runs on it, which count more than ``overrides``.
+        Dataset → ``option=value`` for the runs on it, which count more than ``words``.
 
     Returns
     -------
@@ -57,161 +99,216 @@ def compose_runs(
     Raises
     ------
     ConfigError
-        If an override cannot be read, names nothing that exists, or has a bad value.
+        If an override cannot be read, names nothing that exists, or has a bad value; or if they
+        ask for too many runs.
     """
-    config_dirs = catalog.check_folders(config_dirs)
-    names = {group: catalog.entries(group, config_dirs) for group in catalog.GROUPS}
-    swept: dict[str, list[Any]] = {}
-    added = []
-    for override in map(_parse, overrides):
-        key = override.key_or_group
-        if override.is_add() or override.is_force_add():
-            added.append(override)
-        swept.pop(key, None)
-        swept[key] = _values(override, names.get(key, ()), multirun)
-        for name in swept[key] if key in names else ():
-            check_choice(key, name, names[key])
-    own = {dataset: _options(mine, names) for dataset, mine in (each or {}).items()}
-    trees: dict[tuple[tuple[str, str], ...], DictConfig] = {}
-    runs = []
-    for combination in itertools.product(*swept.values()):
-        settings = dict(zip(swept, combination, strict=True))
-        choices = tuple((key, val) for key, val in settings.items() if key in names)
-        if choices not in trees:
-            trees[choices] = _compose(choices, config_dirs)
-        tree = trees[choices]
-        options = {key: val for key, val in settings.items() if key not in names}
-        runs.append(_typed(tree, {**options, **own.get(tree.dataset.name, {})}))
-    for override in added:  # last, so that an option that does not exist is named as such
-        text, plain = override.input_line, str(override.input_line).lstrip("+")
-        raise ConfigError(f"{text}: an option cannot be added, only set: {plain}")
-    return runs
+    return Composer(config_dirs).runs(words, multirun, each)
 
 
-def _parse(text: str) -> Override:
-    """Parse one override; refuse the parts of Hydra's grammar that remove or move options.
+class Composer:
+    """Makes runs of overrides; what one call has composed, the next one finds.
 
-    A value that is no word of Hydra's grammar is taken as it stands: ``2n/(k+2n)``, ``~/results``.
+    Parameters
+    ----------
+    config_dirs : sequence of Path
+        Further folders of config files, beside the project's own.
     """
-    parser = OverridesParser.create()
-    try:
-        override = parser.parse_override(text)
-    except HydraException:
-        key, equals, value = text.partition("=")
-        if not (equals and re.fullmatch(r"\+{0,2}\w+(\.\w+)*", key)):
+
+    def __init__(self, config_dirs: Sequence[Path] = ()) -> None:
+        self._config_dirs = catalog.check_folders(config_dirs)
+        self._names = {g: catalog.entries(g, self._config_dirs) for g in catalog.GROUPS}
+        self._composed: dict[Choices, dict[str, Any]] = {}
+        self._first: Choices | None = None
+        self._trees: dict[Choices, _Tree] = {}
+        self._parts: dict[str, Any] = {}
+
+    def runs(
+        self,
+        words: Iterable[str],
+        multirun: bool = False,
+        each: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[RunConfig]:
+        """Return the runs that the overrides ask for, see `compose_runs`."""
+        settings: dict[str, Setting] = {}
+        for setting in overrides.read(words):
+            settings.pop(setting.key, None)
+            settings[setting.key] = setting
+            if setting.is_sweep and not multirun:
+                raise ConfigError(f"{setting.text} asks for several runs. Add -m to make them all.")
+        chosen = {key: self._choices(settings[key]) for key in settings if key in self._names}
+        own = {dataset: self._options(mine) for dataset, mine in (each or {}).items()}
+        first = self._tree(tuple((key, names[0]) for key, names in chosen.items()))
+        for key in settings:
+            if key not in chosen:
+                _check_option(key, first)
+        for setting in settings.values():  # after what does not exist has been named as such
+            if setting.added:
+                plain = setting.text.lstrip("+")
+                raise ConfigError(f"{setting.text}: an option cannot be added, only set: {plain}")
+        counts = [len(chosen.get(key, ())) or setting.count() for key, setting in settings.items()]
+        overrides.check_count(math.prod(counts))
+        swept = {key: chosen.get(key) or setting.values() for key, setting in settings.items()}
+        return [
+            self._run(dict(zip(swept, combination, strict=True)), own)
+            for combination in itertools.product(*swept.values())
+        ]
+
+    def _choices(self, setting: Setting) -> list[Any]:
+        """Return what is chosen of a group."""
+        known = self._names[setting.key]
+        found = setting.values(tuple(known))
+        for name in found:
+            check_choice(setting.key, name, known)
+        return found
+
+    def _options(self, words: Iterable[str]) -> dict[str, Any]:
+        """Return the values of overrides that set options and choose nothing."""
+        options = {}
+        for setting in overrides.read(words):
+            if setting.key in self._names:
+                raise ConfigError(f"{setting.text}: only options can differ between datasets.")
+            if setting.is_sweep:
+                raise ConfigError(f"{setting.text}: what varies belongs into the grid.")
+            options[setting.key] = setting.value
+        return options
+
+    def _tree(self, choices: Choices) -> _Tree:
+        """Return what the files say that are chosen: the first all at once, the others by parts."""
+        if choices not in self._trees:
+            self._first = choices if self._first is None else self._first
+            tree = dict(self._compose(self._first))
+            for groups in _TOGETHER:
+                mine, its = (
+                    tuple(c for c in of if c[0] in groups) for of in (choices, self._first)
+                )
+                if mine != its:
+                    composed = self._compose(mine)
+                    tree |= {group: composed[group] for group in groups}
+            for key in tree:
+                if key not in _HINTS:
+                    raise typed.unknown_option(key, _HINTS)
+            self._trees[choices] = _Tree(tree, {".".join(path): path for path in _paths(tree)}, {})
+        return self._trees[choices]
+
+    def _compose(self, choices: Choices) -> dict[str, Any]:
+        """Return the values of the files that Hydra composes."""
+        if choices not in self._composed:
+            self._composed[choices] = _compose(choices, self._config_dirs)
+        return self._composed[choices]
+
+    def _run(self, settings: Mapping[str, Any], own: Mapping[str, dict[str, Any]]) -> RunConfig:
+        """Return the run of one value of each setting."""
+        tree = self._tree(tuple((key, settings[key]) for key in settings if key in self._names))
+        options = {key: val for key, val in settings.items() if key not in self._names}
+        values: Any = tree.values
+        for option, value in {**options, **own.get(values["dataset"]["name"], {})}.items():
+            _check_option(option, tree)
+            values = _with(values, tree.paths[option], value)
+        return RunConfig(**{name: self._part(tree, name, val) for name, val in values.items()})
+
+    def _part(self, tree: _Tree, name: str, value: Any) -> Any:
+        """Return a section, or an option of none, with its type; the runs of a sweep share it."""
+        if value is tree.values[name]:
+            parts, key = tree.parts, name
+        else:
+            parts, key = self._parts, f"{name}={value!r}"
+        if key not in parts:
+            if name in catalog.COMPONENTS:
+                parts[key] = registry.config(name, value)
+            else:
+                parts[key] = typed.convert(_HINTS[name], value, name)
+        return parts[key]
+
+
+class _Checked(FileConfigSource):
+    """Files of the user's folders, which are read strictly before Hydra reads them."""
+
+    @staticmethod
+    def scheme() -> str:
+        """Return what their folders' addresses begin with."""
+        return "checked"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Check a file, then read it."""
+        file = Path(self.path, self._normalize_file_name(config_path))
+        content = yaml_files.read(file)
+        defaults = content.get("defaults", []) if isinstance(content, dict) else None
+        listed = defaults if isinstance(defaults, list) else [None]
+        others = [each for each in listed if each != "_self_" and not _is_oracle(each)]
+        if len(others) > 1 or not all(map(_is_word, others)):
             raise ConfigError(
-                f"Cannot read {text!r}. Write option=value, without spaces around '='."
-            ) from None
-        quoted = QuotedString(value, Quote.single).with_quotes()
-        override = parser.parse_override(f"{key}={quoted}")
-    key = override.key_or_group
-    if override.is_delete():
-        raise ConfigError(f"{text}: an option cannot be removed. Set {key} to a value.")
-    if override.package is not None or not key:
-        raise ConfigError(f"Cannot read {text!r}. Write option=value or group=name.")
-    return override
+                f"{file} must be a mapping of options to values. Its defaults can be one other "
+                f"file of its folder, and of a dataset `{_ORACLE}: NAME`."
+            )
+        return super().load_config(config_path)
 
 
-def _values(override: Override, names: Iterable[str], multirun: bool) -> list[Any]:
-    """Return the values of one override: several if it is a sweep."""
-    text, key = override.input_line, override.key_or_group
-    if not override.is_sweep_override():
-        return [override.value()]
-    if not multirun:
-        raise ConfigError(f"{text} asks for several runs. Add -m to make them all.")
-    sweep: Any = override._value
-    values: list[Any]
-    if isinstance(sweep, Glob):
-        values = sweep.filter(sorted(names))
-    elif override.is_discrete_sweep():
-        try:
-            values = [Override._convert_value(value) for value in override.sweep_iterator()]
-        except HydraException as error:
-            raise ConfigError(f"{text}: {error}") from None
-    else:
-        raise ConfigError(f"{text}: an interval has no end of values. Write {key}=range(…).")
-    if not values:
-        raise ConfigError(f"{text} has no values, so there is nothing to run.")
-    return values
+def _is_oracle(entry: Any) -> bool:
+    return isinstance(entry, dict) and list(entry) == [_ORACLE] and _is_word(entry[_ORACLE])
 
 
-def _options(overrides: Iterable[str], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of overrides that set options and choose nothing."""
-    options = {}
-    for override in map(_parse, overrides):
-        key = override.key_or_group
-        if key in names:
-            raise ConfigError(f"{override.input_line}: only options can differ between datasets.")
-        (options[key],) = _values(override, (), False)
-    return options
+def _is_word(text: Any) -> bool:
+    return isinstance(text, str) and bool(re.fullmatch(r"\w[\w.+-]{0,99}", text))
 
 
-def _compose(choices: tuple[tuple[str, str], ...], config_dirs: Sequence[Path]) -> DictConfig:
-    """Return the composed tree of the chosen files with the values written in them."""
-    folders = [QuotedString(f"file://{folder}", Quote.single) for folder in config_dirs]
+def _compose(choices: Choices, config_dirs: Sequence[Path]) -> dict[str, Any]:
+    """Return the values of the chosen files, nested."""
+    Plugins.instance().register(_Checked)
+    folders = [QuotedString(f"checked://{folder}", Quote.single) for folder in config_dirs]
     search = ",".join(folder.with_quotes() for folder in folders)
-    overrides = [f"hydra.searchpath=[{search}]"] if config_dirs else []
-    overrides += [f"{group}={name}" for group, name in choices]
-    chosen = dict(choices)
+    words = [f"hydra.searchpath=[{search}]"] if config_dirs else []
+    words += [f"{group}={name}" for group, name in choices]
     try:
         root = str(catalog.shipped("configs"))
         with initialize_config_dir(config_dir=root, version_base="1.3"):
-            tree = compose("config", overrides=overrides)
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+            tree = OmegaConf.to_container(compose("config", overrides=words))
+    except _UNREADABLE as error:
         files = " ".join(["config.yaml", *(f"{group}={name}" for group, name in choices)])
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"Cannot read the config files of {files}: {reason}") from error
+        raise ConfigError(f"Cannot read the config files of {files}: {error}") from error
+    assert isinstance(tree, dict)
+    chosen = dict(choices)
     for group in catalog.COMPONENTS:
-        node = tree.get(group)
+        node: Any = tree.get(group)
         for key in ("name", "kind"):
-            if not isinstance(node, DictConfig) or not isinstance(node.get(key), str):
+            if not isinstance(node, dict) or not _is_word(node.get(key)):
                 raise ConfigError(f"The config file of {group}={chosen.get(group)} sets no {key}.")
-        if node.name != chosen.get(group, node.name):
-            raise ConfigError(f"{group}/{chosen[group]}.yaml calls itself name: {node.name}.")
-    return tree
+        if node["name"] != chosen.get(group, node["name"]):
+            raise ConfigError(f"{group}/{chosen[group]}.yaml calls itself name: {node['name']}.")
+    return {str(key): value for key, value in tree.items()}
 
 
-def _typed(tree: DictConfig, options: Mapping[str, Any]) -> RunConfig:
-    """Return the run config of a composed tree in which some options are set."""
-    tree = tree.copy()
-    fixed = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}
-    leaves = [leaf for leaf in _leaves(OmegaConf.to_container(tree)) if leaf not in fixed]
-    for option in options:
-        if option in fixed:
-            group = fixed[option]
-            raise ConfigError(f"{option} cannot be set. Choose a {group} with {group}=NAME.")
-        if option not in leaves:
-            raise _not_an_option(option, leaves, tree)
-    try:
-        for option, value in options.items():
-            OmegaConf.update(tree, option, value, merge=False)
-        values = OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:  # such as an interpolation, ${…}, without an end
-        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}.") from error
-    assert isinstance(values, dict)
-    for group in catalog.COMPONENTS:
-        config = registry.module(group, values[group]["kind"]).Config
-        values[group] = typed.convert(config, values[group], group)
-    return typed.build(RunConfig, {str(key): value for key, value in values.items()})
-
-
-def _leaves(tree: Any, prefix: str = "") -> list[str]:
-    """Return the full names of all options of a nested dict."""
+def _paths(tree: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of all options of a nested dict."""
     if not isinstance(tree, dict) or not tree:
-        return [prefix]
-    parts = [(f"{prefix}.{key}" if prefix else str(key), value) for key, value in tree.items()]
-    return [leaf for name, value in parts for leaf in _leaves(value, name)]
+        yield above
+        return
+    for key, value in tree.items():
+        yield from _paths(value, (*above, str(key)))
 
 
-def _not_an_option(option: str, leaves: list[str], tree: DictConfig) -> ConfigError:
-    """Return the error for a key that is no option: unknown, or a whole section."""
+def _with(tree: Any, path: Sequence[str], value: Any) -> Any:
+    """Return a nested dict in which one value is another one."""
+    if not path:
+        return value
+    return {**tree, path[0]: _with(tree[path[0]], path[1:], value)}
+
+
+def _check_option(option: str, tree: _Tree) -> None:
+    """Raise ``ConfigError`` unless there is an option that can be set: no section, no name."""
+    if option in _FIXED:
+        group = _FIXED[option]
+        raise ConfigError(f"{option} cannot be set. Choose a {group} with {group}=NAME.")
+    if option in tree.paths:
+        return
+    values, options = tree.values, [name for name in tree.paths if name not in _FIXED]
     section = option.partition(".")[0]
-    below = [leaf for leaf in leaves if leaf.startswith(f"{option}.")]
+    below = [name for name in options if name.startswith(f"{option}.")]
     if below:
-        return ConfigError(f"{option} is a section. Its options: {', '.join(below)}.")
-    choosable = sorted({*leaves, *map(str, tree)}) if "." not in option else leaves
+        raise ConfigError(f"{option} is a section. Its options: {', '.join(below)}.")
+    choosable = options if "." in option else sorted({*options, *values})
     if section in catalog.COMPONENTS:
-        return typed.unknown_option(option, choosable, f"{section}={tree[section].name}")
-    if "." in option and section not in tree:
-        return ConfigError(f"There is no option {option}. {nearest(section, map(str, tree))}")
-    return typed.unknown_option(option, choosable)
+        where = f"{section}={values[section]['name']}"
+        raise typed.unknown_option(option, choosable, where)
+    if "." in option and section not in values:
+        raise ConfigError(f"There is no option {shown(option)}. {nearest(section, values)}")
+    raise typed.unknown_option(option, choosable)

@@ -34,17 +34,14 @@ one set of runs, several sets of figures.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-
-from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, nearest
+from ssvm_bench.config import catalog, grid, yaml_files
+from ssvm_bench.errors import ConfigError, nearest, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -57,8 +54,11 @@ KEYS = ("title", *RUNS, "like", "figures", "gaps")
 GAPS = (0.1, 0.05, 0.02, 0.01)
 """Relative gaps of targets unless the file says others."""
 
-OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
-"""Options that cannot differ between datasets."""
+MOST_GAPS = 20
+"""Most gaps that are told apart in a figure."""
+
+LONGEST_TITLE = 200
+"""Most characters of the figures' title."""
 
 
 class Choices(NamedTuple):
@@ -119,18 +119,18 @@ class Experiment:
         ConfigError
             If an override, or a combination of them, is wrong.
         """
-        from ssvm_bench.config.compose import compose_runs
+        from ssvm_bench.config.compose import Composer
+        from ssvm_bench.config.overrides import check_count
 
-        given = {_option(text) for text in overrides}
+        given = {grid.option(text) for text in overrides}
         each = {
-            dataset: [text for text in own if _option(text) not in given]
+            dataset: [text for text in own if grid.option(text) not in given]
             for dataset, own in self.each.items()
         }
-        runs = [
-            config
-            for grid in self.grids
-            for config in compose_runs([*grid, *overrides], True, config_dirs, each)
-        ]
+        composer, runs = Composer(config_dirs), []
+        for words in self.grids:
+            runs += composer.runs([*words, *overrides], True, each)
+            check_count(len(runs))
         on_the_way = {stage for config in runs for stage in config.stages()[:-1]}
         return [config for config in dict.fromkeys(runs) if config not in on_the_way]
 
@@ -171,27 +171,38 @@ def load(
             if key in content:
                 raise ConfigError(f"{file}: {key} is that of {content['like']}; leave one out.")
         origin, runs = _like(file, content["like"], config_dirs)
-    grids = _grids(runs.get("grid"), f"{origin}: grid")
+    grids = grid.grids(runs.get("grid"), f"{origin}: grid")
     each = _of_datasets(runs, "each", origin, config_dirs)
     instead = _of_datasets(runs, "instead", origin, config_dirs)
     if instead:
-        for where, grid in grids.items():
-            grid["dataset"] = _at_hand(grid.get("dataset"), instead, is_at_hand, origin, where)
-    figures = _mapping(content.get("figures") or {}, f"{file}: figures")
+        for where, options in grids.items():
+            datasets = options.get("dataset")
+            options["dataset"] = _at_hand(datasets, instead, is_at_hand, origin, where)
+    figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
     if "gaps" in content and "targets" not in figures:
         raise ConfigError(f"{file}: gaps are for the figure targets: add it to figures.")
     return Experiment(
         file.stem,
         origin.stem,
-        str(content.get("title", file.stem)),
-        tuple(tuple(_overrides(grid, where)) for where, grid in grids.items()),
+        _title(content.get("title", file.stem), file),
+        tuple(tuple(grid.overrides(options, where)) for where, options in grids.items()),
         {
-            dataset: tuple(_own_options(own, f"{origin}: each.{dataset}"))
+            dataset: tuple(grid.own_options(own, f"{origin}: each.{dataset}"))
             for dataset, own in each.items()
         },
         {str(kind): _chosen(str(kind), names, kinds, file) for kind, names in figures.items()},
         _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
+
+
+def _title(title: Any, file: Path) -> str:
+    """Return the checked title of the figures."""
+    if not isinstance(title, str) or not title.isprintable() or len(title) > LONGEST_TITLE:
+        raise ConfigError(
+            f"{file}: title must be one line of text, of at most {LONGEST_TITLE} characters, "
+            f"got {shown(repr(title))}."
+        )
+    return title
 
 
 def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
@@ -214,25 +225,27 @@ def _read(
     known = catalog.entries("experiments", config_dirs)
     file = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
     if file is None and "/" in name:
-        raise ConfigError(f"There is no experiment {name!r}: the path of a file ends in .yaml.")
+        raise ConfigError(
+            f"There is no experiment {shown(repr(name))}: the path of a file ends in .yaml."
+        )
     if file is None or (file.suffix and not file.is_file() and "/" not in name):
-        raise ConfigError(f"There is no experiment {name!r}. {nearest(name, known)}")
+        raise ConfigError(f"There is no experiment {shown(repr(name))}. {nearest(name, known)}")
     if not file.is_file():
-        raise ConfigError(f"There is no experiment {name!r}: no such file.")
+        raise ConfigError(f"There is no experiment {shown(repr(name))}: no such file.")
+    if not re.fullmatch(r"\w[^/]{0,99}", file.stem) or not file.stem.isprintable():
+        raise ConfigError(
+            f"{shown(file, 200)}: the name of an experiment begins with a letter, and has at most "
+            "100 characters. Rename the file."
+        )
     if known.get(file.stem, file).resolve() != file.resolve():
         raise ConfigError(
             f"{file} has the name of {known[file.stem]}, and its results would replace those. "
             "Rename it."
         )
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"Cannot read the experiment {file}: {reason}.") from error
-    content = _mapping(content, f"{file}: an experiment")
+    content = grid.mapping(yaml_files.read(file), f"{file}: an experiment")
     for key in content:
         if key not in keys:
-            raise ConfigError(f"{file}: there is no key {key}. {nearest(str(key), keys)}")
+            raise ConfigError(f"{file}: there is no key {shown(key)}. {nearest(key, keys)}")
     return file, content
 
 
@@ -241,11 +254,11 @@ def _of_datasets(
 ) -> dict[str, Any]:
     """Return a mapping of the file whose keys must be datasets."""
     known = catalog.entries("dataset", config_dirs)
-    found = _mapping(content.get(key) or {}, f"{file}: {key}")
+    found = grid.mapping(content.get(key) or {}, f"{file}: {key}")
     for name in found:
         if name not in known:
             raise ConfigError(
-                f"{file}: {key}: there is no dataset {name}. {nearest(str(name), known)}"
+                f"{file}: {key}: there is no dataset {shown(name)}. {nearest(name, known)}"
             )
     return found
 
@@ -267,84 +280,32 @@ def _at_hand(
             raise ConfigError(f"{file}: instead.{name}: {error}") from error
 
     names = [datasets] if isinstance(datasets, str) and "," not in datasets else datasets
-    if not isinstance(names, list):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"{where}.dataset must be a name or a list of names, with instead.")
     return [taken(name) for name in names]
-
-
-def _grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
-    """Return each grid by where it is in the file: ``grid``, or ``grid[0]`` and so on."""
-    if not isinstance(value, list):
-        return {where: dict(_mapping(value, where))}
-    if not value:
-        raise ConfigError(f"{where} must be a mapping of keys to values, or a list of them.")
-    places = {f"{where}[{k}]": grid for k, grid in enumerate(value)}
-    return {place: dict(_mapping(grid, place)) for place, grid in places.items()}
-
-
-def _own_options(options: Any, where: str) -> Iterable[str]:
-    """Yield the options of the runs on one dataset as overrides."""
-    for key, value in _mapping(options, where).items():
-        if isinstance(value, list) or key in OF_THE_GRID:
-            raise ConfigError(f"{where}.{key}: what varies between runs belongs into the grid.")
-        yield f"{key}={_values(value, f'{where}.{key}')}"
-
-
-def _mapping(value: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a mapping of keys to values.")
-    return value
 
 
 def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:
     """Return what is chosen of one kind of figure, checked."""
     if kind not in kinds:
-        raise ConfigError(f"{file}: there is no figure {kind}. {nearest(kind, kinds)}")
+        raise ConfigError(f"{file}: there is no figure {shown(kind)}. {nearest(kind, kinds)}")
     choices = kinds[kind]
     if not isinstance(names, list) or not names:
         raise ConfigError(f"{file}: figures.{kind} must be a list of {choices.several}.")
     for name in names:
         if name not in choices.names:
             hint = nearest(str(name), choices.names)
-            raise ConfigError(f"{file}: figures.{kind} has no {choices.one} {name}. {hint}")
-    return tuple(names)
+            raise ConfigError(f"{file}: figures.{kind} has no {choices.one} {shown(name)}. {hint}")
+    return tuple(dict.fromkeys(names))
 
 
 def _gaps(value: Any, where: str) -> tuple[float, ...]:
     """Return the checked relative gaps, largest first."""
     gaps = value if isinstance(value, list) else []
-    numbers = [gap for gap in gaps if type(gap) in (int, float) and 0 < gap < math.inf]
-    if not numbers or len(set(numbers)) < len(gaps):
-        raise ConfigError(f"{where} must be a list of different positive numbers, got {value}.")
+    numbers = [gap for gap in gaps if type(gap) in (int, float) and 0 < gap < 1e9]
+    if not 0 < len(set(numbers)) == len(gaps) <= MOST_GAPS:
+        raise ConfigError(
+            f"{where} must be a list of different positive numbers, at most {MOST_GAPS}, "
+            f"got {shown(value)}."
+        )
     return tuple(sorted(map(float, numbers), reverse=True))
-
-
-def _overrides(options: Any, where: str) -> Iterable[str]:
-    """Yield options and values as overrides."""
-    for key, value in _mapping(options, where).items():
-        yield f"{key}={_values(value, f'{where}.{key}')}"
-
-
-def _option(override: str) -> str:
-    return override.partition("=")[0].lstrip("+")
-
-
-def _values(value: Any, where: str) -> str:
-    """Return the right-hand side of an override: a value, or the values of a sweep."""
-    nested = isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
-    if isinstance(value, dict) or nested or value == []:
-        raise ConfigError(f"{where} must be a value or a list of values.")
-    if isinstance(value, list):
-        return ",".join(_word(item) for item in value)
-    return value if isinstance(value, str) else _word(value)
-
-
-def _word(value: Any) -> str:
-    """Return one value as the command line reads it."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = str(value)
-    if isinstance(value, str) and not re.fullmatch(r"[\w.+-]+", text):
-        escaped = text.replace("'", "\\'")
-        return f"'{escaped}'"
-    return text

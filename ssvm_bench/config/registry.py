@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import functools
 import pkgutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from ssvm_bench.errors import ConfigError, RunFailedError, nearest
+from ssvm_bench.config import typed
+from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
 
 GROUPS = ("dataset", "oracle", "solver")
 
@@ -51,15 +56,43 @@ def module(group: str, kind: str) -> ModuleType:
         if hasattr(found, "Config"):
             return found
     for entry in entry_points(group=f"ssvm_bench.{group}s", name=kind):
-        try:
-            return entry.load()
-        except BaseException as error:  # whatever somebody else's module does on import
-            raise RunFailedError(
-                f"The {group} kind {kind!r} is declared as {entry.value!r} by an installed "
-                f"package, but importing it failed: {type(error).__name__}: {error}. "
-                "Repair or uninstall that package."
-            ) from error
+        with blamed(group, kind):
+            found = entry.load()
+            if not is_dataclass(found.Config):
+                raise TypeError("its Config is no dataclass")
+            return found
     raise ConfigError(f"Unknown {group} kind {kind!r}. {nearest(kind, kinds(group))}")
+
+
+def config(group: str, values: Mapping[str, Any]) -> Any:
+    """Return the ``Config`` of a component, of the values in its section.
+
+    Raises
+    ------
+    ConfigError
+        A value is wrong.
+    RunFailedError
+        The component is of another package, and fails.
+    """
+    found = module(group, values["kind"])
+    with blamed(group, values["kind"]):
+        return typed.convert(found.Config, values, group)
+
+
+@contextmanager
+def blamed(group: str, kind: str) -> Iterator[None]:
+    """Tell whose failure it is if the code of another package does something unforeseen."""
+    try:
+        yield
+    except SsvmBenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        if kind in _own_modules(group):
+            raise
+        raise RunFailedError(
+            f"The {group} kind {kind!r} is that of another installed package, which failed: "
+            f"{type(error).__name__}: {shown(error, 300)}. Repair or uninstall that package."
+        ) from error
 
 
 def kinds(group: str) -> list[str]:

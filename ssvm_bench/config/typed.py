@@ -1,7 +1,8 @@
 """Plain values from YAML or the command line into frozen dataclasses, strictly by annotation.
 
 Strict means that nothing is guessed: text is not a number, a truth value is not an integer, and
-NaN and infinity are no values of an option. The one convenience is that ``1e3`` may stand for the
+NaN and infinity are no values of an option, nor are integers beyond 64 bits or texts with control
+characters. The one convenience is that ``1e3`` may stand for the
 integer 1000, and an integer for a float, so that equal values written differently are equal.
 """
 
@@ -9,13 +10,15 @@ from __future__ import annotations
 
 import difflib
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, shown
 
 T = TypeVar("T")
 
@@ -28,11 +31,21 @@ _WORDS: dict[Any, str] = {
     NoneType: "null",
 }
 
+_NOT_SET = "???"
+"""What a config file has in place of a value that must be given."""
+
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
 
 class _WrongTypeError(Exception):
     """The value does not fit the annotation."""
+
+
+@cache
+def hints(cls: Any) -> dict[str, Any]:
+    """Return the annotations of a dataclass's fields."""
+    found = get_type_hints(cls, include_extras=True)
+    return {field.name: found[field.name] for field in fields(cls)}
 
 
 def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
@@ -52,17 +65,16 @@ def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
     ConfigError
         If an option is unknown, missing, or of the wrong type.
     """
-    hints = get_type_hints(cls, include_extras=True)
-    known = fields(cast(Any, cls))
+    annotations = hints(cast(Any, cls))
     for key in values:
-        if key not in (field.name for field in known):
-            options = [_join(section, field.name) for field in known]
+        if key not in annotations:
+            options = [_join(section, name) for name in annotations]
             raise unknown_option(_join(section, key), options)
     arguments = {}
-    for field in known:
+    for field in fields(cast(Any, cls)):
         option = _join(section, field.name)
-        if field.name in values:
-            arguments[field.name] = convert(hints[field.name], values[field.name], option)
+        if field.name in values and values[field.name] != _NOT_SET:
+            arguments[field.name] = convert(annotations[field.name], values[field.name], option)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{option} has no value: its config file does not set it.")
     return cls(**arguments)
@@ -75,6 +87,8 @@ def convert(annotation: Any, value: Any, option: str) -> Any:
     try:
         return _convert(annotation, value)
     except _WrongTypeError:
+        if type(value) is int and not _fits(value):
+            raise ConfigError(f"{option} must be an integer of at most 64 bits.") from None
         raise ConfigError(f"{option} must be {_words(annotation)}, got {_show(value)}.") from None
 
 
@@ -89,18 +103,20 @@ def unknown_option(option: str, valid: Iterable[str], where: str = "") -> Config
     siblings = [name for name in valid if name.rpartition(".")[0] == section] or valid
     for names in (siblings, valid):
         last = {name.rpartition(".")[2]: name for name in reversed(names)}
-        close = difflib.get_close_matches(word, last, n=1, cutoff=0.6)
+        close = difflib.get_close_matches(word[:100], last, n=1, cutoff=0.6)
         if close:
             break
     hint = f"Did you mean {last[close[0]]}? " if close else ""
     context = f" with {where}" if where else ""
     return ConfigError(
-        f"There is no option {option}{context}. {hint}Valid: {', '.join(sorted(siblings))}."
+        f"There is no option {shown(option)}{context}. {hint}Valid: {', '.join(sorted(siblings))}."
     )
 
 
 def _convert(annotation: Any, value: Any) -> Any:
     """Convert without a message; the recursion over unions and sequences."""
+    if type(value) in (int, str) and not _fits(value):
+        raise _WrongTypeError
     if annotation is Any or (isinstance(annotation, type) and type(value) is annotation):
         if isinstance(value, float) and not math.isfinite(value):
             raise _WrongTypeError
@@ -120,11 +136,21 @@ def _convert(annotation: Any, value: Any) -> Any:
         return None
     if annotation is float and type(value) is int:
         return float(value)
-    if annotation is int and type(value) is float and value.is_integer():
+    if annotation is int and type(value) is float and value.is_integer() and _fits(int(value)):
         return int(value)
     if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
-        return Path(value).expanduser()
+        try:
+            return Path(value).expanduser()
+        except RuntimeError:  # ~user, who is not known here
+            raise _WrongTypeError from None
     raise _WrongTypeError
+
+
+def _fits(value: int | str) -> bool:
+    """Tell whether an integer has at most 64 bits, and a text nothing but characters."""
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return not any(unicodedata.category(character) in ("Cc", "Cs") for character in value)
 
 
 def _words(annotation: Any) -> str:
@@ -148,7 +174,7 @@ def _show(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value)
+    return shown(repr(value))
 
 
 def _join(section: str, key: str) -> str:

@@ -1,0 +1,168 @@
+"""One word of a command line, ``option=value``, in Hydra's override grammar.
+
+A word is read in a time that is bounded whatever it says: its length and nesting are, and the
+values of a sweep are counted before there are any. A value that is no word of Hydra's grammar is
+taken as it stands: ``2n/(k+2n)``, ``~/results``. Interpolations, ``${…}``, are refused and never
+resolved: what they stand for may be secret.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import (
+    ChoiceSweep,
+    Glob,
+    IntervalSweep,
+    Override,
+    OverrideType,
+    RangeSweep,
+    Sweep,
+)
+from hydra.errors import HydraException
+
+from ssvm_bench.errors import ConfigError, shown
+
+MOST_RUNS = 100_000
+"""Most runs that one call can ask for, unless the environment says otherwise."""
+
+MOST_RUNS_VARIABLE = "SSVM_BENCH_MAX_RUNS"
+
+_LONGEST, _LONGEST_TOGETHER = 4_000, 20_000  # characters; Hydra's parser takes a second for them
+_DEEPEST = 10
+
+_KEY = re.compile(r"\+{0,2}\w+(\.\w+)*")
+
+
+class Setting(NamedTuple):
+    """An option or a group, and what it is set to.
+
+    Attributes
+    ----------
+    text : str
+        The word itself, as messages show it.
+    key : str
+        The option's full name, or the group.
+    value : object
+        Its value, or a sweep of Hydra's over several.
+    added : bool
+        Whether it began with ``+``.
+    """
+
+    text: str
+    key: str
+    value: Any
+    added: bool
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether it asks for several runs."""
+        return isinstance(self.value, (Sweep, Glob))
+
+    def count(self, names: Sequence[str] = ()) -> int:
+        """Return the number of its values; ``names`` are those that a pattern can match."""
+        if isinstance(self.value, IntervalSweep):
+            raise ConfigError(
+                f"{self.text}: an interval has no end of values. Write {self.key}=range(…)."
+            )
+        if isinstance(self.value, RangeSweep):
+            return self._count_range(self.value)
+        if isinstance(self.value, ChoiceSweep):
+            return len(self.value.list)
+        return len(names) if isinstance(self.value, Glob) else 1
+
+    def _count_range(self, sweep: RangeSweep) -> int:
+        try:
+            ends = (sweep.start, sweep.stop, sweep.step)
+            start, stop, step = (Decimal(end) for end in ends if end is not None)
+            return max(0, math.ceil((stop - start) / step))
+        except (ArithmeticError, ValueError):  # no step, or no number
+            raise ConfigError(
+                f"{self.text}: a range needs finite ends, and a step that is not 0."
+            ) from None
+
+    def values(self, names: Sequence[str] = ()) -> list[Any]:
+        """Return its values, of which there are not too many (see `check_count`)."""
+        check_count(self.count(names))
+        if not self.is_sweep:
+            found = [self.value]
+        elif isinstance(self.value, Glob):
+            found = self.value.filter(sorted(names))
+        elif isinstance(self.value, RangeSweep):
+            found = list(self.value.range())
+        else:
+            found = list(map(Override._convert_value, self.value.list))
+        if not found:
+            raise ConfigError(f"{self.text} has no values, so there is nothing to run.")
+        return found
+
+
+def check_count(runs: int) -> None:
+    """Raise ``ConfigError`` if a call asks for too many runs."""
+    text = os.environ.get(MOST_RUNS_VARIABLE) or str(MOST_RUNS)
+    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
+        raise ConfigError(f"${MOST_RUNS_VARIABLE} must be a number of runs, got {shown(text)!r}.")
+    if runs > int(text):
+        asked = f"{runs:,}" if runs < 10**15 else "too many"
+        raise ConfigError(
+            f"The sweep asks for {asked} runs; there can be {int(text):,}. Sweep over less, or set "
+            f"${MOST_RUNS_VARIABLE}."
+        )
+
+
+def read(words: Iterable[str]) -> list[Setting]:
+    """Read the words of a command line.
+
+    Raises
+    ------
+    ConfigError
+        If one of them cannot be read, or uses what Hydra's grammar has to remove or move options.
+    """
+    settings, length = [], 0
+    for word in words:
+        length += len(word)
+        if len(word) > _LONGEST or length > _LONGEST_TOGETHER:
+            raise ConfigError(
+                f"{shown(word)}: an override has at most {_LONGEST:,} characters, and all of them "
+                f"{_LONGEST_TOGETHER:,}. Write long lists as range(…), or into an experiment file."
+            )
+        settings.append(_read(word))
+    return settings
+
+
+def _read(word: str) -> Setting:
+    text = shown(word)
+    _check_nesting(word)
+    try:
+        override = OverridesParser.create().parse_override(word)
+    except (HydraException, ValueError):  # ValueError: thousands of digits
+        key, equals, value = word.partition("=")
+        if not (equals and _KEY.fullmatch(key)):
+            raise ConfigError(
+                f"Cannot read {shown(repr(word))}. Write option=value, without spaces around '='."
+            ) from None
+        kind = OverrideType.ADD if key.startswith("+") else OverrideType.CHANGE
+        override = Override(kind, key.lstrip("+"), None, value)
+    key = override.key_or_group
+    if override.is_delete():
+        raise ConfigError(f"{text}: an option cannot be removed. Set {shown(key)} to a value.")
+    if override.package is not None or not key:
+        raise ConfigError(f"Cannot read {shown(repr(word))}. Write option=value or group=name.")
+    if "${" in repr(override._value):
+        raise ConfigError(f"{shown(key)}: interpolations, ${{…}}, are not accepted.")
+    return Setting(text, key, override.value(), override.is_add() or override.is_force_add())
+
+
+def _check_nesting(word: str) -> None:
+    """Refuse brackets that are nested so deeply that nobody means them."""
+    depth = 0
+    for bracket in re.findall(r"[\[\](){}]", word):
+        depth += 1 if bracket in "[({" else -1
+        if depth > _DEEPEST:
+            raise ConfigError(f"{shown(word)}: brackets are nested deeper than {_DEEPEST} levels.")

@@ -1,0 +1,141 @@
+"""Users' YAML files: regular, small, of plain values, and nothing in them is interpolated."""
+
+import os
+import time
+
+import pytest
+
+from ssvm_bench.config import catalog, yaml_files
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import ConfigError, readable
+from ssvm_bench.report.kinds import load
+
+SECRET = "hunter2-of-the-environment"
+
+
+def message(words, config_dirs):
+    with pytest.raises(ConfigError) as caught:
+        compose_runs(words, config_dirs=config_dirs)
+    return str(caught.value)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Return a function that writes an experiment file and reads it as the program does."""
+
+    def write(text):
+        file = tmp_path / "mine.yaml"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load(str(file))
+
+    return write
+
+
+GRID = "grid: {seed: 0}\nfigures: {}\n"
+
+
+@pytest.mark.parametrize("text", ["title: {}\n", "grid: {{results_dir: '{}'}}\n", "'{}': 1\n"])
+def test_nothing_is_interpolated_in_a_file(text, monkeypatch, mine, tmp_path):
+    monkeypatch.setenv("SSVM_BENCH_SECRET", SECRET)
+    with pytest.raises(ConfigError, match=r"line \d: interpolations") as caught:
+        mine(text.format("${oc.env:SSVM_BENCH_SECRET}"))
+    assert SECRET not in str(caught.value)
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "odd.yaml").write_text("name: odd\nkind: ${oc.env:SSVM_BENCH_SECRET}\n")
+    text = message(["solver=odd"], [tmp_path])
+    assert "interpolations" in text
+    assert SECRET not in text
+
+
+LAUGHS = "\n".join(f"a{k}: &a{k} [{f'*a{k - 1},' * 9 if k else ''}]" for k in range(30))
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (LAUGHS, "anchors and aliases"),
+        ("a: &a [*a]", "anchors and aliases"),
+        ("grid: {<<: {seed: 1}}", "a key has to be text"),
+        ("1: 2", "a key has to be text"),
+        ("? [a]\n: 1", "a key has to be text"),
+        ("title: a\ntitle: b", "line 2: the key title stands twice"),
+        ("a: !!python/name:os.abort", "tags"),
+        ("[" * 20_000, "nested deeper than"),
+        ("{a: " * 9_000, "nested deeper than"),
+        ("#" * 60_000, "too large"),
+        ("a: " + "9" * 5000, "64 bits"),
+        ("a: 0x" + "f" * 9000, "64 bits"),
+        ("a: 2020-99-99", "Cannot read"),
+        ("a: [", "line 1"),
+        (b"a: \xff", "Cannot read"),
+        ("--- 1\n--- 2\n", "Cannot read|single document"),
+    ],
+)
+def test_a_yaml_file_holds_plain_values_only(mine, text, part):
+    began = time.process_time()
+    with pytest.raises(ConfigError, match=part) as caught:
+        mine(text)
+    assert len(readable(str(caught.value))) < 1000
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("title: [a]\n" + GRID, "title must be one line of text"),
+        ("title: 5\n" + GRID, "title must be one line of text"),
+        ('title: "a\\nb"\n' + GRID, "title must be one line of text"),
+        (f"title: {'x' * 500}\n" + GRID, "title must be one line of text"),
+        ("gaps: [1e+400]\ngrid: {}\nfigures: {targets: [time]}", "gaps must be a list"),
+        ("gaps: 5\ngrid: {}\nfigures: {targets: [time]}", "gaps must be a list"),
+        ("grid: {dataset: [[ocr]]}\ninstead: {ocr: usps}", "must be a name or a list of names"),
+        ("grid: {'a b': 1}", "no name of an option"),
+    ],
+)
+def test_fields_of_an_experiment_are_checked(mine, text, part):
+    with pytest.raises(ConfigError, match=part):
+        mine(text)
+
+
+def test_an_experiment_is_called_like_its_folder(tmp_path):
+    (tmp_path / "-\n.yaml").write_text(GRID)
+    with pytest.raises(ConfigError, match="Rename the file"):
+        load(str(tmp_path / "-\n.yaml"))
+
+
+def test_only_regular_files_are_read(tmp_path):
+    folder = tmp_path / "solver"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "folder.yaml").mkdir()
+    (folder / "zero.yaml").symlink_to("/dev/zero")
+    (folder / "loop.yaml").symlink_to(folder / "loop.yaml")
+    (folder / "mine.yaml").write_text("# mine\x1b[2J\n")
+    found = catalog.entries("solver", [tmp_path])
+    assert "mine" in found
+    assert not {"pipe", "folder", "zero", "loop"} & set(found)
+    assert catalog.description(found["mine"]) == r"mine\x1b[2J"
+    for name in ("pipe", "folder", "zero", "loop"):
+        with pytest.raises(ConfigError, match="no regular file"):
+            yaml_files.read(folder / f"{name}.yaml")
+        with pytest.raises(ConfigError, match="no such file"):
+            load(str(folder / f"{name}.yaml"))
+
+
+@pytest.mark.parametrize(
+    "defaults",
+    ["[../../x]", "[{/hydra/launcher: x}]", "3", "[mpbcfw, bcfw]", "[3]", "[odd]", "{a: b}"],
+)
+def test_a_users_file_inherits_from_one_other_at_most(tmp_path, defaults):
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "odd.yaml").write_text(f"name: odd\nkind: block\ndefaults: {defaults}\n")
+    assert "solver=odd" in message(["solver=odd"], [tmp_path])
+
+
+def test_a_config_folder_whose_name_hydra_would_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSVM_BENCH_SECRET", SECRET)
+    folder = tmp_path / "${oc.env:SSVM_BENCH_SECRET}"
+    folder.mkdir()
+    text = message(["seed=1"], [folder])
+    assert "give it another name" in text
+    assert SECRET not in text

@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from program import call, error_of, install_solver
+from program import USPS, call, error_of, install_solver
 
 from ssvm_bench.cli.commands import explain, report
 from ssvm_bench.errors import ConfigError, nearest, readable, shown
@@ -80,13 +80,16 @@ FIELDS = (
         "",
         f"{FIELDS}    kind: 'Nowhere'\n    step: str\n",
         f"{FIELDS}    kind: str\n    step: str\n    def __post_init__(self): raise KeyError(1)\n",
+        f"{FIELDS}    kind: str\n    step: str\n",
+        f"{FIELDS}    kind: str\n    step: str\ndef build(*_): pass\n",
+        f"{FIELDS}    kind: str\n    step: str\nCODE_VERSION = 1\ndef build(*_): raise KeyError\n",
     ],
 )
 def test_a_plug_in_that_fails_is_named(tmp_path, monkeypatch, code):
     name = f"odd{abs(hash(code))}"
     options = install_solver(tmp_path, name, code)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    line = error_of(call("run", *options), 1)
+    line = error_of(call("run", *options, *USPS, f"results_dir={tmp_path}"), 1)
     assert "another installed package" in line
     assert "--debug" not in line
 
@@ -97,3 +100,11 @@ def test_a_title_is_drawn_as_it_stands(title):
         pass
     assert figure._suptitle.get_text().replace(r"\$", "$") == title
     drawing.rendered(figure, "png")
+
+
+def test_runs_that_fail_alike_are_told_once(tmp_path):
+    words = ("seed=range(20)", "solver=ssg", "budget.max_iterations=null", "budget.gap_tol=0.1")
+    result = call("run", "-m", *words, *USPS, f"results_dir={tmp_path}", "quiet=true")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 2
+    assert "20 of 20 runs did not finish" in result.stderr

@@ -143,18 +143,21 @@ def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) 
 
 
 def _sweep(configs: list[RunConfig], debug: bool) -> int:
-    """Make all runs; one that fails is reported and does not stop the others.
+    """Make all runs; one that fails is reported, once if others fail alike, and stops none.
 
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     """
-    done, statuses = [], []
+    done, statuses, told = [], [], set()
     for k, config in enumerate(configs, 1):
         if not config.quiet and len(configs) > 1:
             click.echo(f"--- run {k} of {len(configs)} ---", err=True)
         try:
             outcome = _run(config)
         except Exception as error:
-            statuses.append(report(error, debug))
+            statuses.append(explain(error)[1])
+            if str(error) not in told:
+                report(error, debug)
+            told.add(str(error))
             continue
         done.append((config, outcome))
         statuses.append(_status(config, outcome))

@@ -58,8 +58,7 @@ def module(group: str, kind: str) -> ModuleType:
     for entry in entry_points(group=f"ssvm_bench.{group}s", name=kind):
         with blamed(group, kind):
             found = entry.load()
-            if not is_dataclass(found.Config):
-                raise TypeError("its Config is no dataclass")
+            _check(group, found)
             return found
     raise ConfigError(f"Unknown {group} kind {kind!r}. {nearest(kind, kinds(group))}")
 
@@ -93,6 +92,14 @@ def blamed(group: str, kind: str) -> Iterator[None]:
             f"The {group} kind {kind!r} is that of another installed package, which failed: "
             f"{type(error).__name__}: {shown(error, 300)}. Repair or uninstall that package."
         ) from error
+
+
+def _check(group: str, found: ModuleType) -> None:
+    """Raise an error unless a module of another package has what each of its group must have."""
+    needed = ("load",) if group == "dataset" else ("build", "CODE_VERSION")
+    missing = [name for name in needed if not hasattr(found, name)]
+    if missing or not is_dataclass(found.Config):
+        raise TypeError(f"it has no {missing[0] if missing else 'dataclass Config'}")
 
 
 def kinds(group: str) -> list[str]:

@@ -32,7 +32,8 @@ _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 @functools.lru_cache(maxsize=1)
 def load_dataset(config: Any) -> Dataset:
     """Load a dataset; the last one is kept for the next run of a sweep."""
-    found = registry.module("dataset", config.kind).load(config)
+    with registry.blamed("dataset", config.kind):
+        found = registry.module("dataset", config.kind).load(config)
     if not isinstance(found, Dataset):
         raise RunFailedError(
             f"The loader of dataset={config.name} returned {type(found).__name__}, not a Dataset: "
@@ -44,7 +45,9 @@ def load_dataset(config: Any) -> Dataset:
 @functools.lru_cache(maxsize=1)
 def build_oracle(config: Any, dataset_config: Any) -> Oracle:
     """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
-    built = registry.module("oracle", config.kind).build(config, load_dataset(dataset_config))
+    dataset = load_dataset(dataset_config)
+    with registry.blamed("oracle", config.kind):
+        built = registry.module("oracle", config.kind).build(config, dataset)
     sizes = [getattr(built, name, None) for name in ("n", "d")]
     if not isinstance(built, Oracle) or not all(
         isinstance(size, int | np.integer) and size > 0 for size in sizes
@@ -60,7 +63,8 @@ def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
     """Build the solver of a run, at w = 0, with an oracle of its own."""
     module = registry.module("solver", config.solver.kind)
     own = replace(problem, oracle=problem.oracle.fresh())
-    return module.build(config.solver, own, clock, config.seed)
+    with registry.blamed("solver", config.solver.kind):
+        return module.build(config.solver, own, clock, config.seed)
 
 
 def check_requirements(config: RunConfig) -> None:
@@ -114,11 +118,13 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
     """
     size = max(2, getattr(config.solver, "least_n", 2))
     head = dataset.take(np.arange(min(size, dataset.n)))
-    problem = Problem(registry.module("oracle", config.oracle.kind).build(config.oracle, head), 1.0)
+    parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
     notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
     try:
-        with _alone():
+        with _alone(), parts[0], parts[1]:
+            oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
+            problem = Problem(oracle, 1.0)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
             for _ in range(_WARM_UP_ITERATIONS):

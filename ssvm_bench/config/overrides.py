@@ -130,7 +130,7 @@ def read(words: Iterable[str]) -> list[Setting]:
         if len(word) > _LONGEST or length > _LONGEST_TOGETHER:
             raise ConfigError(
                 f"{shown(word)}: an override has at most {_LONGEST:,} characters, and all of them "
-                f"{_LONGEST_TOGETHER:,}. Write long lists as range(…), or into an experiment file."
+                f"{_LONGEST_TOGETHER:,}. Write a long list as range(…)."
             )
         settings.append(_read(word))
     return settings

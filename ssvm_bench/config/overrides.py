@@ -155,7 +155,8 @@ def _read(word: str) -> Setting:
     if override.package is not None or not key:
         raise ConfigError(f"Cannot read {shown(repr(word))}. Write option=value or group=name.")
     if "${" in repr(override._value):
-        raise ConfigError(f"{shown(key)}: interpolations, ${{…}}, are not accepted.")
+        got = shown(repr(override.value()))
+        raise ConfigError(f"{shown(key)}: interpolations, ${{…}}, are not accepted, got {got}.")
     return Setting(text, key, override.value(), override.is_add() or override.is_force_add())
 
 

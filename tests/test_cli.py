@@ -336,7 +336,7 @@ def machine(tmp_path, monkeypatch):
 
 def put_photographs(monkeypatch, n=2):
     """Put an archive of n plain photographs where that of the Weizmann horses should be."""
-    monkeypatch.setattr(weizmann, "RAW", replace(weizmann.RAW, open=weizmann.parse, n=n))
+    monkeypatch.setattr(weizmann, "RAW", replace(weizmann.RAW, sha256={}, n=n))
     file = weizmann.RAW.places()[0]
     file.parent.mkdir(parents=True)
     content = cv2.imencode(".jpg", np.full((60, 80), 200, np.uint8))[1].tobytes()
@@ -370,7 +370,8 @@ def test_data_status_follows_a_dataset(machine, monkeypatch):
     assert prepared.exit_code == 0
     assert "weizmann: superpixels 2/2" in prepared.stderr
     assert "horse 100.0%" in prepared.stdout
-    assert f"{file}.ssvm-bench.npz" in call("data", "status", "weizmann").stdout
+    kept = machine.parent / "user" / "weizmann" / f"{file.name}.ssvm-bench.npz"
+    assert f"prepared: {kept}" in call("data", "status", "weizmann").stdout
     again = call("data", "prepare", "weizmann")
     assert (again.stdout, again.stderr) == (prepared.stdout, "")
     file.write_bytes(b"<html>moved</html>")

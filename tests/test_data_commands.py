@@ -74,14 +74,15 @@ def test_status_tells_what_is_prepared(user):
     kept = user / "weizmann" / "stand-in.ssvm-bench.npz"
     assert f"stand-in prepared: {kept}\n" in shown("status", "weizmann")
     path = put("weizmann", b"\x1f\x8b")
-    line, hint = shown("status", "weizmann").splitlines()
+    line, content, hint = shown("status", "weizmann").splitlines()
+    assert "content: broken: the archive is damaged" in content
     assert line.startswith(f"weizmann  ready    {path}")
     assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint
-    np.savez(f"{path}.ssvm-bench.npz", key=f"{sources.raw_file('weizmann').key('real')} sha256=0")
-    assert shown("status", "weizmann").splitlines()[1:] == [
-        f"          prepared: {path}.ssvm-bench.npz"
-    ]
-    np.savez(f"{path}.ssvm-bench.npz", key="weizmann v0 sha256=0")
+    kept = user / "weizmann" / f"{path.name}.ssvm-bench.npz"
+    key = f"{sources.raw_file('weizmann').key('real')} sha256=0"
+    cache.cached(kept, key, dict)
+    assert shown("status", "weizmann").splitlines()[2:] == [f"          prepared: {kept}"]
+    cache.cached(kept, "weizmann v0 sha256=0", dict)
     assert "Not prepared yet" in shown("status", "weizmann")
 
 

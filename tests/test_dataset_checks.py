@@ -112,8 +112,8 @@ def test_what_a_loader_returns_is_a_dataset(monkeypatch):
     components.load_dataset.cache_clear()
 
 
-def test_a_prepared_file_with_other_labels_ends_the_run(tmp_path, monkeypatch):
-    """Labels that no raw file could give, in a cache file that is otherwise as it was written."""
+def test_a_prepared_file_with_other_labels_reaches_no_run(tmp_path, monkeypatch):
+    """Labels that no raw file could give: in a file saved by other hands, and in a forged one."""
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     components.load_dataset.cache_clear()
     options = (*USPS, "solver=bcfw", "budget.max_iterations=1", f"results_dir={tmp_path}")
@@ -122,6 +122,10 @@ def test_a_prepared_file_with_other_labels_ends_the_run(tmp_path, monkeypatch):
     arrays = dict(np.load(file))
     arrays["y"][:] = 200
     np.savez(file, **arrays)
+    components.load_dataset.cache_clear()
+    assert call("run", *options, "force=true").exit_code == 0  # made again
+    forged = {**cache.stored(file, cache.stored_key(file)), "y": arrays["y"]}
+    cache._write(file, cache.stored_key(file), forged)
     components.load_dataset.cache_clear()
     message = error_of(call("run", *options, "force=true"), 1)
     components.load_dataset.cache_clear()

@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 from ssvm_bench.datasets.images import features, preparation, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
-from ssvm_bench.datasets.tables import ContentError
 
 BLOCKS = (slice(0, 512), slice(512, 640), slice(640, 649))
 

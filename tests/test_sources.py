@@ -1,22 +1,26 @@
 """Where the numbers come from: folders, cache, downloads, stand-in; and the registry."""
 
+import gzip
+import hashlib
 import http.server
 import os
 import socket
 import threading
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ssvm_bench.config import registry
-from ssvm_bench.datasets import cache, ocr, sources, status, transfer
+from ssvm_bench.datasets import cache, ocr, reading, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.raw_files import FileSet, TableFile
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.transfer import download
 from ssvm_bench.errors import ConfigError, RunFailedError
 
-GOOD = b"\x1f\x8b 1 2 3"
+GOOD = b"1 2 3"
 
 
 def arrays_of(number):
@@ -31,7 +35,7 @@ def calls():
 
 @pytest.fixture
 def raw(calls, monkeypatch, tmp_path):
-    """A tiny dataset whose file must start with the two bytes of gzip; counts its parsing."""
+    """A tiny dataset that says what its file must begin with; counts its parsing."""
 
     def read(content):
         calls.append(content)
@@ -49,7 +53,6 @@ def raw(calls, monkeypatch, tmp_path):
         url="http://localhost/tiny.gz",
         n=2,
         parse=read,
-        identify=lambda arrays: None,
         stand_in=lambda: arrays_of(-1),
         version=1,
     )
@@ -57,8 +60,8 @@ def raw(calls, monkeypatch, tmp_path):
     return tiny
 
 
-def load(raw, source="auto"):
-    return sources.load(SourceConfig("tiny", "tiny", source), raw, "independent", 2)
+def load(raw, source="auto", **options):
+    return sources.load(SourceConfig("tiny", "tiny", source, **options), raw, "independent", 2)
 
 
 def put(raw, place=0, content=GOOD):
@@ -103,6 +106,85 @@ def test_stand_in_on_request_needs_no_warning_and_ignores_real_data(raw, capsys)
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "loop"])
+def test_what_is_no_regular_file_is_refused_at_once(raw, kind, tmp_path, monkeypatch):
+    path = put(raw)
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(path.name)
+    else:
+        monkeypatch.chdir(path.parent)  # the path of a socket has to be short
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    with pytest.raises(RunFailedError, match=f"{path} cannot be used as the tiny data"):
+        load(raw)
+    assert status.status("tiny").state == "broken"
+
+
+def test_a_bomb_is_refused_before_it_fills_the_memory(raw):
+    bomb = gzip.compress(bytes(4 * reading.MOST))
+    assert len(bomb) < reading.MOST / 100
+    put(raw, 0, bomb)
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunFailedError, match="it has more than 34 MB, far more than the data"):
+            load(raw)
+        assert tracemalloc.get_traced_memory()[1] < 3 * reading.MOST
+    finally:
+        tracemalloc.stop()
+    put(raw).open("wb").truncate(1 << 40)  # a hole of a terabyte
+    with pytest.raises(ContentError, match="it has more than 34 MB"):
+        raw.read(raw.places()[0])
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_other_content_needs_trust_and_never_goes_by_the_name_of_real_data(raw, capsys, calls):
+    raw = replace(raw, sha256={raw.file: digest(GOOD)})
+    put(raw, 0, gzip.compress(GOOD))  # packed in any way
+    assert load(raw).source == "real"
+    assert load(raw, trust=True).source == "real"
+    put(raw, 0, GOOD + b"4")
+    put(raw, 1)
+    for source in ("auto", "real"):
+        with pytest.raises(RunFailedError) as failure:
+            load(raw, source)
+        for part in (
+            f"{raw.places()[0]} cannot be used as the tiny data",
+            f"sha256 {digest(GOOD + b'4')[:16]}…",
+            f"{digest(GOOD)[:16]}…",
+            "dataset.trust=true",
+        ):
+            assert part in str(failure.value)
+        assert failure.value.exit_status == 1
+    assert load(raw, trust=True).source == "real (altered)"
+    assert load(raw, trust=True).x[0, 0] == sum(GOOD + b"4")
+    with pytest.raises(RunFailedError, match=r"dataset\.trust=true"):
+        load(raw)  # what is kept of it is no way in
+    assert load(raw, "synthetic", trust=True).source == "synthetic"
+    with pytest.raises(ConfigError, match=r"dataset\.n_samples must be ≤ 2"):
+        load(raw, trust=True, n_samples=3)
+    assert capsys.readouterr().err == ""
+
+
+def test_status_tells_what_is_genuine(raw, monkeypatch):
+    known = replace(raw, sha256={raw.file: digest(GOOD)})
+    put(raw)
+    assert status.status("tiny", thorough=True).content.startswith("unknown")
+    monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": known}))
+    assert status.status("tiny").content == ""
+    for content, told in ((GOOD, "genuine"), (GOOD + b"4", "altered: what is"), (b"7", "broken: ")):
+        put(raw, 0, content)
+        assert status.status("tiny", thorough=True).content.startswith(told)
+
+
 @pytest.mark.parametrize("source", ["auto", "real"])
 def test_broken_data_is_never_replaced(raw, source):
     path = put(raw, 0, b"broken")
@@ -121,12 +203,20 @@ def test_broken_data_is_never_replaced(raw, source):
         load(raw, source)
 
 
-def test_parsed_arrays_are_kept_beside_the_raw_file(raw, calls, tmp_path):
-    put(raw)
+KEPT = "user/tiny/tiny.gz.ssvm-bench.npz"
+
+
+def test_parsed_arrays_are_kept_in_the_cache_folder_and_never_beside_the_raw_file(
+    raw, calls, tmp_path
+):
+    path = put(raw)
+    beside = path.with_name("tiny.gz.ssvm-bench.npz")
+    beside.write_bytes(b"of an earlier version")
     first, second = load(raw), load(raw)
     assert len(calls) == 1
     assert first.fingerprint == second.fingerprint
-    assert files(tmp_path) == ["data/tiny/tiny.gz", "data/tiny/tiny.gz.ssvm-bench.npz"]
+    assert files(tmp_path) == ["data/tiny/tiny.gz", f"data/tiny/{beside.name}", KEPT]
+    assert beside.read_bytes() == b"of an earlier version"
 
 
 def test_cache_of_another_file_or_loader_is_not_used(raw, calls):
@@ -141,57 +231,93 @@ def test_cache_of_another_file_or_loader_is_not_used(raw, calls):
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
-def test_damaged_cache_is_made_again(raw, calls, damage):
-    path = put(raw)
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text", "pipe", "folder", "endless"])
+def test_damaged_cache_is_made_again(raw, calls, damage, tmp_path):
+    put(raw)
     good = load(raw)
-    cache = path.with_name("tiny.gz.ssvm-bench.npz")
-    content = bytearray(cache.read_bytes())
+    kept = tmp_path / KEPT
+    content = bytearray(kept.read_bytes())
     place = content.index(np.float64(sum(GOOD)).tobytes())
     content[place] ^= 1
-    cache.write_bytes(
-        {"cut": content[:-30], "flip": content, "empty": b"", "text": b"not an archive"}[damage]
-    )
+    found = {"cut": content[:-30], "flip": content, "empty": b"", "text": b"not an archive"}
+    kept.unlink()
+    if damage in found:
+        kept.write_bytes(found[damage])
+    elif damage == "pipe":
+        os.mkfifo(kept)
+    elif damage == "folder":
+        kept.mkdir()
+    else:
+        kept.symlink_to("/dev/zero")
     assert load(raw).fingerprint == good.fingerprint
     assert len(calls) == 2
     load(raw)
-    assert len(calls) == 2  # it was written anew
+    assert len(calls) == (3 if damage == "folder" else 2)  # it was written anew
+
+
+def test_a_cache_with_any_byte_changed_gives_the_right_arrays_or_none(tmp_path):
+    place = tmp_path / "kept.npz"
+    made = {"x": np.arange(3.0), "y": np.array([], np.uint8), "names": np.array(["a", "bc"])}
+    cache.cached(place, "key", lambda: made)
+    content = place.read_bytes()
+    used = 0
+    for k in range(len(content)):
+        for flip in (1, 128):
+            changed = bytearray(content)
+            changed[k] ^= flip
+            place.write_bytes(changed)
+            found = cache.stored(place, "key")
+            if found is not None:
+                used += 1
+                assert found.keys() == made.keys()
+                for name, array in made.items():
+                    assert found[name].dtype == array.dtype
+                    assert np.array_equal(found[name], array)
+    assert used < 0.3 * 2 * len(content)  # times, attributes and padding are nobody's business
+    for k in range(len(content)):
+        place.write_bytes(content[:k])
+        assert cache.stored(place, "key") is None
+
+
+def test_a_cache_that_was_saved_by_other_hands_is_not_used(tmp_path):
+    place = tmp_path / "kept.npz"
+    made = {"x": np.arange(3.0), "y": np.array([1, 2])}
+    cache.cached(place, "key", lambda: made)
+    members = dict(np.load(place))
+    assert cache.stored(place, "key") is not None
+    for change in ({"y": np.array([1, 1])}, {"z": np.zeros(1)}, {"key": np.array(["key", ""])}):
+        np.savez(place, **{**members, **change})  # with the right CRC-32 of everything
+        assert cache.stored(place, "key") is None
+        assert cache.stored_key(place) == ""
+    np.savez_compressed(place, **members)  # it could unpack to anything
+    assert cache.stored(place, "key") is None
 
 
 def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"small": np.arange(3), "large": np.full(1000, 7.25)}
-    assert cache.cached([place], "key", lambda: made, ("small",)).keys() == {"small"}
+    assert cache.cached(place, "key", lambda: made, ("small",)).keys() == {"small"}
     content = bytearray(place.read_bytes())
     content[content.index(made["large"].tobytes()[:80])] ^= 1
     place.write_bytes(content)
-    assert cache.stored([place], "key", ("small",))["small"].tolist() == [0, 1, 2]
-    assert cache.stored([place], "key") is None
-    assert cache.stored([place], "another key", ("small",)) is None
+    assert cache.stored(place, "key", ("small",))["small"].tolist() == [0, 1, 2]
+    assert cache.stored(place, "key") is None
+    assert cache.stored(place, "another key", ("small",)) is None
 
 
-def test_read_only_folder_is_left_alone(raw, calls, tmp_path):
-    folder = put(raw).parent
-    folder.chmod(0o555)
-    try:
-        load(raw)
-        load(raw)
-    finally:
-        folder.chmod(0o755)
-    assert len(calls) == 1
-    assert files(tmp_path) == ["data/tiny/tiny.gz", "user/tiny/tiny.gz.ssvm-bench.npz"]
-
-
-def test_no_place_for_a_cache_is_no_failure(raw, calls, tmp_path, monkeypatch):
+def test_no_place_for_a_cache_is_no_failure(raw, tmp_path, monkeypatch):
     put(raw)
     (tmp_path / "file").touch()
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
-    (tmp_path / "data" / "tiny").chmod(0o555)
-    try:
-        assert load(raw).source == "real"
-        assert load(raw, "synthetic").source == "synthetic"
-    finally:
-        (tmp_path / "data" / "tiny").chmod(0o755)
+    assert load(raw).source == "real"
+    assert load(raw, "synthetic").source == "synthetic"
+    assert files(tmp_path) == ["data/tiny/tiny.gz", "file"]
+
+
+def test_a_user_without_a_home_has_a_cache_folder(monkeypatch):
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(name, "~nobody")
+    assert cache.user_folder().is_absolute()
 
 
 def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
@@ -266,7 +392,7 @@ def server(monkeypatch):
 @pytest.fixture
 def remote(raw, server, monkeypatch):
     address, pages = server
-    tiny = replace(raw, url=f"{address}/tiny.gz")
+    tiny = replace(raw, url=f"{address}/tiny.gz", sha256={raw.file: digest(GOOD)})
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": tiny}))
     return tiny, pages
 
@@ -292,6 +418,19 @@ def test_download_that_is_not_the_data_is_not_kept(remote, tmp_path, capsys):
     assert "something else" in capsys.readouterr().err
 
 
+def test_a_download_is_genuine_or_comes_by_https(remote, server, tmp_path):
+    raw, pages = remote
+    pages["/tiny.gz"] = GOOD + b"4"
+    with pytest.raises(RunFailedError, match=r"something else \(what is in tiny\.gz has"):
+        download(raw, quiet=True)
+    with pytest.raises(RunFailedError, match="is no https, and nothing else tells genuine data"):
+        download(replace(raw, sha256={}), quiet=True)
+    pages["/tiny.gz"] = bytes(reading.MOST + 1)
+    with pytest.raises(RunFailedError, match="it has more than 34 MB"):
+        download(raw, quiet=True)
+    assert files(tmp_path) == []
+
+
 def test_refused_download_falls_back(remote, tmp_path, capsys):
     raw, _ = remote
     assert load(raw).source == "synthetic"
@@ -315,14 +454,15 @@ def pair(raw, monkeypatch):
     """A dataset of two files, each as that of `raw`."""
 
     def read(content):
-        return raw.read(content)["x"]
+        return raw.parse(content)["x"]
 
     two = FileSet(
         dataset="pair",
         folder="pair",
         url="http://localhost/pair/",
         n=2,
-        members={"a.gz": read, "b.gz": read},
+        sha256={"a.gz": digest(GOOD + b"\5"), "b.gz": digest(GOOD)},
+        parse=read,
         combine=lambda a, b: arrays_of(a[0, 0] - b[0, 0]),
         stand_in=lambda: arrays_of(-1),
         n_made=1,
@@ -335,21 +475,22 @@ def pair(raw, monkeypatch):
 def put_part(raw, name, place=0, content=GOOD):
     path = raw.places()[place] / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    path.write_bytes(gzip.compress(content))
     return path
 
 
 def test_a_folder_with_all_files_is_where_the_data_is(pair, tmp_path):
     put_part(pair, "a.gz", 0)
-    for name in pair.members:
+    for name in pair.sha256:
         put_part(pair, name, 1, GOOD + (b"\5" if name == "a.gz" else b""))
     assert sources.fetch("pair") == tmp_path / "user" / "pair"
     assert load(pair).x[0, 0] == 5
     put_part(pair, "b.gz", 0)
-    assert load(pair).x[0, 0] == 0  # the preferred place is whole now
+    assert load(pair, trust=True).x[0, 0] == 0  # the preferred place is whole now
     put_part(pair, "b.gz", 0, GOOD + b"\3")
-    assert load(pair).x[0, 0] == -3  # and what was kept of it is outdated
-    assert "data/pair/a.gz.ssvm-bench.npz" in files(tmp_path)
+    assert load(pair, trust=True).x[0, 0] == -3  # and what was kept of it is outdated
+    with pytest.raises(RunFailedError, match=r"what is in a\.gz has the sha256"):
+        load(pair)
 
 
 def test_a_missing_file_is_named(pair, tmp_path):
@@ -365,8 +506,8 @@ def test_a_missing_file_is_named(pair, tmp_path):
 
 
 def test_a_broken_file_of_several_is_named(pair, tmp_path):
-    put_part(pair, "a.gz")
-    path = put_part(pair, "b.gz", content=b"\x1f\x8b broken")
+    put_part(pair, "a.gz", content=GOOD + b"\5")
+    path = put_part(pair, "b.gz", content=b"broken")
     assert status.status("pair").state == "ready"  # its beginning is right
     with pytest.raises(RunFailedError, match=r"pair cannot be used .*: b\.gz: line 1: rubbish"):
         load(pair)
@@ -381,23 +522,24 @@ def test_a_broken_file_of_several_is_named(pair, tmp_path):
 
 
 def test_the_size_is_that_of_all_files(pair):
-    for name in pair.members:
+    for name in pair.sha256:
         put_part(pair, name)
     found = status.status("pair")
-    assert (found.state, found.path, found.size) == ("ready", pair.places()[0], 2 * len(GOOD))
+    size = 2 * len(gzip.compress(GOOD))
+    assert (found.state, found.path, found.size) == ("ready", pair.places()[0], size)
 
 
 def test_several_files_are_downloaded_one_by_one(pair, server, tmp_path, monkeypatch):
     address, pages = server
     pair = replace(pair, url=f"{address}/pair/")
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": pair}))
-    pages["/pair/a.gz"], pages["/pair/b.gz"] = GOOD + b"\7", b"<html>moved</html>"
+    pages["/pair/a.gz"], pages["/pair/b.gz"] = GOOD + b"\5", b"<html>moved</html>"
     with pytest.raises(RunFailedError, match=r"/pair/b\.gz gives now is something else"):
         sources.fetch("pair", quiet=True)
     assert files(tmp_path) == ["user/pair/a.gz"]  # what came is kept
     pages["/pair/a.gz"], pages["/pair/b.gz"] = None, GOOD  # and not asked for again
     assert sources.fetch("pair", quiet=True) == tmp_path / "user" / "pair"
-    assert load(pair, "real").x[0, 0] == 7
+    assert load(pair, "real").x[0, 0] == 5
 
 
 def test_the_stand_in_of_several_files_has_its_own_size(pair):

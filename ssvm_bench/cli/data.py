@@ -19,6 +19,10 @@ source_option = click.option(
     help="The real data, the built-in stand-in, or what can be had.",
 )
 
+trust_option = click.option(
+    "--trust", is_flag=True, help="Use raw files that are not the genuine ones."
+)
+
 
 @click.group("data", cls=Commands, invoke_without_command=True, epilog=help_texts.DATA)
 @common_options
@@ -38,9 +42,11 @@ def status_command(name: str | None = None) -> None:
 
     names = _names(name)
     width = max(map(len, names))
-    for found in map(status, names):
+    for found in (status(each, thorough=True) for each in names):
         size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
         click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
+        if found.content:
+            click.echo(f"{'':<{width}}  content: {found.content}")
         if found.kept:
             what = "stand-in prepared" if found.state == "missing" else "prepared"
             click.echo(f"{'':<{width}}  {what}: {found.kept}")
@@ -62,8 +68,9 @@ def fetch_command(name: str | None) -> None:
 @data.command("prepare")
 @click.argument("name", required=False)
 @source_option
+@trust_option
 @common_options
-def prepare_command(name: str | None, source: str) -> None:
+def prepare_command(name: str | None, source: str, trust: bool) -> None:
     """Compute what runs need of a dataset, or of all, and keep it.
 
     A run does so itself when it has to. A preparation that was interrupted goes on where it
@@ -72,7 +79,7 @@ def prepare_command(name: str | None, source: str) -> None:
     from ssvm_bench.cli import dataset_views
 
     for dataset in _names(name):
-        click.echo("\n".join(dataset_views.prepared(dataset, source)))
+        click.echo("\n".join(dataset_views.prepared(dataset, source, trust)))
 
 
 @data.command("show", epilog=help_texts.SHOW)
@@ -91,9 +98,15 @@ def prepare_command(name: str | None, source: str) -> None:
     help="The PNG file to write. [default: NAME-I.png in the current folder]",
 )
 @source_option
+@trust_option
 @common_options
 def show_command(
-    name: str, numbers: tuple[int, ...], runs: tuple[Path, ...], output: Path | None, source: str
+    name: str,
+    numbers: tuple[int, ...],
+    runs: tuple[Path, ...],
+    output: Path | None,
+    source: str,
+    trust: bool,
 ) -> None:
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
@@ -103,7 +116,7 @@ def show_command(
     from ssvm_bench.cli import dataset_views
 
     (name,) = _names(name)
-    click.echo(f"figure: {dataset_views.show(name, numbers, runs, output, source)}")
+    click.echo(f"figure: {dataset_views.show(name, numbers, runs, output, source, trust)}")
 
 
 def _names(name: str | None) -> list[str]:

@@ -17,7 +17,7 @@ from ssvm_bench.results.files import write
 from ssvm_bench.results.trace import is_finished, read_metadata, read_weights
 
 
-def prepared(name: str, source: str) -> Iterator[str]:
+def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
     """Load a dataset, preparing it where that is still to do; yield lines that describe it.
 
     Parameters
@@ -26,8 +26,10 @@ def prepared(name: str, source: str) -> Iterator[str]:
         The dataset.
     source : str
         ``"auto"``, ``"real"`` or ``"synthetic"``.
+    trust : bool
+        Use raw files that are not the genuine ones.
     """
-    dataset = _load(name, source)
+    dataset = _load(name, source, trust)
     raw = sources.raw_file(name)
     is_graph, lengths = dataset.edges is not None, np.diff(dataset.offsets)
     examples, parts = ("images", "superpixels") if is_graph else ("examples", "parts")
@@ -51,7 +53,12 @@ def prepared(name: str, source: str) -> Iterator[str]:
 
 
 def show(
-    name: str, numbers: Sequence[int], runs: Sequence[Path], output: Path | None, source: str
+    name: str,
+    numbers: Sequence[int],
+    runs: Sequence[Path],
+    output: Path | None,
+    source: str,
+    trust: bool = False,
 ) -> Path:
     """Draw some pictures of a dataset, and what runs predict for them; return the file.
 
@@ -67,6 +74,8 @@ def show(
         The PNG file to write.
     source : str
         ``"auto"``, ``"real"`` or ``"synthetic"``; with runs, auto stands for that of the first.
+    trust : bool
+        Use raw files that are not the genuine ones.
 
     Raises
     ------
@@ -85,8 +94,8 @@ def show(
                 f"{run} is not the folder of a finished run, as …/runs/{name}/SOLVER/HASH/seed=0."
             )
     if source == "auto" and runs:
-        source = read_metadata(runs[0])["dataset"]["source"]
-    dataset = _load(name, source)
+        source = read_metadata(runs[0])["dataset"]["source"].partition(" ")[0]
+    dataset = _load(name, source, trust)
     for i in numbers:
         if not 0 <= i < dataset.n:
             raise ConfigError(
@@ -110,9 +119,9 @@ def show(
     return write(path, drawing.rendered(figure, "png", dpi=110))
 
 
-def _load(name: str, source: str) -> Dataset:
+def _load(name: str, source: str, trust: bool) -> Dataset:
     module = registry.module("dataset", name)
-    return module.load(module.Config(name=name, kind=name, source=source))
+    return module.load(module.Config(name=name, kind=name, source=source, trust=trust))
 
 
 def _has_pictures(kind: str) -> bool:

@@ -6,8 +6,11 @@ Hydra). Import the module that you need: this package imports none of them, so t
 ``ssvm-bench --help`` stays quick.
 """
 
-LOADED_FROM = ("real", "synthetic")
+ALTERED = "real (altered)"
+"""Raw files that are not the known ones, which ``dataset.trust=true`` accepts."""
+
+LOADED_FROM = ("real", ALTERED, "synthetic")
 """Where a loaded dataset came from."""
 
-SOURCES = ("auto", *LOADED_FROM)
+SOURCES = ("auto", "real", "synthetic")
 """What can be asked for; ``auto`` is what can be had."""

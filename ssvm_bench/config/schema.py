@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from ssvm_bench.config import SOURCES, lambdas, registry
+from ssvm_bench.config import ALTERED, SOURCES, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.validation import (
     Count,
@@ -151,8 +151,20 @@ class RunConfig(Options):
         check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
 
     def with_source(self, source: str) -> RunConfig:
-        """Return the config that says where the dataset really came from: ``real`` or not."""
-        return replace(self, dataset=replace(self.dataset, source=source))
+        """Return the config that says where the dataset really came from.
+
+        Trust is needed for altered data only: without them, it changes nothing.
+        """
+        found: dict[str, Any] = {"source": "real" if source == ALTERED else source}
+        if hasattr(self.dataset, "trust"):
+            found["trust"] = source == ALTERED
+        return replace(self, dataset=replace(self.dataset, **found))
+
+    def sources(self) -> tuple[str, ...]:
+        """Return where the dataset may come from, the preferred first."""
+        asked = self.dataset.source
+        real = ("real", ALTERED) if getattr(self.dataset, "trust", False) else ("real",)
+        return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
     def lam_of(self, n: int) -> float:
         """Return λ for n examples.

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Dataset:
     name : str
         The dataset's name on the command line.
     source : str
-        ``"real"`` or ``"synthetic"``: what the numbers show. Never mixed.
+        ``"real"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show. Never mixed.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; an ndarray is C-contiguous.
     y : ndarray of uint8, shape (parts,)
@@ -63,6 +63,8 @@ class Dataset:
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
+
+    What is derived from a dataset by :meth:`take` or :meth:`derived` is not checked again.
     """
 
     name: str
@@ -109,6 +111,13 @@ class Dataset:
         """Number of features f of a part."""
         return int(self.x.shape[1])
 
+    def derived(self, **changes: Any) -> Dataset:
+        """Return a copy with other fields, which follow from checked ones and need no check."""
+        copy = object.__new__(type(self))
+        same = {each.name: getattr(self, each.name) for each in fields(self)}
+        vars(copy).update(same, **changes)
+        return copy
+
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
         parts, offsets = _rows(self.offsets, examples)
@@ -116,8 +125,7 @@ class Dataset:
         if edges is not None and edge_offsets is not None:
             kept, edge_offsets = _rows(edge_offsets, examples)
             edges = edges[kept]
-        return replace(
-            self,
+        return self.derived(
             x=self.x[parts],
             y=self.y[parts],
             offsets=offsets,
@@ -146,14 +154,18 @@ class SourceConfig(Options):
         ``"auto"``: the real data, or the stand-in with a warning; ``"real"``; ``"synthetic"``.
     n_samples : int, optional
         Only the first examples of a fixed permutation, the same for every seed.
+    trust : bool
+        Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
 
     section: ClassVar[str] = "dataset"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"trust": False}
 
     name: str
     kind: str
     source: str = "auto"
     n_samples: int | None = None
+    trust: bool = False
 
     def __post_init__(self) -> None:
         """Check the ranges."""

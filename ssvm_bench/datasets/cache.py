@@ -1,24 +1,34 @@
-"""Parsed arrays, kept as an uncompressed npz beside the raw file or in the user's cache folder.
+"""Prepared arrays, kept as an uncompressed npz in the user's cache folder.
 
 A cache file carries the key of what it was made from (the raw file's hash and the loader's
-version). One that is missing, damaged or has another key is simply made again.
+version), and a seal: name, size and CRC-32 of every array. Reading an array computes its CRC-32, so
+that the seal costs no second look at the bytes. A file that is missing, damaged, changed by other
+hands or made from something else is simply made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import suppress
+import math
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from ssvm_bench import files, places
+from ssvm_bench.datasets.reading import opened
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Arrays = dict[str, np.ndarray]
+
+KEY = "key"
+"""Member with two texts: the key, and the seal."""
+
+_MOST_KEY = 1 << 16  # bytes
 
 
 def user_folder() -> Path:
@@ -27,15 +37,14 @@ def user_folder() -> Path:
 
 
 def cached(
-    places: list[Path], key: str, make: Callable[[], Arrays], only: Collection[str] | None = None
+    place: Path, key: str, make: Callable[[], Arrays], only: Collection[str] | None = None
 ) -> Arrays:
-    """Return ``make()``, from the first of the places that has it under this key.
+    """Return ``make()``, from the cache file if it has it under this key.
 
     Parameters
     ----------
-    places : list of Path
-        Where the cache file may be, the preferred place first. Failing to write to all of them
-        is no error: the arrays are then made again next time.
+    place : Path
+        The cache file. Failing to write it is no error: the arrays are made again next time.
     key : str
         Whatever changes when the arrays must.
     make : callable
@@ -43,32 +52,30 @@ def cached(
     only : collection of str, optional
         Names of the arrays that are wanted; the others are not read.
     """
-    found = stored(places, key, only)
+    found = stored(place, key, only)
     if found is not None:
         return found
     arrays = make()
-    for place in places:
-        with suppress(OSError):
-            _write(place, key, arrays)
-            break
+    with suppress(OSError):
+        _write(place, key, arrays)
     return {name: arrays[name] for name in arrays if only is None or name in only}
 
 
-def stored(places: list[Path], key: str, only: Collection[str] | None = None) -> Arrays | None:
-    """Return the arrays from the first of the places that has them under this key, or None."""
-    for place in places:
-        # whatever a damaged file makes numpy's reader raise, the answer is to make it again
-        with suppress(Exception), np.load(place, allow_pickle=False) as file:
-            if file["key"].item() == key:
-                names = set(file.files) - {"key"} if only is None else only
-                return {name: file[name] for name in file.files if name in names}
+def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays | None:
+    """Return the arrays that a cache file has under this key, or None."""
+    # whatever a damaged file makes numpy's reader raise, the answer is to make it again
+    with suppress(Exception), _reading(place) as file:
+        if file[KEY].tolist() == [key, _seal(file.zip)]:
+            names = set(file.files) - {KEY} if only is None else set(only)
+            return {name: file[name] for name in names}
     return None
 
 
 def stored_key(place: Path) -> str:
     """Return the key of a cache file; empty if there is none that can be read."""
-    with suppress(Exception), np.load(place, allow_pickle=False) as file:
-        return str(file["key"].item())
+    with suppress(Exception), _reading(place) as file:
+        key, seal = file[KEY].tolist()
+        return str(key) if seal == _seal(file.zip) else ""
     return ""
 
 
@@ -80,10 +87,39 @@ def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
     return csr_array(rows, shape=(arrays["indptr"].size - 1, n_columns))
 
 
+@contextmanager
+def _reading(place: Path) -> Iterator[Any]:
+    """Open a cache file, in which nothing is compressed: no array is larger than the file."""
+    with opened(place) as stream, np.load(stream, allow_pickle=False) as file:
+        for member in file.zip.infolist():
+            room = _MOST_KEY if member.filename == f"{KEY}.npy" else math.inf
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > room:
+                raise zipfile.BadZipFile
+        yield file
+
+
+def _seal(archive: Any) -> str:
+    """Return name, size and CRC-32 of every array in an archive."""
+    arrays = (member for member in archive.infolist() if member.filename != f"{KEY}.npy")
+    return " ".join(f"{array.filename}:{array.file_size}:{array.CRC:08x}" for array in arrays)
+
+
 def _write(place: Path, key: str, arrays: dict[str, Any]) -> None:
     """Write to a temporary name and rename, so that nobody reads half a file."""
     place.parent.mkdir(parents=True, exist_ok=True)
     # the mode bits are asked because they do not stop root, and a read-only folder is a wish
     if not place.parent.stat().st_mode & 0o222:
         raise PermissionError(place.parent)
-    files.write(place, lambda file: np.savez(file, key=np.array(key), **arrays))
+
+    def put(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                _put(archive, name, array)
+            _put(archive, KEY, np.array([key, _seal(archive)]))
+
+    files.write(place, put)
+
+
+def _put(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+        np.save(member, array)

@@ -39,14 +39,18 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
+from ssvm_bench.datasets.raw_files import Content
+from ssvm_bench.datasets.reading import ContentError, opened
 from ssvm_bench.datasets.stand_ins import scenes
-from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.errors import RunFailedError
 
 Config = SourceConfig
 
 LABELS = ("background", "horse")
 N_IMAGES = 2376
+MOST_SUPERPIXELS, MOST_EDGES = 2000, 20_000
+"""Of one image: the counts are numbers in the file, and memory is taken for as many."""
+
 KINDS = ("superpixel_count", "edge_count", "edge_structure", "features", "labels")
 
 
@@ -86,6 +90,7 @@ def parse(path: Path) -> Arrays:
 def _opened(path: Path) -> Iterator[Any]:
     import h5py
 
+    opened(path).close()  # only regular files
     try:
         with h5py.File(path, "r") as file:
             yield file
@@ -110,7 +115,7 @@ def _image(file: Any, i: int) -> dict[str, Any]:
 
     L = _integers(file, f"superpixel_count_{i:06d}", (1,)).item()
     E = _integers(file, f"edge_count_{i:06d}", (1,)).item()
-    if L < 1 or E < 0:
+    if not (1 <= L <= MOST_SUPERPIXELS and 0 <= E <= MOST_EDGES):
         raise ContentError(f"image {i:06d} has {L} superpixels and {E} edges")
     key = f"features_{i:06d}"
     x = _numbers(file, key, (L, N_FEATURES))
@@ -134,17 +139,30 @@ def _image(file: Any, i: int) -> dict[str, Any]:
 
 def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
-    found = np.asarray(file[key])
-    if found.dtype.kind not in "buif":
-        raise ContentError(f"{key} is not made of numbers")
+    stored = _array(file, key)
+    turned = len(shape) == 2 and stored.shape == shape[::-1]
+    flat = stored.size == math.prod(shape) == max(stored.shape, default=1)
+    if not (stored.shape == shape or turned or flat):
+        expected = " × ".join(map(str, shape))
+        raise ContentError(f"{key} has shape {stored.shape}, expected {expected} by the counts")
+    found = np.asarray(stored)
     if found.shape == shape:
         return found
-    if found.ndim == 2 and found.shape == shape[::-1]:
-        return np.ascontiguousarray(found.T)
-    if found.size != math.prod(shape) or found.size != max(found.shape, default=1):
-        expected = " × ".join(map(str, shape))
-        raise ContentError(f"{key} has shape {found.shape}, expected {expected} by the counts")
-    return found.reshape(shape)
+    return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
+
+
+def _array(file: Any, key: str) -> Any:
+    """Return an array that lies in this very file, and takes no more memory than its shape says."""
+    import h5py
+
+    found = file[key]
+    if not isinstance(found, h5py.Dataset) or found.dtype.kind not in "buif":
+        raise ContentError(f"{key} is not made of numbers")
+    if not isinstance(file.get(key, getlink=True), h5py.HardLink) or found.external:
+        raise ContentError(f"{key} lies in another file")
+    if found.is_virtual or math.prod(found.chunks or ()) > MOST_SUPERPIXELS * N_FEATURES:
+        raise ContentError(f"{key} is stored in pieces that are far larger than itself")
+    return found
 
 
 def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -166,20 +184,21 @@ class HorseSegFile(PictureFile):
     """The HDF5 file; the stand-in is made of pictures."""
 
     format: ClassVar[str] = "an HDF5 file"
+    most: ClassVar[int] = 20_000_000_000
 
     def recognises(self, head: bytes) -> bool:
         """Tell HDF5."""
         return head.startswith(b"\x89HDF\r\n\x1a\n")
 
     def check(self, path: Path) -> None:
-        """Look whether all arrays are there."""
+        """Look whether all arrays are there: no genuine file could be had to compute its digest."""
         with _opened(path) as file:
             tables.check_equal("images", _count(file), N_IMAGES)
 
-    def real(self, path: Path) -> Arrays:
+    def read(self, path: Path) -> Content:
         """Read all images."""
         self.check(path)
-        return parse(path)
+        return Content({}, partial(parse, path))
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that is at its home."""
@@ -187,6 +206,8 @@ class HorseSegFile(PictureFile):
             with tarfile.open(came) as archive:
                 for member in archive:
                     packed = archive.extractfile(member)
+                    if member.size > self.most:
+                        raise ContentError(f"{member.name} has {member.size} bytes: too many")
                     if packed is not None and Path(member.name).name == self.file:
                         path = came.with_name(self.file)
                         with path.open("wb") as file:

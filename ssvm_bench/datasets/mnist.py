@@ -16,10 +16,7 @@ recognition. Proceedings of the IEEE, 1998.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,9 +25,9 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.raw_files import GZIP, FileSet
+from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.datasets.stand_ins import handwriting
-from ssvm_bench.datasets.tables import ContentError
 from ssvm_bench.random import bell, permutation, uniform
 
 CELL, BOX = 28, 20
@@ -63,11 +60,11 @@ def load(config: Config) -> Dataset:
     from scipy.sparse import csr_array
 
     def split(digits: Dataset) -> Dataset:
-        n = RAW.n if digits.source == "real" else RAW.n_stand_in
-        numbers = np.arange(digits.n)
-        test, validation = numbers[n::2], numbers[n + 1 :: 2]
+        assert digits.fold is not None
+        training, others = (np.flatnonzero(digits.fold == k) for k in (0, 1))
+        test, validation = others[::2], others[1::2]
         held_out = {"validation": some(digits, validation), "test": some(digits, test)}
-        return replace(some(digits, numbers[:n]), held_out=held_out)
+        return some(digits, training).derived(held_out=held_out)
 
     def some(digits: Dataset, numbers: np.ndarray) -> Dataset:
         taken = digits.take(numbers)
@@ -75,38 +72,9 @@ def load(config: Config) -> Dataset:
             return taken
         rows = csr_array(taken.x)
         values = rows.data.astype(np.float32) / np.float32(255)
-        return replace(taken, x=csr_array((values, rows.indices, rows.indptr), shape=rows.shape))
+        return taken.derived(x=csr_array((values, rows.indices, rows.indptr), shape=rows.shape))
 
     return sources.load(config, RAW, "independent", N_LABELS, split)
-
-
-def read(raw: bytes, shape: tuple[int, ...], sha256: str) -> np.ndarray:
-    """Return the array of an original file's bytes, after every check.
-
-    Parameters
-    ----------
-    raw : bytes
-        The file, with or without its compression, which differs between copies.
-    shape : tuple of int
-        That of the original.
-    sha256 : str
-        Hexadecimal digest of the original without compression.
-
-    Raises
-    ------
-    ContentError
-        The file is damaged, or another one.
-    """
-    unpacked = tables.unpack(raw)
-    array = parse(unpacked)
-    tables.check_equal("shape", array.shape, shape)
-    found = hashlib.sha256(unpacked).hexdigest()
-    if found != sha256:
-        raise ContentError(
-            f"its shape is right, but not its content (sha256 of what is unpacked: {found[:16]}…, "
-            f"expected {sha256[:16]}…)"
-        )
-    return array
 
 
 def parse(raw: bytes) -> np.ndarray:
@@ -129,7 +97,16 @@ def parse(raw: bytes) -> np.ndarray:
 def combine(
     images: np.ndarray, labels: np.ndarray, test_images: np.ndarray, test_labels: np.ndarray
 ) -> Arrays:
-    """Return what is kept of all digits, the test images last: CSR of the grey values, and y."""
+    """Return what is kept of all digits: CSR of the grey values, y, and fold, 1 of the test images.
+
+    Raises
+    ------
+    ContentError
+        The images have another size, or not one label each; or there are too few.
+    """
+    for name, x, y, least in (("train", images, labels, 1), ("test", test_images, test_labels, 2)):
+        if x.shape != (y.size, CELL, CELL) or y.ndim != 1 or y.size < least:
+            raise ContentError(f"the {name} files have arrays of shapes {x.shape} and {y.shape}")
     x = np.concatenate((images, test_images)).reshape(-1, N_PIXELS)
     rows, columns = np.nonzero(x)
     return {
@@ -137,6 +114,7 @@ def combine(
         "indices": columns.astype(np.uint16),
         "indptr": np.searchsorted(rows, np.arange(len(x) + 1)).astype(np.int32),
         "y": np.concatenate((labels, test_labels)),
+        "fold": np.repeat([0, 1], [labels.size, test_labels.size]),
     }
 
 
@@ -194,22 +172,8 @@ class IdxFiles(FileSet):
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of all digits, with raw grey values."""
         x = cache.sparse_rows(arrays, N_PIXELS)
-        return {"x": x, "y": arrays["y"], "offsets": np.arange(arrays["y"].size + 1)}
-
-
-ORIGINALS = {
-    "train-images-idx3": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "train-labels-idx1": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    "t10k-images-idx3": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "t10k-labels-idx1": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-}
-"""The sha256 of each file, without compression."""
-
-
-def _original(name: str) -> Callable[[bytes], np.ndarray]:
-    n = N_TRAINING if name.startswith("train") else N_TEST
-    shape = (n, CELL, CELL) if "images" in name else (n,)
-    return partial(read, shape=shape, sha256=ORIGINALS[name])
+        y = arrays["y"]
+        return {"x": x, "y": y, "offsets": np.arange(y.size + 1), "fold": arrays["fold"]}
 
 
 RAW = IdxFiles(
@@ -217,9 +181,23 @@ RAW = IdxFiles(
     folder="mnist",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     n=N_TRAINING,
-    members={f"{name}-ubyte.gz": _original(name) for name in ORIGINALS},
+    sha256={
+        "train-images-idx3-ubyte.gz": (
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
+        ),
+        "train-labels-idx1-ubyte.gz": (
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+        ),
+        "t10k-images-idx3-ubyte.gz": (
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
+        ),
+        "t10k-labels-idx1-ubyte.gz": (
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
+        ),
+    },
+    parse=parse,
     combine=combine,
     stand_in=stand_in,
     n_made=N_MADE,
-    version=1,
+    version=2,
 )

@@ -3,32 +3,55 @@
 A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder.
 Several files of one dataset are looked for together, in one folder, whose path is then that of the
 raw data: a folder in which one of them is missing is no place where the data is.
+
+Whether they are the genuine ones is told by the sha256 of what is in them, since copies are packed
+in different ways. Others may be read, by those who trust them, but never go by the name of the real
+data.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets import cache
+from ssvm_bench.config import ALTERED
+from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.errors import RunFailedError
 
 Names = Collection[str] | None
 
-GZIP = b"\x1f\x8b"
-
 
 class MissingDataError(RunFailedError):
     """The raw file is nowhere, and its home does not give it."""
+
+
+class AlteredError(ContentError):
+    """A raw file that can be read is not the genuine one; the message says how it is accepted."""
+
+
+class Content(NamedTuple):
+    """What is in raw data.
+
+    Attributes
+    ----------
+    sha256 : mapping
+        Name of each file → hexadecimal digest of what is in it.
+    arrays : callable
+        Makes the arrays, which may take minutes.
+    """
+
+    sha256: Mapping[str, str]
+    arrays: Callable[[], Arrays]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +68,9 @@ class RawFile(ABC):
         that is another one.
     version : int
         To be raised when what is read, or the stand-in, changes.
+    sha256 : mapping
+        Name of each file → hexadecimal digest of what is in the genuine one; empty where no genuine
+        file could be had to compute it.
     """
 
     dataset: str
@@ -54,26 +80,40 @@ class RawFile(ABC):
     n: int
     n_made: int | None = None
     version: int
+    sha256: Mapping[str, str] = field(default_factory=dict)
 
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
 
     format: ClassVar[str] = "a gzip file"
 
+    most: ClassVar[int] = reading.MOST
+    """Bytes that a file can have, packed or not."""
+
     prepared: ClassVar[bool] = False
     """Whether making the arrays takes so long that the user should know."""
 
     @abstractmethod
-    def real(self, path: Path) -> Arrays:
-        """Return the arrays of the raw data; raise `ContentError` where they are broken."""
+    def read(self, path: Path) -> Content:
+        """Return what is in the raw data; raise `ContentError` where they are broken."""
 
     @abstractmethod
     def stand_in_arrays(self) -> Arrays:
         """Return the arrays of the stand-in."""
 
     def check(self, part: Path) -> None:
-        """Raise `ContentError` if a file is not the real data; need not find every fault."""
-        self.real(part)
+        """Raise `ContentError` if a file is broken or, as `AlteredError`, not the genuine one."""
+        self.compare(self.read(part).sha256)
+
+    def compare(self, found: Mapping[str, str]) -> None:
+        """Raise `AlteredError` unless the files with these digests are the genuine ones."""
+        for name, digest in found.items():
+            known = self.sha256.get(name, digest)
+            if digest != known:
+                raise AlteredError(
+                    f"what is in {name} has the sha256 {digest[:16]}…, that of the genuine file is "
+                    f"{known[:16]}… (dataset.trust=true uses it, as source `{ALTERED}`)"
+                )
 
     @property
     def n_stand_in(self) -> int:
@@ -86,17 +126,17 @@ class RawFile(ABC):
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be made again."""
-        return f"{self.dataset} {'' if source == 'real' else 'stand-in '}v{self.version}"
+        return f"{self.dataset} {'stand-in ' if source == 'synthetic' else ''}v{self.version}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a `Dataset` that the arrays fill."""
         return arrays
 
     def kept(
-        self, places: list[Path], key: str, source: str, make: Callable[[], Arrays], only: Names
+        self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
     ) -> Arrays:
         """Return some arrays of a source, from their cache file or made and stored."""
-        return cache.cached(places, key, make, only)
+        return cache.cached(place, key, make, only)
 
     def unpack(self, came: Path) -> Path:
         """Return the raw file that has been downloaded, or is in what has been."""
@@ -129,12 +169,11 @@ class RawFile(ABC):
         """Return the first place where the raw data is whole."""
         return next((place for place in self.places() if not self.missing(place)), None)
 
-    def cache_places(self, source: str, path: Path | None = None) -> list[Path]:
-        """Return where the arrays of a source may be kept, the preferred place first."""
+    def cache_place(self, source: str) -> Path:
+        """Return where the arrays of a source are kept: never beside the raw data."""
         first = self.parts(self.places()[-1])[0]
-        name = f"{first.name if source == 'real' else 'stand-in'}.ssvm-bench.npz"
-        places = [first.with_name(name)]
-        return places if path is None else [self.parts(path)[0].with_name(name), *places]
+        name = "stand-in" if source == "synthetic" else first.name
+        return first.with_name(f"{name}.ssvm-bench.npz")
 
     def missing_names(self) -> str:
         """Return the names of the files that are not at the preferred place."""
@@ -168,29 +207,25 @@ class TableFile(RawFile):
     parse : callable
         From the bytes of a file in this format, of any length, to arrays ``x, y, offsets`` (and
         ``fold``); raises `ContentError`.
-    identify : callable
-        Raises `ContentError` where the counts in such arrays are not those of the real data.
     stand_in : callable
         Returns the same arrays, as many examples, made from a fixed seed.
+    identity : callable, optional
+        From the bytes that can be parsed to those whose digest tells whether they are genuine.
     """
 
     parse: Callable[[bytes], Arrays]
-    identify: Callable[[Arrays], None]
     stand_in: Callable[[], Arrays]
+    identity: Callable[[bytes], bytes] = bytes
 
     def recognises(self, head: bytes) -> bool:
         """Tell gzip, or a table that was unpacked on the way."""
         return head.startswith(GZIP) or (head[:2].isascii() and head[:1].isdigit())
 
-    def read(self, content: bytes) -> Arrays:
-        """Return the arrays of the original file's bytes, after every check."""
-        arrays = self.parse(content)
-        self.identify(arrays)
-        return arrays
-
-    def real(self, path: Path) -> Arrays:
+    def read(self, path: Path) -> Content:
         """Parse it."""
-        return self.read(path.read_bytes())
+        content = reading.content(path)
+        arrays = self.parse(content)
+        return Content({self.file: sha256(self.identity(content))}, lambda: arrays)
 
     def stand_in_arrays(self) -> Arrays:
         """Make them."""
@@ -203,41 +238,54 @@ class FileSet(RawFile):
 
     Attributes
     ----------
-    members : mapping
-        Name of each file → what makes an array of its bytes; raises `ContentError`.
+    sha256 : mapping
+        As of every `RawFile`; its keys say which files there are.
+    parse : callable
+        Makes an array of the unpacked bytes of a file; raises `ContentError`.
     combine : callable
-        From these arrays, in the order of ``members``, to those that are kept.
+        From these arrays, in the order of the files, to those that are kept; raises `ContentError`.
     stand_in : callable
         Returns arrays like those that are kept, made from a fixed seed.
     """
 
-    members: Mapping[str, Callable[[bytes], np.ndarray]]
+    most: ClassVar[int] = 1 << 26
+
+    parse: Callable[[bytes], np.ndarray]
     combine: Callable[..., Arrays]
     stand_in: Callable[[], Arrays]
 
     def parts(self, path: Path) -> list[Path]:
         """Return all files."""
-        return [path / name for name in self.members]
+        return [path / name for name in self.sha256]
 
     def address(self, part: Path) -> str:
         """Return the file's address in the folder at their home."""
         return f"{self.url.rstrip('/')}/{part.name}"
 
     def check(self, part: Path) -> None:
-        """Parse the file."""
-        self._array(part)
+        """Look at this file alone."""
+        self.compare({part.name: self._parsed(part)[0]})
 
-    def real(self, path: Path) -> Arrays:
+    def read(self, path: Path) -> Content:
         """Parse all files."""
-        return self.combine(*map(self._array, self.parts(path)))
+        found = {part.name: self._parsed(part) for part in self.parts(path)}
+        arrays = [array for _, array in found.values()]
+        digests = {name: digest for name, (digest, _) in found.items()}
+        return Content(digests, lambda: self.combine(*arrays))
 
     def stand_in_arrays(self) -> Arrays:
         """Make them."""
         return self.stand_in()
 
-    def _array(self, part: Path) -> np.ndarray:
-        """Return the array of one file; a `ContentError` says which one."""
+    def _parsed(self, part: Path) -> tuple[str, np.ndarray]:
+        """Return digest and array of one file; a `ContentError` says which one."""
         try:
-            return self.members[part.name](part.read_bytes())
+            content = reading.content(part, self.most)
+            return sha256(content), self.parse(content)
         except ContentError as error:
             raise ContentError(f"{part.name}: {error}") from error
+
+
+def sha256(content: bytes) -> str:
+    """Return the digest of bytes in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""Where datasets stand: what a look at the first bytes of their files tells."""
+"""Where datasets stand: what a look at the first bytes of their files tells, or at all of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.raw_files import AlteredError, RawFile
+from ssvm_bench.datasets.reading import ContentError, opened
 
 HEAD = 512  # bytes of a file by which its format is recognised
 
@@ -27,6 +29,8 @@ class DatasetStatus:
         Bytes of all files; 0 if one is missing.
     hint : str
         What to do; empty if there is nothing to do.
+    content : str
+        Whether what is in the files is genuine, as far as their beginnings allow to look at all.
     kept : Path or None
         Where what has been prepared of the real data (if it is missing: of the stand-in) is kept.
         Whether it was made from the very raw file that is there is seen when it is loaded.
@@ -37,25 +41,26 @@ class DatasetStatus:
     path: Path
     size: int
     hint: str
+    content: str = ""
     kept: Path | None = None
 
 
-def status(name: str) -> DatasetStatus:
-    """Return where a dataset stands, without parsing anything and without network."""
+def status(name: str, thorough: bool = False) -> DatasetStatus:
+    """Return where a dataset stands, without network and, unless ``thorough``, without parsing."""
     raw = sources.raw_file(name)
     path = raw.find()
     if path is None:
         first = raw.first_missing(raw.places()[0])
         hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
         kept = sources.kept_in(raw, "synthetic") if raw.prepared else None
-        return DatasetStatus(name, "missing", first, 0, hint, kept)
+        return DatasetStatus(name, "missing", first, 0, hint, kept=kept)
     size = 0
     for part in raw.parts(path):
         try:
-            with part.open("rb") as file:
+            with opened(part) as file:
                 head = file.read(HEAD)
             size += part.stat().st_size
-        except OSError as error:
+        except (ContentError, OSError) as error:
             hint = f"{error}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, 0, hint)
         if not raw.recognises(head):
@@ -64,4 +69,19 @@ def status(name: str) -> DatasetStatus:
     kept, hint = sources.kept_in(raw, "real") if raw.prepared else None, ""
     if raw.prepared and kept is None:
         hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(name, "ready", path, size, hint, kept)
+    return DatasetStatus(
+        name, "ready", path, size, hint, _content(raw, path) if thorough else "", kept
+    )
+
+
+def _content(raw: RawFile, path: Path) -> str:
+    """Return what a whole look at raw data tells."""
+    if not raw.sha256:
+        return "unknown, because the genuine file could not be had to tell it by"
+    try:
+        raw.compare(raw.read(path).sha256)
+    except AlteredError as error:
+        return f"altered: {error}"
+    except (ContentError, OSError) as error:
+        return f"broken: {error}"
+    return "genuine, by its sha256"

@@ -1,26 +1,22 @@
 """Checks of a raw file's content: whitespace-separated tables, and what is expected of them.
 
-Every check raises `ContentError` with the first line that is wrong; `sources` adds which file
+Every check raises `ContentError` with the first line that is wrong; `raw_files` adds which file
 it is and what to do.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ssvm_bench.datasets.reading import ContentError, unpack
+
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class ContentError(Exception):
-    """A raw file is there, but is not what it should be; the message says where and how."""
 
 
 def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = ()) -> pd.DataFrame:
@@ -46,11 +42,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     text = unpack(content).rstrip()
     if not text:
         raise ContentError("the file is empty")
-    text += b"\n"
-    found = _fields_per_line(text)
-    check_lines(
-        found == n_columns, lambda k: f"{found[k]} columns, expected {n_columns} in every line"
-    )
+    text = b"\n".join(_lines(text, n_columns))
     # every line has its columns, so the parser has nothing to guess (3: quotes are characters)
     table = pd.read_csv(
         io.BytesIO(text),
@@ -70,6 +62,16 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     return table
 
 
+def _lines(text: bytes, n_columns: int) -> Iterator[bytes]:
+    """Yield lines whose columns are separated by one blank: what is blank is decided here alone."""
+    for k, line in enumerate(io.BytesIO(text), 1):
+        columns = line.split()
+        if len(columns) != n_columns:
+            found = f"{len(columns)} columns, expected {n_columns} in every line"
+            raise ContentError(f"line {k}: {found}")
+        yield b" ".join(columns)
+
+
 def _odd(raw: pd.Series, column: int, k: int) -> str:
     return f"{raw[k]} in column {column + 1}, expected a number"
 
@@ -86,23 +88,3 @@ def check_equal(what: str, found: Any, expected: Any) -> None:
     """Raise `ContentError` unless the counts found are those of the original file."""
     if not np.array_equal(found, expected):
         raise ContentError(f"{what}: found {found}, expected {expected}")
-
-
-def unpack(content: bytes) -> bytes:
-    """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ContentError(f"the gzip file is cut short or damaged ({error})") from error
-
-
-def _fields_per_line(text: bytes) -> np.ndarray:
-    """Return the number of whitespace-separated fields (int64) of every line."""
-    characters = np.frombuffer(text, dtype=np.uint8)
-    blank = characters <= ord(" ")
-    field_starts = ~blank
-    field_starts[1:] &= blank[:-1]
-    line_ends = np.flatnonzero(characters == ord("\n"))
-    return np.diff(np.searchsorted(np.flatnonzero(field_starts), line_ends), prepend=0)

@@ -1,4 +1,8 @@
-"""Downloads with a progress display that give up quickly without a connection."""
+"""Downloads with a progress display that give up quickly without a connection.
+
+What comes is checked by its digest, where that of the genuine file is known; where it is not, it
+has to come by https all the way. A download never has more bytes than the file can have.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from ssvm_bench.datasets.raw_files import MissingDataError, RawFile
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.files import temporary_folder
 
 CONNECT_SECONDS = 5.0
@@ -40,7 +44,8 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
             if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
                 raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
             with temporary_folder(part) as folder:
-                came = transfer(raw.address(part), folder, quiet)
+                secure = part.name not in raw.sha256
+                came = transfer(raw.address(part), folder, quiet, raw.most, secure)
                 try:
                     came = raw.unpack(came)
                     raw.check(came)
@@ -59,8 +64,8 @@ def download(raw: RawFile, quiet: bool = False) -> Path:
     return target
 
 
-def transfer(url: str, folder: Path, quiet: bool = False) -> Path:
-    """Download a URL into a folder; return the file's path.
+def transfer(url: str, folder: Path, quiet: bool, most: int, secure: bool) -> Path:
+    """Download a URL into a folder, ``most`` bytes of it; return the file's path.
 
     The transfer runs in a thread of its own, because a name look-up without network may hang
     for longer than any time limit of the connection. A thread that is given up dies with the
@@ -69,7 +74,8 @@ def transfer(url: str, folder: Path, quiet: bool = False) -> Path:
     Raises
     ------
     TransferError
-        No connection within 5 s, a refusal of the server, or a connection that breaks.
+        No connection within 5 s, a refusal of the server, a connection that breaks, more bytes
+        than ``most``; or, if it has to be ``secure``, an address or a redirect without https.
     """
     if not quiet:
         print(f"Downloading {url}", file=sys.stderr, flush=True)
@@ -85,7 +91,7 @@ def transfer(url: str, folder: Path, quiet: bool = False) -> Path:
 
         def work() -> None:
             try:
-                _receive(url, path, answered, bar)
+                _receive(url, path, answered, bar, most, secure)
             except Exception as error:  # told to the caller's thread
                 failure.append(error)
             finally:
@@ -101,16 +107,24 @@ def transfer(url: str, folder: Path, quiet: bool = False) -> Path:
     return path
 
 
-def _receive(url: str, path: Path, answered: threading.Event, bar: Progress) -> None:
+def _receive(
+    url: str, path: Path, answered: threading.Event, bar: Progress, most: int, secure: bool
+) -> None:
     """Write what a URL gives to a file; set the event as soon as the server has answered."""
     import requests
 
-    limits = CONNECT_SECONDS, SILENCE_SECONDS
+    limits, left = (CONNECT_SECONDS, SILENCE_SECONDS), most
     with requests.get(url, stream=True, timeout=limits) as answer, path.open("wb") as file:
         answered.set()
         answer.raise_for_status()
+        insecure = [step.url for step in (*answer.history, answer) if step.url[:6] != "https:"]
+        if secure and insecure:
+            raise TransferError(f"{insecure[0]} is no https, and nothing else tells genuine data")
         task = bar.add_task("", total=int(answer.headers.get("content-length", 0)) or None)
         for block in answer.iter_content(BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise TransferError(f"it has more than {most / 1e6:.0f} MB, far more than the data")
             file.write(block)
             bar.advance(task, len(block))
 

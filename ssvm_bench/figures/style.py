@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from ssvm_bench.config import ALTERED
 from ssvm_bench.results import words
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ DATASETS = {
     "usps": "USPS",
     "weizmann": "Weizmann",
 }
-SOURCES = {"real": "real data", "synthetic": "built-in stand-in (not the real data)"}
+SOURCES = {
+    "real": "real data",
+    ALTERED: "altered files (not the real data)",
+    "synthetic": "built-in stand-in (not the real data)",
+}
 """Where a dataset came from → what a reader is told."""
 
 RC: Any = {

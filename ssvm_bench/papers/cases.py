@@ -128,7 +128,7 @@ def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
         return str(data["source"]), str(data["name"]), instance_of(trace.metadata)
 
     groups, found = grouped(traces, key), []
-    for source, dataset, problem in sorted(groups):  # "real" < "synthetic"
+    for source, dataset, problem in sorted(groups):  # "real" < "real (altered)" < "synthetic"
         members = groups[source, dataset, problem]
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from ssvm_bench.config import ALTERED
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
@@ -27,11 +28,12 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
 
 HEADINGS = {
     "real": "On the real data",
+    ALTERED: "⚠ On altered files, NOT on the real data",
     "synthetic": "⚠ On built-in stand-ins, NOT on the real data",
 }
 WARNING = (
-    "**These rows say nothing about the paper's datasets.** The stand-ins are small and made up; "
-    "the table only shows that everything works."
+    "**These rows say nothing about the paper's datasets.** Stand-ins are small and made up, and "
+    "altered files anything; the table only shows that everything works."
 )
 READING = (
     "Each claim gives one number per repeat (a run with another seed). A claim **holds** if the "

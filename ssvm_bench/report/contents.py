@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ssvm_bench import files
+from ssvm_bench.config import ALTERED
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
@@ -188,9 +189,14 @@ def _weight(traces: Sequence[Trace]) -> tuple[int, int]:
 # ---- names ------------------------------------------------------------------------------------
 
 
-def is_standin(trace: Trace) -> bool:
-    """Tell whether a run is not on real data."""
-    return bool(trace.metadata["dataset"]["source"] != "real")
+MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
+"""Source that is not the real data → what marks it."""
+
+
+def mark(trace: Trace) -> str:
+    """Return what marks a run that is not on the real data; empty if it is."""
+    source = str(trace.metadata["dataset"]["source"])
+    return "" if source == "real" else MARKS.get(source, source)
 
 
 def dataset_name(trace: Trace) -> str:
@@ -205,6 +211,6 @@ def lam_text(trace: Trace) -> str:
 
 def title(trace: Trace) -> str:
     """Name the problem instance of a run."""
-    standin = "STAND-IN, " if is_standin(trace) else ""
+    marked = f"{mark(trace)}, " if mark(trace) else ""
     n = trace.metadata["dataset"]["n"]
-    return f"{dataset_name(trace)} ({standin}n = {n}, λ = {lam_text(trace)})"
+    return f"{dataset_name(trace)} ({marked}n = {n}, λ = {lam_text(trace)})"

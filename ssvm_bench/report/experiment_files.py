@@ -158,11 +158,11 @@ def _found(
     found: list[Trace | None] = []
     for source in LOADED_FROM:
         folders = [
-            (config.with_source(source) if config.dataset.source == "auto" else config).folder
+            config.with_source(source).folder if source in config.sources() else None
             for config in configs
         ]
-        found = [_run(folder, stored, tell) for folder in folders]
-        if any(folder in stored or os.path.lexists(folder) for folder in folders):
+        found = [None if folder is None else _run(folder, stored, tell) for folder in folders]
+        if any(folder in stored or os.path.lexists(folder) for folder in folders if folder):
             break
     return found
 
@@ -182,14 +182,14 @@ def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trac
     before can still be drawn. Never together with runs of the present options.
     """
     wanted = {(config.dataset.name, config.solver.name, config.seed) for config in configs}
-    sources = {config.dataset.source for config in configs}
+    sources = {source for config in configs for source in config.sources()}
     for source in LOADED_FROM:
         found = [
             trace
             for trace in stored
             if trace.metadata["dataset"]["source"] == source and _name(trace) in wanted
         ]
-        if found and sources & {"auto", source}:
+        if found and source in sources:
             return found
     return []
 
@@ -243,7 +243,7 @@ def draw(
     written: list[Path] = []
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
-        suffix = "" if source == "real" else f"-{source}"
+        suffix = stored_traces.suffix(source)
         material = Material(shown, best, experiment.title, experiment.gaps)
         folder = results_dir / "figures" / experiment.name
         for name, choices in experiment.figures.items():

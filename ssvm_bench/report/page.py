@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ssvm_bench import __version__
+from ssvm_bench.config import ALTERED
 from ssvm_bench.figures.kind import Kind, Material, Section, Switched
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
@@ -31,6 +32,9 @@ DOCUMENT = """<!DOCTYPE html>
 </body>
 </html>
 """
+
+NOT_REAL = {ALTERED: "files that are not the known ones", "synthetic": "generated data"}
+"""Source that is not the real data → what it is."""
 
 Groups = Mapping[ProblemInstance, Sequence[Group]]
 SECTIONS = tuple(dict.fromkeys(kind.section for kind in KINDS.values() if kind.section))
@@ -100,14 +104,15 @@ def page(found: Contents, groups: Groups, best: BestValues) -> str:
 
 
 def _overview(found: Contents, groups: Groups, best: BestValues) -> Iterator[Html]:
-    standins = {
-        trace.metadata["dataset"]["name"] for trace in found.traces if contents.is_standin(trace)
-    }
-    if standins:
-        yield caution(
-            f"Stand-ins: runs on {', '.join(sorted(standins))} include runs on generated data, "
-            "which say nothing about the paper's numbers. They are marked wherever they appear."
-        )
+    for source, what in NOT_REAL.items():
+        data = [trace.metadata["dataset"] for trace in found.traces]
+        names = {of["name"] for of in data if of["source"] == source}
+        if names:
+            yield caution(
+                f"{contents.MARKS[source].capitalize()}: runs on {', '.join(sorted(names))} "
+                f"include runs on {what}, which say nothing about the paper's numbers. They are "
+                "marked wherever they appear."
+            )
     if groups:
         yield tables.problems(groups, best)
     if found.failures:
@@ -140,8 +145,9 @@ def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator
     for (number, inside), (first, *_) in zip(instances.items(), groups.values(), strict=True):
         if inside:
             trace = first.traces[0]
-            standin = contents.is_standin(trace)
-            marks = [caution("Stand-in: generated data, not the real data.")] if standin else []
+            what = NOT_REAL.get(trace.metadata["dataset"]["source"])
+            marked = f"{contents.mark(trace).capitalize()}: {what}, not the real data."
+            marks = [caution(marked)] if what else []
             yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
     # Statements compare equal budgets: of the settings of each instance, the largest one.
     largest = [trace for parts in groups.values() for trace in parts[0].traces]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.figures import style
-from ssvm_bench.report.contents import Failure, Group, dataset_name, is_standin, lam_text, title
+from ssvm_bench.report.contents import Failure, Group, dataset_name, lam_text, mark, title
 from ssvm_bench.report.markup import Content, Html, details, element, facts, join, markup, table
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
@@ -22,7 +22,7 @@ from ssvm_bench.results.words import NONE, number
 def source(trace: Trace) -> Html:
     """Say loudly what is not real data."""
     text = style.source_name(trace.metadata["dataset"]["source"])
-    return element("strong", text, class_="standin") if is_standin(trace) else markup(text)
+    return element("strong", text, class_="standin") if mark(trace) else markup(text)
 
 
 def problems(groups: Mapping[ProblemInstance, Sequence[Group]], best: BestValues) -> Html:

@@ -12,7 +12,9 @@ from ssvm_bench.results.trace import Trace
 Item = TypeVar("Item")
 Key = TypeVar("Key")
 
-NOT_A_CURVE = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source", "lam"})
+NOT_A_CURVE = frozenset(
+    {"seed", "results_dir", "force", "quiet", "dataset.source", "dataset.trust", "lam"}
+)
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
 
 

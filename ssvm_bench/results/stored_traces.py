@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench import files
+from ssvm_bench.config import ALTERED
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
@@ -145,9 +146,14 @@ def _folder(results_dir: Path, name: str) -> Path:
 
 def _file_name(trace: Trace) -> str:
     data = trace.metadata["dataset"]
-    suffix = "" if data["source"] == "real" else f"-{data['source']}"
-    name = f"{data['name']}-{trace.metadata['config']['solver']['name']}{suffix}.parquet"
+    solver = trace.metadata["config"]["solver"]["name"]
+    name = f"{data['name']}-{solver}{suffix(data['source'])}.parquet"
     return name.replace(os.sep, "_")
+
+
+def suffix(source: str) -> str:
+    """Return what the names of files end with that show a source of data, and never another."""
+    return {"real": "", ALTERED: "-altered"}.get(source, f"-{source}")
 
 
 def _key(trace: Trace) -> tuple[str, int]:

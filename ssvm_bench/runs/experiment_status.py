@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
@@ -84,13 +83,14 @@ def _state(config: RunConfig) -> RunStatus:
 
 def _sources(config: RunConfig) -> tuple[str, ...]:
     """Return where the data of a run can come from, as far as that is seen without loading it."""
+    sources = config.sources()
     if config.dataset.source != "auto":
-        return (config.dataset.source,)
+        return sources
     try:
         missing = dataset_status(config.dataset.kind).state == "missing"
     except SsvmBenchError:  # a dataset that has no raw file
         missing = True
-    return LOADED_FROM if missing else ("real",)
+    return sources if missing else sources[:-1]
 
 
 def finished_before(config: RunConfig) -> Outcome | None:

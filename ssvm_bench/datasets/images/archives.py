@@ -1,20 +1,53 @@
-"""Members of a tar archive, and pictures from their bytes."""
+"""Members of a tar archive, and pictures from their bytes; neither can fill the memory.
+
+What an archive unpacks to, how many members it has, their size and that of pictures are limited,
+far above what there is in any of ours, and looked at before anything is read or decoded.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import tarfile
+import warnings
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import GZIP, Bounded, ContentError, opened
 
 BLOCK = 1 << 20
+
+MOST = 700_000_000
+"""Bytes that an archive unpacks to."""
+
+MOST_KEPT = 1 << 28
+"""Bytes of the members that are wanted, all together."""
+
+MOST_MEMBERS = 30_000
+
+LARGEST = 1 << 22
+"""Bytes of one member that is wanted, or of what stands before a member that has a long name."""
+
+MOST_PIXELS = 1 << 22
+"""Of one picture: its descriptors take thirty times as many bytes."""
+
+
+class _Member(tarfile.TarInfo):
+    """A header, which says how much is to be read for it: of a name, say."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
+        """Refuse more than any name or comment needs."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type not in tarfile.REGULAR_TYPES and member.size > LARGEST:
+            raise ContentError(f"the archive has a header of {member.size} bytes")
+        return member
 
 
 def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[bytes, bytes]]:
@@ -42,35 +75,45 @@ def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[byt
     patterns = [re.escape(kind).replace(r"\{\}", f"({name})") for kind in (first, second)]
     wanted = re.compile(f"(?:^|.*/)(?:{'|'.join(patterns)})")
     found: tuple[dict[str, bytes], dict[str, bytes]] = ({}, {})
-    try:
-        with _unpacked(path) as stream:
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for member in archive:
-                    match = wanted.fullmatch(member.name)
-                    if not match or not member.isfile():
-                        continue
-                    side = 0 if match[1] is not None else 1
-                    key = match[side + 1]
-                    if key in found[side]:
-                        raise ContentError(f"the archive has {member.name} twice")
-                    content = archive.extractfile(member)
-                    assert content is not None
-                    found[side][key] = content.read()
-            while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
-                pass
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ContentError(f"the archive is damaged or cut short ({error})") from error
+    for match, content in _members(path, wanted):
+        side = 0 if match[1] is not None else 1
+        key = match[side + 1]
+        if key in found[side]:
+            raise ContentError(f"the archive has {match[0]} twice")
+        found[side][key] = content
     for lone in sorted(found[0].keys() ^ found[1].keys()):
         lacking = second if lone in found[0] else first
         raise ContentError(f"the archive has no {lacking.format(lone)}")
     return {key: (found[0][key], found[1][key]) for key in sorted(found[0])}
 
 
-def _unpacked(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """Open an archive that some servers and browsers unpack on the way."""
-    with path.open("rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if compressed else path.open("rb")
+def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Yield name, matched, and content of files in an archive, which may have been unpacked."""
+    kept = 0
+    with opened(path) as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        stream: Any = Bounded(gzip.GzipFile(fileobj=file) if packed else file, MOST)
+        try:
+            archive: Any
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+                for count, member in enumerate(archive):
+                    archive.members.clear()  # which would grow with the archive
+                    if count >= MOST_MEMBERS:
+                        raise ContentError(f"the archive has more than {MOST_MEMBERS} members")
+                    match = wanted.fullmatch(member.name)
+                    if not match or not member.isfile():
+                        continue
+                    kept += member.size
+                    if member.size > LARGEST or kept > MOST_KEPT:
+                        raise ContentError(f"{member.name} has {member.size} bytes: too many")
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    yield match, content.read()
+            while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
+                pass
+        except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ContentError(f"the archive is damaged or cut short ({error})") from error
 
 
 def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
@@ -88,9 +131,13 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     Raises
     ------
     ContentError
-        It is no picture.
+        It is no picture, or one of absurd size.
     """
     import cv2
+
+    width, height = _size(content, what)
+    if width * height > MOST_PIXELS:
+        raise ContentError(f"the {what} is too large ({width} × {height} pixels)")
 
     # pixels as they are stored: the labels know nothing of a camera that was held upright
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
@@ -101,3 +148,16 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     if pixels is None:
         raise ContentError(f"the {what} cannot be decoded")
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels
+
+
+def _size(content: bytes, what: str) -> tuple[int, int]:
+    """Return width and height as a file says them, of which nothing is decoded for that."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
+                return picture.size
+    except Exception as error:  # of whatever kind, where a header is damaged
+        raise ContentError(f"the {what} cannot be decoded") from error

@@ -20,10 +20,11 @@ import numpy as np
 
 from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images import preparation
+from ssvm_bench.datasets.images import archives, preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.raw_files import GZIP, Names, RawFile
+from ssvm_bench.datasets.raw_files import Content, Names, RawFile, sha256
+from ssvm_bench.datasets.reading import GZIP
 from ssvm_bench.datasets.transfer import download
 
 STAND_IN_SIZE = 120
@@ -54,6 +55,7 @@ class PictureFile(RawFile):
     )
 
     format: ClassVar[str] = "a tar archive"
+    most: ClassVar[int] = archives.MOST
     prepared: ClassVar[bool] = True
 
     @property
@@ -65,10 +67,6 @@ class PictureFile(RawFile):
         """Tell a tar archive, compressed or unpacked on the way."""
         return head.startswith(GZIP) or head[257:262] == b"ustar"
 
-    def check(self, path: Path) -> None:
-        """Look whether all pictures are there."""
-        self.open(path)
-
     def pictures(self, source: str) -> Pictures:
         """Return the pictures of a source; `MissingDataError` if the real file is not there."""
         if source == "synthetic":
@@ -76,9 +74,13 @@ class PictureFile(RawFile):
         with self.explained(self.find() or download(self)) as path:
             return self.open(path)
 
-    def real(self, path: Path) -> Arrays:
-        """Prepare the archive's pictures."""
-        return self._prepared("real", self.open(path))
+    def read(self, path: Path) -> Content:
+        """Return digest and preparation of the archive's pictures: of what is read of it."""
+        pictures = self.open(path)
+        pairs = zip(pictures.names, pictures.encoded, strict=True)
+        lines = (f"{name} {' '.join(map(sha256, files))}\n" for name, files in pairs)
+        digest = sha256("".join(lines).encode())
+        return Content({self.file: digest}, lambda: self._prepared("real", pictures))
 
     def stand_in_arrays(self) -> Arrays:
         """Prepare the stand-in's pictures."""
@@ -86,7 +88,7 @@ class PictureFile(RawFile):
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
-        made = "" if source == "real" else f" {self.scenes(1).encoded} n={self.n_stand_in}"
+        made = f" {self.scenes(1).encoded} n={self.n_stand_in}" if source == "synthetic" else ""
         return f"{super().key(source)}{made} {preparation.key()}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
@@ -106,14 +108,18 @@ class PictureFile(RawFile):
         ]
 
     def kept(
-        self, places: list[Path], key: str, source: str, make: Callable[[], Arrays], only: Names
+        self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
     ) -> Arrays:
         """Return some arrays of a source, from their cache file or prepared and stored."""
-        found = cache.stored(places, key, only)
+        found = cache.stored(place, key, only)
         if found is not None:
             return found
         with self._alone(source):
-            arrays = cache.cached(places, key, make, only)
+            arrays = cache.cached(place, key, make, only)
+            if cache.stored_key(place) != key:
+                print(
+                    f"{place} cannot be written: the next run prepares it again.", file=sys.stderr
+                )
             shutil.rmtree(self._work(source), ignore_errors=True)
             return arrays
 

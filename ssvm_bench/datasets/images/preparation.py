@@ -30,7 +30,7 @@ from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import features, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import shown
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.errors import RunFailedError
 
 VERSION = 1
@@ -159,7 +159,7 @@ class _Chunk(NamedTuple):
     def kept(self, stage: str, key: str, make: Callable[[int, Picture], Arrays]) -> Arrays:
         """Return the arrays of a stage, from their file or made picture by picture."""
         place = self.work / f"{stage}-{self.first:05d}.npz"
-        return cached([place], f"{key} {self.key}", lambda: _joined(self._each(make)))
+        return cached(place, f"{key} {self.key}", lambda: _joined(self._each(make)))
 
     def _each(self, make: Callable[[int, Picture], Arrays]) -> Iterator[Arrays]:
         for i, (name, encoded) in enumerate(zip(self.names, self.encoded, strict=True)):
@@ -233,7 +233,7 @@ def _learn(sample: np.ndarray, n_words: int, work: Path) -> np.ndarray:
         return {"words": features.vocabulary(sample, n_words, PARAMETERS.seed)}
 
     place = work / f"words-{n_words}.npz"
-    return cached([place], f"{key()} {_digest(sample.tobytes())}", learn)["words"]
+    return cached(place, f"{key()} {_digest(sample.tobytes())}", learn)["words"]
 
 
 def _joined(pieces: Iterable[Arrays]) -> Arrays:

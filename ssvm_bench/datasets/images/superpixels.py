@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.datasets.tables import ContentError
+from ssvm_bench.datasets.reading import ContentError
 
 
 def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:

@@ -6,7 +6,6 @@ import sys
 import tarfile
 import threading
 import time
-import zlib
 from dataclasses import replace
 
 import cv2
@@ -191,16 +190,15 @@ def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch,
     elif bomb == "members":
         path.write_bytes(b"".join(tarfile.TarInfo(f"{k}").tobuf() for k in range(200)))
     elif bomb in ("member", "name"):
-        header.size = 1 << 40
+        header.size = 1 << 30
         header.type = tarfile.REGTYPE if bomb == "member" else tarfile.GNUTYPE_LONGNAME
         path.write_bytes(header.tobuf() + bytes(1 << 20))
     if bomb == "pixels":
-        ihdr = b"IHDR" + (65000).to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
-        png = b"\x89PNG\r\n\x1a\n\0\0\0\r" + ihdr + zlib.crc32(ihdr).to_bytes(4, "big")
-        with pytest.raises(ContentError, match=r"is too large \(65000 × 65000 pixels\)"):
+        png = cv2.imencode(".png", np.zeros((3000, 3000), np.uint8))[1].tobytes()
+        with pytest.raises(ContentError, match=r"is too large \(3000 × 3000 pixels\)"):
             archives.decoded(png, colour=True, what="photograph")
         return
-    with pytest.raises(ContentError, match=r"more than|has 1099511627776 bytes|header of"):
+    with pytest.raises(ContentError, match=r"more than|has 1073741824 bytes|header of"):
         weizmann.parse(path)
 
 

@@ -1,0 +1,143 @@
+"""Raw files and caches that are damaged, exchanged, endless, or far too large."""
+
+import gzip
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ssvm_bench.datasets import sources
+from tests.faults.case import Case
+
+SECONDS, BYTES = 60, 8 << 30
+"""Of one command: far more than a small run takes, far less than what does not end."""
+
+
+def digits(n: int, seed: int) -> bytes:
+    """Return a small file in the format of the USPS digits."""
+    bits = np.random.default_rng(seed)
+    rows = (
+        f"{bits.integers(10)}.0000 " + " ".join(f"{v:.4f}" for v in bits.uniform(-1, 1, 256))
+        for _ in range(n)
+    )
+    return "\n".join(rows).encode() + b"\n"
+
+
+def _flipped(rng: random.Random, content: bytes) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 3, 30))):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _damage(rng: random.Random, path: Path) -> str:
+    """Damage a file in some way; return how."""
+    content = path.read_bytes()
+    kinds: dict[str, Callable[[], object]] = {
+        "bytes flipped": lambda: path.write_bytes(_flipped(rng, content)),
+        "cut": lambda: path.write_bytes(content[: rng.randrange(len(content))]),
+        "more behind": lambda: path.write_bytes(content + rng.randbytes(rng.randrange(1, 999))),
+        "noise": lambda: path.write_bytes(rng.randbytes(rng.randrange(5000))),
+        "bomb": lambda: path.write_bytes(gzip.compress(bytes(1 << 28), 1)),
+        "hole": lambda: path.open("wb").truncate(1 << 40),
+        "pipe": lambda: (path.unlink(), os.mkfifo(path)),
+        "device": lambda: (path.unlink(), path.symlink_to("/dev/zero")),
+        "folder": lambda: (path.unlink(), path.mkdir()),
+        "loop": lambda: (path.unlink(), path.symlink_to(path.name)),
+    }
+    kind = rng.choice(list(kinds))
+    kinds[kind]()
+    return kind
+
+
+def _program(home: Path, *options: str) -> tuple[int, str, float]:
+    """Make a run in a home of its own, of bounded memory; return exit status, stderr, seconds."""
+    variables = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "SSVM_BENCH_DATA": str(home / "data"),
+        "SSVM_BENCH_OFFLINE": "1",
+    }
+    command = (
+        *(sys.executable, "-m", "ssvm_bench", "run", "dataset=usps", "solver=bcfw", "quiet=true"),
+        *("budget.max_iterations=1", "clock=work", f"results_dir={home / 'results'}", *options),
+    )
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES)),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return -1, "it did not end", float(SECONDS)
+    return done.returncode, done.stderr.decode(errors="replace"), time.monotonic() - begin
+
+
+def _weights(home: Path) -> dict[bytes, str]:
+    """Return w of the runs in a home, and the source of each."""
+    return {
+        np.load(path)["w"].tobytes(): json.loads((path.parent / "summary.json").read_text())[
+            "source"
+        ]
+        for path in (home / "results").rglob("weights.npz")
+    }
+
+
+def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
+    """Damage a raw file or its cache, and run."""
+    raw = sources.raw_file("usps")
+    trusted = ("dataset.trust=true",)
+    content = digits(30, 0)
+    for number in range(sys.maxsize):
+        home = folder / f"{number}"
+        file = home / "data" / raw.folder / raw.file
+        file.parent.mkdir(parents=True)
+        file.write_bytes(rng.choice((content, gzip.compress(content))))
+        trust = trusted if rng.random() < 0.7 else ()
+        right: dict[bytes, str] = {}
+        if rng.random() < 0.5:
+            damaged = f"raw file: {_damage(rng, file)}"
+        else:
+            status, stderr, _ = _program(home, *trusted)
+            kept = home / "cache" / "ssvm-bench" / raw.folder / f"{raw.file}.ssvm-bench.npz"
+            if status or not kept.is_file():
+                yield Case("cache", f"{home}", f"no first run: {stderr[:200]}")
+                continue
+            right, trust = _weights(home), trusted
+            if rng.random() < 0.3:
+                members = dict(np.load(kept))
+                members["y"] = rng.randrange(2) * 200 + 0 * members["y"]
+                np.savez(kept, **members)
+                damaged = "cache: other labels"
+            else:
+                damaged = f"cache: {_damage(rng, kept)}"
+        status, stderr, seconds = _program(home, *trust, "force=true")
+        yield Case(damaged, f"{home}", _failure(home, right, status, stderr, seconds, bool(trust)))
+
+
+def _failure(
+    home: Path, right: dict[bytes, str], status: int, stderr: str, seconds: float, trust: bool
+) -> str:
+    """Return what did not hold; empty if all did."""
+    if "Traceback" in stderr or len(stderr.splitlines()) > 8 or len(stderr) > 2000:
+        return f"no short message: {stderr[:300]}"
+    if status not in (0, 1) or seconds >= SECONDS:
+        return f"exit status {status} after {seconds:.0f} s: {stderr[:300]}"
+    if right and (status or _weights(home) != right):
+        return f"a damaged cache changed the run: {stderr[:300]}"
+    found = set(_weights(home).values())
+    if "real" in found or (status == 0 and not trust):
+        return f"altered data were taken for {found}"
+    return ""

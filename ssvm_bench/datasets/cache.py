@@ -66,7 +66,7 @@ def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays
     # whatever a damaged file makes numpy's reader raise, the answer is to make it again
     with suppress(Exception), _reading(place) as file:
         if file[KEY].tolist() == [key, _seal(file.zip)]:
-            names = set(file.files) - {KEY} if only is None else set(only)
+            names = [name for name in file.files if name != KEY] if only is None else only
             return {name: file[name] for name in names}
     return None
 

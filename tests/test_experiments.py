@@ -57,6 +57,9 @@ class Config:
     def stages(self):
         return [self]
 
+    def sources(self):
+        return ("real", "synthetic") if self.dataset.source == "auto" else (self.dataset.source,)
+
     def with_source(self, source):
         return replace(self, dataset=self.dataset._replace(source=source))
 

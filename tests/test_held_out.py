@@ -24,7 +24,7 @@ FEW = ("solver=bcfw", "budget.max_iterations=2")
 
 
 def words(folds=None, n_samples=None):
-    return ocr.load(ocr.Config("ocr", "ocr", "synthetic", n_samples, folds))
+    return ocr.load(ocr.Config("ocr", "ocr", "synthetic", n_samples, folds=folds))
 
 
 def test_taking_examples_leaves_the_others_held_out():

@@ -177,12 +177,12 @@ def test_other_content_needs_trust_and_never_goes_by_the_name_of_real_data(raw, 
 def test_status_tells_what_is_genuine(raw, monkeypatch):
     known = replace(raw, sha256={raw.file: digest(GOOD)})
     put(raw)
-    assert status.status("tiny", thorough=True).content.startswith("unknown")
+    assert status.status("tiny", verify=True).content.startswith("unknown")
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": known}))
     assert status.status("tiny").content == ""
     for content, told in ((GOOD, "genuine"), (GOOD + b"4", "altered: what is"), (b"7", "broken: ")):
         put(raw, 0, content)
-        assert status.status("tiny", thorough=True).content.startswith(told)
+        assert status.status("tiny", verify=True).content.startswith(told)
 
 
 @pytest.mark.parametrize("source", ["auto", "real"])
@@ -323,11 +323,11 @@ def test_a_user_without_a_home_has_a_cache_folder(monkeypatch):
 def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
     path = put(raw)
 
-    def full_disk(file, **arrays):
+    def full_disk(file, array):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full_disk)
+    monkeypatch.setattr(np, "save", full_disk)
     assert load(raw).source == "real"
     assert files(tmp_path) == [str(path.relative_to(tmp_path))]
 

@@ -35,14 +35,15 @@ def data(context: click.Context) -> None:
 
 @data.command("status")
 @click.argument("name", required=False)
+@click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
 @common_options
-def status_command(name: str | None = None) -> None:
+def status_command(name: str | None = None, verify: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.status import status
 
     names = _names(name)
     width = max(map(len, names))
-    for found in (status(each, thorough=True) for each in names):
+    for found in (status(each, verify) for each in names):
         size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
         click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
         if found.content:

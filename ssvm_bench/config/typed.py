@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -115,7 +116,9 @@ def unknown_option(option: str, valid: Iterable[str], where: str = "") -> Config
 
 def _convert(annotation: Any, value: Any) -> Any:
     """Convert without a message; the recursion over unions and sequences."""
-    if type(value) in (int, str) and not _fits(value):
+    if type(value) is int and not _fits(value):
+        raise _WrongTypeError
+    if type(value) is str and annotation in (str, Any) and not _is_text(value):
         raise _WrongTypeError
     if annotation is Any or (isinstance(annotation, type) and type(value) is annotation):
         if isinstance(value, float) and not math.isfinite(value):
@@ -136,20 +139,24 @@ def _convert(annotation: Any, value: Any) -> Any:
         return None
     if annotation is float and type(value) is int:
         return float(value)
-    if annotation is int and type(value) is float and value.is_integer() and _fits(int(value)):
-        return int(value)
+    if annotation is int and type(value) is float and value.is_integer():
+        return _convert(int, int(value))
     if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
         try:
-            return Path(value).expanduser()
-        except RuntimeError:  # ~user, who is not known here
-            raise _WrongTypeError from None
+            if _is_text(os.fsencode(value).decode(errors="replace")):  # bytes that are no text, too
+                return Path(value).expanduser()
+        except (RuntimeError, UnicodeError):  # ~user, who is not known here; half a character
+            pass
     raise _WrongTypeError
 
 
-def _fits(value: int | str) -> bool:
-    """Tell whether an integer has at most 64 bits, and a text nothing but characters."""
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**63
+def _fits(value: int) -> bool:
+    """Tell whether an integer has at most 64 bits."""
+    return -(2**63) <= value < 2**63
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether there are neither control characters nor halves of characters in a text."""
     return not any(unicodedata.category(character) in ("Cc", "Cs") for character in value)
 
 

@@ -94,7 +94,9 @@ class Dataset:
         """Sixteen digits that are equal for equal examples to train on, whatever made them."""
         digest = hashlib.sha256()
         x = self.x
-        features = (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
+        features: tuple[Any, ...] = (x,)
+        if not isinstance(x, np.ndarray):
+            features = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64))
         graph = () if self.edges is None else (self.edges, self.edge_offsets)
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())

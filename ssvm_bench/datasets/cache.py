@@ -83,8 +83,11 @@ def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
     """Return the matrix whose non-zeros are kept as ``data``, narrow ``indices``, ``indptr``."""
     from scipy.sparse import csr_array
 
-    rows = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
-    return csr_array(rows, shape=(arrays["indptr"].size - 1, n_columns))
+    indptr = arrays["indptr"]
+    if indptr[-1] < 1 << 31:  # else scipy would widen the columns, too
+        indptr = indptr.astype(np.int32)
+    rows = (arrays["data"], arrays["indices"].astype(np.int32), indptr)
+    return csr_array(rows, shape=(indptr.size - 1, n_columns))
 
 
 @contextmanager

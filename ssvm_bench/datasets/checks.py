@@ -165,24 +165,41 @@ def _edges(dataset: Any, offsets: np.ndarray) -> None:
         raise _WrongError(
             f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
         )
-    example = np.repeat(np.arange(offsets.size - 1), np.diff(ends))
-    sizes = np.diff(offsets)[example]
+    if not _in_order(edges, ends, np.diff(offsets)):
+        _find_wrong(edges, np.repeat(np.arange(offsets.size - 1), np.diff(ends)), np.diff(offsets))
+
+
+def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:
+    """Tell whether all edges are right and rise within their example, as nearly always."""
+    if not len(edges):
+        return True
+    k, l = np.ascontiguousarray(edges.T)
+    some = np.flatnonzero(np.diff(ends))
+    begin = ends[some]
+    if k.min() < 0 or not (k < l).all() or (np.maximum.reduceat(l, begin) >= sizes[some]).any():
+        return False
+    codes = k * np.int64(sizes.max()) + l
+    rises = codes[1:] > codes[:-1]
+    rises[begin[1:] - 1] = True
+    return bool(rises.all())
+
+
+def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> None:
+    """Raise `_WrongError` if an edge is wrong or is there twice; ``example`` is that of each."""
     k, l = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
+    room = sizes[example]
     for bad, what in (
-        ((k < 0) | (l < 0) | (k >= sizes) | (l >= sizes), "leaves its {} parts"),
+        ((k < 0) | (l < 0) | (k >= room) | (l >= room), "leaves its {} parts"),
         (k == l, "is a loop"),
         (k > l, "must name the lower part first"),
     ):
         if bad.any():
             e = int(np.flatnonzero(bad)[0])
             raise _WrongError(
-                f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(sizes[e])}"
+                f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(room[e])}"
             )
-    most = int(sizes.max(initial=1))
-    codes = (example * most + k) * most + l
-    if (codes[1:] > codes[:-1]).all():  # they are in order, as nearly always
-        return
-    codes.sort()
+    most = int(sizes.max())
+    codes = np.sort((example * most + k) * most + l)
     same = np.flatnonzero(codes[1:] == codes[:-1])
     if same.size:
         pair, l_twice = divmod(int(codes[same[0]]), most)

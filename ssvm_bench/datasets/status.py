@@ -30,7 +30,7 @@ class DatasetStatus:
     hint : str
         What to do; empty if there is nothing to do.
     content : str
-        Whether what is in the files is genuine, as far as their beginnings allow to look at all.
+        Whether what is in the files is genuine; empty if nobody asked.
     kept : Path or None
         Where what has been prepared of the real data (if it is missing: of the stand-in) is kept.
         Whether it was made from the very raw file that is there is seen when it is loaded.
@@ -45,8 +45,8 @@ class DatasetStatus:
     kept: Path | None = None
 
 
-def status(name: str, thorough: bool = False) -> DatasetStatus:
-    """Return where a dataset stands, without network and, unless ``thorough``, without parsing."""
+def status(name: str, verify: bool = False) -> DatasetStatus:
+    """Return where a dataset stands, without network and, unless ``verify``, without parsing."""
     raw = sources.raw_file(name)
     path = raw.find()
     if path is None:
@@ -70,7 +70,7 @@ def status(name: str, thorough: bool = False) -> DatasetStatus:
     if raw.prepared and kept is None:
         hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
     return DatasetStatus(
-        name, "ready", path, size, hint, _content(raw, path) if thorough else "", kept
+        name, "ready", path, size, hint, _content(raw, path) if verify else "", kept
     )
 
 

@@ -74,7 +74,7 @@ def test_status_tells_what_is_prepared(user):
     kept = user / "weizmann" / "stand-in.ssvm-bench.npz"
     assert f"stand-in prepared: {kept}\n" in shown("status", "weizmann")
     path = put("weizmann", b"\x1f\x8b")
-    line, content, hint = shown("status", "weizmann").splitlines()
+    line, content, hint = shown("status", "weizmann", "--verify").splitlines()
     assert "content: broken: the archive is damaged" in content
     assert line.startswith(f"weizmann  ready    {path}")
     assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint

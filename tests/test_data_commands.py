@@ -81,7 +81,7 @@ def test_status_tells_what_is_prepared(user):
     kept = user / "weizmann" / f"{path.name}.ssvm-bench.npz"
     key = f"{sources.raw_file('weizmann').key('real')} sha256=0"
     cache.cached(kept, key, dict)
-    assert shown("status", "weizmann").splitlines()[2:] == [f"          prepared: {kept}"]
+    assert shown("status", "weizmann").splitlines()[1:] == [f"          prepared: {kept}"]
     cache.cached(kept, "weizmann v0 sha256=0", dict)
     assert "Not prepared yet" in shown("status", "weizmann")
 

@@ -114,23 +114,31 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a regular file to read.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is something else: a pipe without a writer would hang, a device
+        may never end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 def read(path: Path, limit: int = LARGEST) -> bytes:
     """Return the content of a regular file.
 
     Raises
     ------
     OSError
-        If it cannot be read, is larger than the limit, or is something else: a pipe without a
-        writer would hang, a device may never end.
+        If it cannot be `opened`, or has more bytes than the limit.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if about.st_size > limit:
-            raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(limit)
-    finally:
-        os.close(descriptor)
+    with opened(path) as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise OSError(f"it has more than {limit} bytes")
+        return file.read()

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from ssvm_bench import files, places
-from ssvm_bench.datasets.reading import opened
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -93,7 +92,7 @@ def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
 @contextmanager
 def _reading(place: Path) -> Iterator[Any]:
     """Open a cache file, in which nothing is compressed: no array is larger than the file."""
-    with opened(place) as stream, np.load(stream, allow_pickle=False) as file:
+    with files.opened(place) as stream, np.load(stream, allow_pickle=False) as file:
         for member in file.zip.infolist():
             room = _MOST_KEY if member.filename == f"{KEY}.npy" else math.inf
             if member.compress_type != zipfile.ZIP_STORED or member.file_size > room:

@@ -40,9 +40,10 @@ from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import Content
-from ssvm_bench.datasets.reading import ContentError, opened
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.files import opened
 
 Config = SourceConfig
 

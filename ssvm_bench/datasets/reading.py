@@ -1,19 +1,17 @@
-"""Files of a user, read without trust in what they are.
+"""Raw files, read without trust in what they are.
 
-A name may be that of a pipe, which waits for ever, or of a device, which never ends; and a small
-file may unpack to one that fills the memory. So every raw file and every cache file is opened here,
-which takes regular files only, and nothing is read or unpacked without a limit.
+A small file may unpack to one that fills the memory: nothing is read or unpacked without a limit.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
-import stat
 import zlib
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
+
+from ssvm_bench.files import opened
 
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
@@ -24,23 +22,6 @@ MOST = 1 << 25
 
 class ContentError(Exception):
     """A raw file is there, but is not what it should be; the message says where and how."""
-
-
-def opened(path: Path) -> BinaryIO:
-    """Open a regular file.
-
-    Raises
-    ------
-    ContentError
-        It is a folder, a pipe, a device or a socket; none of them is waited for.
-    OSError
-        It cannot be opened.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ContentError("it is not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def content(path: Path, most: int = MOST) -> bytes:

@@ -19,9 +19,9 @@ from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import opened
 from ssvm_bench.datasets.transfer import download
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.files import opened
 from ssvm_bench.random import permutation
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples

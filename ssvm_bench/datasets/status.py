@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.raw_files import AlteredError, RawFile
-from ssvm_bench.datasets.reading import ContentError, opened
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.files import opened
 
 HEAD = 512  # bytes of a file by which its format is recognised
 

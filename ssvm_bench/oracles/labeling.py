@@ -55,8 +55,8 @@ def expect(oracle, L, unary, moves, mu, nu, work):
 
 
 @kernel
-def find(oracle, exact, w, i, theta, loss, y):
-    """Do `maximise`, and check what it has found.
+def judged(features, exact, w, i, theta, loss, y):
+    """Check what `maximise` has found.
 
     Returns
     -------
@@ -67,8 +67,6 @@ def find(oracle, exact, w, i, theta, loss, y):
     fault : int
         One of :mod:`ssvm_bench.oracles.checks`.
     """
-    maximise(oracle, w, i, theta, loss, y)
-    features = oracle.features
     truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
     if not checks.labels_exist(y, truth.size, features.n_labels):
         return 0.0, 0.0, checks.LABEL
@@ -142,7 +140,8 @@ def _risk(oracle, exact, w, with_plane, begin, end, star):
     offset = 0.0
     for i in range(begin, end):
         unary_scores(features, w, i, theta)
-        loss, score, fault = find(oracle, exact, w, i, theta, 1.0, y)
+        maximise(oracle, w, i, theta, 1.0, y)
+        loss, score, fault = judged(features, exact, w, i, theta, 1.0, y)
         if fault != checks.NONE:
             return value, offset, i, fault
         value += loss + score

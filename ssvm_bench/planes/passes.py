@@ -26,7 +26,7 @@ import numpy as np
 from ssvm_bench.jit import allocating_kernel, generic, kernel, nanoseconds
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.joint_features import longest, unary_scores
-from ssvm_bench.oracles.labeling import find
+from ssvm_bench.oracles.labeling import judged, maximise
 from ssvm_bench.planes import rows
 from ssvm_bench.planes.labeling_steps import gather_from
 from ssvm_bench.planes.labelings import set_candidate
@@ -191,8 +191,9 @@ def exact_pass(policy, oracle, exact, blocks, order, state):
             continue
         start = nanoseconds(timespec)
         unary_scores(oracle.features, state.w, i, theta)
-        _, _, fault = find(oracle, exact, state.w, i, theta, 1.0, y)
+        maximise(oracle, state.w, i, theta, 1.0, y)
         oracle_time += nanoseconds(timespec) - start
+        _, _, fault = judged(oracle.features, exact, state.w, i, theta, 1.0, y)
         if fault != checks.NONE:
             break
         set_candidate(blocks, i, y)

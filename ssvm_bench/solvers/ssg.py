@@ -41,7 +41,7 @@ from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
-from ssvm_bench.oracles.labeling import LabelingOracle, find
+from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, orders
@@ -181,8 +181,10 @@ def _steps(oracle, exact, order, state, lam, average):
         k = state.steps[0]
         start = nanoseconds(timespec)
         unary_scores(features, state.v, i, theta)
-        _, _, fault = find(oracle, exact, state.v, i, theta, lam * k if k > 0 else 1.0, y)
+        loss = lam * k if k > 0 else 1.0
+        maximise(oracle, state.v, i, theta, loss, y)
         oracle_time += nanoseconds(timespec) - start
+        _, _, fault = judged(features, exact, state.v, i, theta, loss, y)
         if fault != checks.NONE:
             break
         add_difference(features, i, y, labels, signs, state.v)

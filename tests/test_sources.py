@@ -126,6 +126,13 @@ def test_what_is_no_regular_file_is_refused_at_once(raw, kind, tmp_path, monkeyp
     assert status.status("tiny").state == "broken"
 
 
+def test_a_file_of_holes_is_refused_by_its_size(raw):
+    with put(raw).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(RunFailedError, match="it has more than 34 MB, far more than the data"):
+        load(raw)
+
+
 def test_a_bomb_is_refused_before_it_fills_the_memory(raw):
     bomb = gzip.compress(bytes(4 * reading.MOST))
     assert len(bomb) < reading.MOST / 100

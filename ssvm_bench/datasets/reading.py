@@ -58,16 +58,17 @@ class Bounded:
         block = self._stream.read(size)
         self._left -= len(block)
         if self._left < 0:
-            raise _too_large(self._most)
+            raise too_large(self._most)
         return block
 
 
 def _at_most(stream: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
     found = stream.read(most + 1)
     if len(found) > most:
-        raise _too_large(most)
+        raise too_large(most)
     return found
 
 
-def _too_large(most: int) -> ContentError:
+def too_large(most: int) -> ContentError:
+    """Return the error for more than ``most`` bytes."""
     return ContentError(f"it has more than {most / 1e6:.0f} MB, far more than the data")

@@ -8,6 +8,7 @@ data that is there but broken, or altered, never is.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, MissingDataError, Names, RawFile
+from ssvm_bench.datasets.reading import too_large
 from ssvm_bench.datasets.transfer import download
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.files import opened
@@ -141,7 +143,7 @@ def _arrays(raw: RawFile, source: str, only: Names, trust: bool) -> tuple[str, A
         return {**content.arrays(), SHA256: digests}
 
     with raw.explained(raw.find() or download(raw)) as path:
-        key = f"{raw.key('real')} sha256={_sha256(raw.parts(path))}"
+        key = f"{raw.key('real')} sha256={_sha256(raw, path)}"
         found = raw.kept(place, key, "real", make, only and (*only, SHA256))
         return _judged(raw, dict(found.pop(SHA256).tolist()), trust), found
 
@@ -193,10 +195,12 @@ def _check_n(config: SourceConfig, n: int, what: str) -> None:
         )
 
 
-def _sha256(paths: list[Path]) -> str:
+def _sha256(raw: RawFile, path: Path) -> str:
     digest = hashlib.sha256()
-    for path in paths:
-        with opened(path) as file:
+    for part in raw.parts(path):
+        with opened(part) as file:
+            if os.fstat(file.fileno()).st_size > raw.most:  # a file of holes has any size
+                raise too_large(raw.most)
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()

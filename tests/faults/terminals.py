@@ -44,7 +44,7 @@ OUTPUTS = {
     "no reader": ("| true", {}),
     "terminal gone": (None, {}),
 }
-NAMES = ("results", "Prüfung λ", "\N{PILE OF POO}", "\udcff\udc80", "a\nb")
+NAMES = ("results", "Prüfung λ", "\N{PILE OF POO}", "\udcff\udc80", "a b")
 
 
 def cases(rng: random.Random, folder: Path) -> Iterator[Case]:

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 os.environ["SSVM_BENCH_OFFLINE"] = "1"  # here, not in a fixture: programs that tests start see it
 
-# a shell starts what runs in the background deaf to Ctrl-C, and the programs of the tests inherit it
+# a shell starts what runs in the background deaf to Ctrl-C, and programs of tests inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # numba's cache on disk is not made for processes that compile the same function at the same time

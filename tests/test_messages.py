@@ -76,6 +76,7 @@ FIELDS = (
     [
         "raise RuntimeError('\\x1b[2J' * 999)",
         "raise SystemExit(0)",
+        "raise KeyboardInterrupt",
         "Config = 3",
         "",
         f"{FIELDS}    kind: 'Nowhere'\n    step: str\n",

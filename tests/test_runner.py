@@ -1,5 +1,6 @@
 """The runner: why a run ends, what its trace says, what is left of one that does not end."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -448,6 +449,26 @@ def test_a_finished_run_is_skipped_unless_forced(tmp_path):
     forced = run("force=true")
     assert (forced.status, forced.folder) == ("finished", first.folder)
     assert written(forced) > moment
+
+
+def test_a_run_on_other_data_is_not_taken_for_this_one(tmp_path, monkeypatch):
+    def run(*overrides):
+        return run_here(tmp_path, "solver=fw", "budget.max_iterations=2", *overrides)
+
+    first = run()
+    before = (first.folder / "trace.parquet").read_bytes()
+    load = runner.load_dataset
+
+    def altered(config):
+        dataset = load(config)
+        return dataclasses.replace(dataset, y=(dataset.y + 1) % dataset.n_labels)
+
+    monkeypatch.setattr(runner, "load_dataset", altered)
+    with pytest.raises(RunFailedError, match=r"on other data.*results_dir.*force=true"):
+        run()
+    assert (first.folder / "trace.parquet").read_bytes() == before
+    assert run("force=true").status == "finished"
+    assert run().status == "skipped"
 
 
 def test_an_interrupted_run_starts_anew(tmp_path, sabotage, monkeypatch):

@@ -85,8 +85,8 @@ def blamed(group: str, kind: str) -> Iterator[None]:
         yield
     except SsvmBenchError:
         raise
-    except (Exception, SystemExit) as error:
-        if kind in _own_modules(group):
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if is_own(group, kind):
             raise
         raise RunFailedError(
             f"The {group} kind {kind!r} is that of another installed package, which failed: "
@@ -108,6 +108,11 @@ def kinds(group: str) -> list[str]:
         kind for kind, name in _own_modules(group).items() if hasattr(import_module(name), "Config")
     ]
     return sorted({*own, *(entry.name for entry in entry_points(group=f"ssvm_bench.{group}s"))})
+
+
+def is_own(group: str, kind: str) -> bool:
+    """Tell whether a kind is the project's own, not that of another package."""
+    return kind in _own_modules(group)
 
 
 def _own_modules(group: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
@@ -94,11 +95,14 @@ def _sources(config: RunConfig) -> tuple[str, ...]:
 
 
 def finished_before(config: RunConfig) -> Outcome | None:
-    """Return what became of a run and its path if that is certain without loading its data."""
+    """Return what became of a run and its path if that is certain without loading its data.
+
+    The data of another package may have changed since.
+    """
     from ssvm_bench.runs.runner import Outcome
 
     sources = _sources(config)
-    if len(sources) > 1 or config.force:
+    if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None
     config = config.with_source(sources[0])
     if not all(is_whole(stage.folder) for stage in config.stages()):

@@ -44,7 +44,14 @@ from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import damage, is_whole, read_summary, write_partial, write_run
+from ssvm_bench.results.trace import (
+    damage,
+    is_whole,
+    read_metadata,
+    read_summary,
+    write_partial,
+    write_run,
+)
 from ssvm_bench.runs.components import (
     build_oracle,
     build_solver,
@@ -101,7 +108,8 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     ConfigError
         If dataset, oracle and solver do not fit together.
     RunFailedError
-        If the data cannot be had, the run fails, or its files cannot be written.
+        If the data cannot be had, the run fails, or its files cannot be written; or if the run has
+        finished before, on other data.
     """
     begin = time.perf_counter()
     check_requirements(config)
@@ -117,6 +125,8 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         if not config.force:
             for damaged in filter(None, (damage(stage.folder) for stage, _ in stages)):
                 display.message(f"{damaged} It is made again.")
+            for stage, _ in stages:
+                _check_same_data(stage.folder, dataset)
         if all(is_whole(stage.folder) for stage, _ in stages) and not config.force:
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
@@ -135,6 +145,18 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
                 break
             begin = time.perf_counter()
         return outcome
+
+
+def _check_same_data(folder: Path, dataset: Dataset) -> None:
+    """Raise an error if a folder holds a finished run of a dataset whose content was another."""
+    if is_whole(folder):
+        before = read_metadata(folder)["dataset"]["fingerprint"]
+        if before != dataset.fingerprint:
+            raise RunFailedError(
+                f"The run {folder} has finished before, on other data: their fingerprint was "
+                f"{before}, that of {dataset.name} ({dataset.source}) is {dataset.fingerprint} now."
+                " Keep both with another results_dir, or make it again with force=true."
+            )
 
 
 def _run(

@@ -15,6 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import hypothesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
 from ssvm_bench.cli import dataset_views
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config import compose, registry
@@ -91,21 +96,51 @@ PLUG_INS = (
 )
 
 
+ROUND = 100
+"""Calls between two looks at the time."""
+
+
 def cases(rng, folder):
-    """Yield calls of all kinds, each in an empty folder."""
+    """Yield calls of all kinds, each in an empty folder; of those that fail, the simplest."""
     _no_work()
     compose.compose_runs([])  # imports what is imported late
-    makers = (_overrides, _overrides, _experiment, _experiment, _config_dir, _special, _plug_in)
     while True:
-        maker = rng.choice((*makers, _command))
-        place = Path(tempfile.mkdtemp(dir=folder))
+        yield from _round(rng.getrandbits(32), folder)
+
+
+def _round(seed, folder):
+    """Return the least call that fails, as far as Hypothesis can shrink it, and those that hold."""
+    made = []
+
+    @hypothesis.seed(seed)
+    @settings(max_examples=ROUND, deadline=None, database=None, suppress_health_check=HealthCheck)
+    @given(st.randoms(use_true_random=False))
+    def holds(rng):
+        made.append(_case(rng, folder))
+        assert not made[-1].failure
+
+    failed = []
+    try:
+        holds()
+    except (AssertionError, Flaky):
+        failed = [case for case in made if case.failure][-1:]
+    return failed + [case for case in made if not case.failure]
+
+
+def _case(rng, folder):
+    """Make one call."""
+    makers = (_overrides, _overrides, _experiment, _experiment, _config_dir, _special, _plug_in)
+    maker = rng.choice((*makers, _command))
+    place = Path(tempfile.mkdtemp(dir=folder))
+    try:
         arguments = [str(a).replace("\0", "") for a in maker(rng, place)]
         odd_place = rng.random() < 0.05
         failure = _failure(arguments, place, rng.choice(("gone", "long")) if odd_place else "")
         what = repr(arguments if len(repr(arguments)) < 600 else [a[:200] for a in arguments])
         if failure:
             what += "".join(f" {f.name}={f.read_bytes()[:300]!r}" for f in _files(place))
-        yield Case(maker.__name__.strip("_").replace("_", " "), what, failure)
+        return Case(maker.__name__.strip("_").replace("_", " "), what, failure)
+    finally:
         shutil.rmtree(place, ignore_errors=True)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
+from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
@@ -55,9 +56,11 @@ class GraphOracle(PartsOracle):
         self.graphs: Graphs = graphs(dataset)
         self.minimiser = Minimiser(self.graphs)
         self.theta = np.zeros((longest(self.features), self.features.stride))
-        self._star = np.zeros(joint_features.inner_dimension(self.features))
-        self._indices, self._values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._labels, self._signs = np.zeros(2, np.uint8), np.array([1.0, -1.0])
+        star = np.zeros(joint_features.inner_dimension(self.features))
+        indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
+        self._problem = self.features, self.graphs
+        self._scratch = self._labels, self._signs, star, indices, values
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return minus the number of edges between different labels."""
@@ -65,22 +68,24 @@ class GraphOracle(PartsOracle):
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
-        nonzero, cuts, loss = _plane(
-            self.features,
-            self.graphs,
-            i,
-            y,
-            self._labels,
-            self._signs,
-            self._star,
-            self._indices,
-            self._values,
-        )
-        return Plane(
-            self._indices[:nonzero].copy(),
-            self._values[:nonzero] / self.n,
-            (loss - cuts) / self.n,
-        )
+        return self._scaled(*_plane(*self._problem, i, y, *self._scratch))
+
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Return the plane of the labeling that `argmax` finds, and its value H_i(w).
+
+        A plane that is made here, of a labeling that was checked, need not be checked itself.
+        """
+        y = self.argmax(w, i)
+        *found, climb = _plane_at(*self._problem, i, y, w, *self._scratch)
+        plane = self._scaled(*found)
+        value = climb / self.n + plane.offset
+        checks.check_value(self, i, y, value, w)
+        return plane, value
+
+    def _scaled(self, nonzero: int, cuts: int, loss: float) -> Plane:
+        """Return the plane in the scratch, scaled by 1/n."""
+        indices, values = self._scratch[-2:]
+        return Plane(indices[:nonzero].copy(), values[:nonzero] / self.n, (loss - cuts) / self.n)
 
     def add_planes(
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
@@ -152,6 +157,13 @@ def _plane(features, graphs, i, y, labels, signs, star, indices, values):
                 nonzero += 1
                 star[j * stride + c] = 0.0
     return nonzero, _extra_cuts(features, graphs, i, y), hamming_loss(features, i, y)
+
+
+@kernel
+def _plane_at(features, graphs, i, y, w, labels, signs, star, indices, values):
+    """Do `_plane`; return also ⟨n φ⋆, w⟩."""
+    nonzero, cuts, loss = _plane(features, graphs, i, y, labels, signs, star, indices, values)
+    return nonzero, cuts, loss, dot_at(values[:nonzero], indices[:nonzero], w)
 
 
 @kernel

@@ -12,6 +12,7 @@ from benchmarks.report import Measurement
 FUNCTIONS = {
     "processes": "measure_processes",
     "passes": "measure_passes",
+    "checks": "measure_checks",
     "graphs": "measure_graphs",
     "rivals": "measure_rivals",
     "quadratic": "measure_qps",
@@ -41,7 +42,7 @@ class Part(NamedTuple):
     """
 
     solvers: Sequence[str] = SOLVERS
-    modules: Sequence[str] = ("processes", "graphs", "rivals", "quadratic")
+    modules: Sequence[str] = ("processes", "checks", "graphs", "rivals", "quadratic")
     most_repeats: int = 1000
     cold: bool = True
 
@@ -49,10 +50,10 @@ class Part(NamedTuple):
 _MP = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 
 MATTERS = {
-    "usps": Part((*_MP, "mpbcfw_fast"), ("processes", "rivals", "quadratic"), cold=False),
-    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes",)),
-    "weizmann": Part((*_MP, "mpbcfw_fast"), ("processes", "graphs"), cold=False),
-    "stanford": Part(_MP, ("graphs",), most_repeats=1),
+    "usps": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "rivals", "quadratic"), cold=False),
+    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks")),
+    "weizmann": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "graphs"), cold=False),
+    "stanford": Part(_MP, ("checks", "graphs"), most_repeats=1),
     "mnist": Part(("fw",), ()),
 }
 """The part that takes some six minutes: what has a target, start-up and compilation."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
+from program import real_data
 
-from benchmarks import graphs, passes, processes, report, rivals
+from benchmarks import checks, graphs, passes, processes, report, rivals
 from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
@@ -207,6 +208,7 @@ def test_a_row_that_fails_is_told_and_the_others_are_measured(tmp_path, monkeypa
 def test_what_matters_has_every_target():
     of = {(job.subject, job.module): job for job in plan(MATTERS)}
     modules = {
+        **dict.fromkeys((report.CHECKED_ANSWERS, report.CHECKED_DATA), "checks"),
         **dict.fromkeys((report.BARE, report.CALL), "graphs"),
         **dict.fromkeys((report.IN_ORACLE, report.OUTSIDE_ORACLE), "graphs"),
         **dict.fromkeys((report.OVERHEAD, report.MEMORY), "processes"),
@@ -266,6 +268,23 @@ def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
     assert set(rows) == expected | shares
     assert all(0 < rows[share].value < 100 for share in shares)
     assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
+
+
+@pytest.mark.parametrize("name", ["usps", "weizmann"])
+def test_the_cost_of_checks_is_measured(monkeypatch, name):
+    monkeypatch.setattr(checks, "MOST_PASSES", 5)
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=12")
+    (answers,) = checks.measure_checks(call)
+    assert (answers.quantity, answers.note) == (report.CHECKED_ANSWERS, "5 passes")
+    assert answers.low <= answers.value <= answers.high
+
+
+@real_data("usps/zip.train.gz")
+def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
+    monkeypatch.setattr(checks, "MOST_PASSES", 5)
+    data, _ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
+    assert data.quantity == report.CHECKED_DATA
+    assert data.low > 0
 
 
 def test_the_bare_cut_is_the_oracle_s():

@@ -1,0 +1,111 @@
+"""What checking costs: of a pass, looking at the oracle's answers; of loading, at the data.
+
+.. code-block:: text
+
+    answers:  100 (t(all terms, checked) − t(all terms, unchecked)) / t(exact BCFW pass)
+    data:     100 t(check) / t(load from the cache, which checks)
+
+in CPU time, in turn, at the w that BCFW has reached by then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.passes import seconds
+from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, Measurement, from_samples
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import checks
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.jit import allocating_kernel
+from ssvm_bench.oracles.graph import GraphOracle
+from ssvm_bench.oracles.joint_features import longest, unary_scores
+from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
+from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs import components
+from ssvm_bench.runs.terminal import Silent
+
+# mypy: disable-error-code="no-untyped-def"
+
+LOADS = 9
+"""Times that the data are loaded."""
+
+LEAST_PASSES, MOST_PASSES, SECONDS = 5, 100, 10.0
+"""Passes that are measured: as many as take so many seconds."""
+
+
+def measure_checks(call: Sequence[str]) -> Iterator[Measurement]:
+    """Measure what checking costs on the dataset that the overrides choose."""
+    (config,) = compose_runs((*call, "solver=bcfw"))
+    dataset = components.load_dataset(config.dataset)
+    subject = (dataset.name, dataset.source)
+    print(f"{dataset.name}: checks …", file=sys.stderr, flush=True)
+    if dataset.source != "synthetic":  # those are made, not loaded
+        yield _of_loading(dataset, config.dataset)
+    oracle = components.build_oracle(config.oracle, config.dataset).fresh()
+    components.warm_up(config, dataset, Silent())
+    problem = Problem(oracle, config.lam_of(dataset.n))
+    solver = components.build_solver(config, problem, Clock("cpu"))
+    assert isinstance(oracle, PartsOracle)
+    answer: Callable[..., None] = _compiled if isinstance(oracle, LabelingOracle) else _called
+    solver.iterate()
+    answer(oracle, solver.reported().w, True)  # compiles
+    samples: list[float] = []
+    spent = 0.0
+    while len(samples) < LEAST_PASSES or (len(samples) < MOST_PASSES and spent < SECONDS):
+        ask = partial(answer, oracle, solver.reported().w)
+        order = (True, False) if len(samples) % 2 else (False, True)
+        times = {checked: seconds(partial(ask, checked)) for checked in order}
+        whole = seconds(solver.iterate)
+        samples.append(100 * (times[True] - times[False]) / whole)
+        spent += whole + sum(times.values())
+    yield from_samples(*subject, CHECKED_ANSWERS, samples, unit="%", note=f"{len(samples)} passes")
+
+
+def _of_loading(dataset: Dataset, config: Any) -> Measurement:
+    """Measure the share of the data's checks in loading them."""
+    spent, shares = [], []
+    for _ in range(LOADS):
+        components.load_dataset.cache_clear()
+        whole = seconds(partial(components.load_dataset, config))
+        spent.append(seconds(partial(checks.check, dataset)))
+        shares.append(100 * spent[-1] / whole)
+    note = f"{1000 * median(spent):.2g} ms"
+    return from_samples(dataset.name, dataset.source, CHECKED_DATA, shares, unit="%", note=note)
+
+
+def _called(oracle: GraphOracle, w: np.ndarray, checked: bool) -> None:
+    """Ask for the planes of all terms as solvers do, or without the checks."""
+    for i in range(oracle.n):
+        if checked:
+            oracle.best_plane(w, i)
+        else:
+            oracle.plane(i, oracle.labeling(w, i, augmented=True))
+
+
+def _compiled(oracle: LabelingOracle, w: np.ndarray, checked: bool) -> None:
+    """Ask for the labelings of all terms as a compiled pass does, or without the checks."""
+    _labelings(oracle.compiled, oracle.exact, oracle._pack(w), checked)
+
+
+@allocating_kernel
+def _labelings(oracle, exact, w, checked):
+    features = oracle.features
+    most = longest(features)
+    y = np.zeros(most, np.uint8)
+    theta = np.zeros((most, features.stride))
+    faults = 0
+    for i in range(features.offsets.size - 1):
+        unary_scores(features, w, i, theta)
+        maximise(oracle, w, i, theta, 1.0, y)
+        if checked:
+            faults += judged(features, exact, w, i, theta, 1.0, y)[2]
+    return faults

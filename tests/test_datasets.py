@@ -15,6 +15,7 @@ from helpers import oracle
 from scipy.sparse import csr_array
 
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
+from ssvm_bench.datasets.images import hdseg
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.status import status
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -317,7 +318,7 @@ def test_horseseg_pairs_of_neighbours_are_ordered_and_counted_once(tmp_path):
     [
         ({"labels_000001": None}, "has no labels_000001"),
         ({"edge_structure_000003": None}, "has no edge_structure_000003"),
-        ({f"{kind}_000001": None for kind in horseseg.KINDS}, "has no superpixel_count_000001"),
+        ({f"{kind}_000001": None for kind in hdseg.KINDS}, "has no superpixel_count_000001"),
         ({"superpixel_count_000005": 1}, "has no superpixel_count_000004"),
         ({"superpixel_count_000001": 4}, r"features_000001 has shape \(3, 649\), expected 4 × 649"),
         ({"superpixel_count_000001": 0}, "image 000001 has 0 superpixels"),
@@ -393,6 +394,61 @@ def horse_file(tmp_path, monkeypatch):
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
     monkeypatch.setattr(horseseg, "N_IMAGES", len(IMAGES))
     return tmp_path / "horseseg" / "horse-features.bin"
+
+
+def facts_of(name):
+    return {fact.what: fact for fact in sources.facts(name)[1]}
+
+
+def test_a_copy_of_horseseg_is_checked(horse_file, monkeypatch):
+    arrays = horse_arrays()
+    arrays["edge_structure_000000"][2] = 3, 1  # of 1, 3, which is there
+    write_hdf5(horse_file, arrays)
+    found = facts_of("horseseg")
+    assert not [fact for fact in found.values() if fact.expected]
+    x, y = (
+        np.concatenate([arrays[f"{kind}_{i:06d}"] for i in range(4)])
+        for kind in ("features", "labels")
+    )
+    assert {
+        what: found[what].found for what in found if "superpixel" in what or "edges" in what
+    } == {
+        "superpixels an image": "1 to 4, 2.5 on average",
+        "edges that are stored twice": "1 (each pair counts once)",
+        "superpixels without a neighbour": "4",
+        "features a superpixel": "649",
+        "superpixels that are horse": f"{y.mean():.1%}",
+    }
+    assert found["their values"].found == f"0 to {x.max():.6g}"
+    assert found["of which are not zero"].found == f"{(x != 0).mean():.1%}"
+
+    monkeypatch.setattr(horseseg, "N_IMAGES", 9)
+    del arrays["labels_000003"]
+    arrays["features_000001"][0, 0] = np.nan
+    arrays["mean_colour"] = 1.0
+    write_hdf5(horse_file, arrays)
+    found = facts_of("horseseg")
+    assert {fact.what: (fact.found, fact.expected) for fact in found.values() if fact.expected} == {
+        "images": ("4", "9"),
+        "arrays that are missing": ("labels_000003", "none"),
+        "images that cannot be used": ("features_000001 has entries that are not finite", "none"),
+    }
+    assert found["arrays of other names"].found == "mean_colour"
+    assert found["superpixels an image"].found == "2 to 4, 3.0 on average"
+
+
+def test_only_a_copy_that_is_there_can_be_checked(horse_file):
+    with pytest.raises(RunFailedError, match=r"no .*horse-features\.bin to check.*data fetch"):
+        sources.facts("horseseg")
+    horse_file.parent.mkdir()
+    horse_file.write_bytes(b"<html>")
+    with pytest.raises(RunFailedError, match="not an HDF5 file"):
+        sources.facts("horseseg")
+
+
+@needs_real_data
+def test_the_genuine_files_do_not_differ():
+    assert not [fact for fact in facts_of("usps").values() if fact.expected]
 
 
 def load_horses(n_samples=None):

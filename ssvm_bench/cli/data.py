@@ -55,6 +55,29 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
             click.echo(f"{'':<{width}}  {found.hint}")
 
 
+@data.command("check")
+@click.argument("name")
+@common_options
+@click.pass_context
+def check_command(context: click.Context, name: str) -> None:
+    """Read the raw files whole, and tell what differs from the genuine ones.
+
+    Exit status 1 if anything does.
+    """
+    from ssvm_bench.datasets import sources
+
+    (name,) = _names(name)
+    path, facts = sources.facts(name)
+    click.echo(f"{name}: {path}")
+    differing = 0
+    for each in facts:
+        differing += bool(each.expected)
+        expected = f" (expected: {each.expected})" if each.expected else ""
+        click.echo(f"  {'✗' if each.expected else ' '} {each.what}: {each.found}{expected}")
+    click.echo(f"  {differing or 'no'} difference{'s' * (differing != 1)} from the genuine data")
+    context.exit(min(differing, 1))
+
+
 @data.command("fetch")
 @click.argument("name", required=False)
 @common_options

@@ -68,6 +68,7 @@ DATA = verbatim("""
 Examples:
   ssvm-bench data status
   ssvm-bench data fetch ocr
+  ssvm-bench data check ocr
   ssvm-bench data prepare stanford
   ssvm-bench data show weizmann 17
 

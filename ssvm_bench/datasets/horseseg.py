@@ -1,15 +1,5 @@
 """HorseSeg (Kolesnikov, Guillaumin, Ferrari, Lampert): horses, with superpixels and features.
 
-The HDF5 file has five arrays an image, NNNNNN from 000000:
-
-=============================  ==================================================================
-``superpixel_count_NNNNNN``    number L of superpixels
-``edge_count_NNNNNN``          number of edges
-``edge_structure_NNNNNN``      zero-based pairs of neighbours
-``features_NNNNNN``            (L, 649): used as they are
-``labels_NNNNNN``              (L,): 1 horse, 0 background
-=============================  ==================================================================
-
 There are no photographs in it, so that nothing can be shown of the real data; the stand-in is made
 of pictures.
 
@@ -21,38 +11,31 @@ scalable image segmentation. ECCV 2014.
 
 from __future__ import annotations
 
-import math
-import re
 import shutil
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images.features import N_FEATURES
+from ssvm_bench.datasets.facts import Fact
+from ssvm_bench.datasets.images import hdseg
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import Content
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.files import opened
 
 Config = SourceConfig
 
 LABELS = ("background", "horse")
 N_IMAGES = 2376
-MOST_SUPERPIXELS, MOST_EDGES = 2000, 20_000
-"""Of one image: the counts are numbers in the file, and memory is taken for as many."""
-
-KINDS = ("superpixel_count", "edge_count", "edge_structure", "features", "labels")
 
 
 def load(config: Config) -> Dataset:
@@ -70,108 +53,21 @@ def parse(path: Path) -> Arrays:
     """
     from scipy.sparse import vstack
 
-    with _opened(path) as file:
-        images = [_image(file, i) for i in range(_count(file))]
-    x = vstack([image["x"] for image in images], format="csr")
+    with hdseg.hdf5(path) as file:
+        images = [hdseg.image(file, i) for i in range(hdseg.count(file))]
+    x = vstack([image.x for image in images], format="csr")
     offsets, edge_offsets = (
-        np.cumsum([0, *(len(image[name]) for image in images)]) for name in ("y", "edges")
+        np.cumsum([0, *(len(getattr(image, name)) for image in images)]) for name in ("y", "edges")
     )
     return {
         "data": x.data,
         "indices": x.indices.astype(np.uint16),
         "indptr": x.indptr.astype(np.int64),
-        "y": np.concatenate([image["y"] for image in images]),
+        "y": np.concatenate([image.y for image in images]),
         "offsets": offsets,
-        "edges": np.concatenate([image["edges"] for image in images]),
+        "edges": np.concatenate([image.edges for image in images]),
         "edge_offsets": edge_offsets,
     }
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    import h5py
-
-    opened(path).close()  # only regular files
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except (OSError, RuntimeError, KeyError) as error:  # h5py's, of a damaged file
-        raise ContentError(f"it is not an HDF5 file, or a damaged one ({error})") from error
-
-
-def _count(file: Any) -> int:
-    """Return the number of images; every one must have all its arrays."""
-    keys = set(map(str, file))  # names that are damaged come as bytes
-    matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in keys)
-    n = max((int(match[1]) + 1 for match in matches if match), default=1)
-    for key in (f"{kind}_{i:06d}" for i in range(n) for kind in KINDS):
-        if key not in keys:
-            raise ContentError(f"it has no {key}")
-    return n
-
-
-def _image(file: Any, i: int) -> dict[str, Any]:
-    """Return the features (CSR), labels and edges of one image."""
-    from scipy.sparse import csr_array
-
-    L = _integers(file, f"superpixel_count_{i:06d}", (1,)).item()
-    E = _integers(file, f"edge_count_{i:06d}", (1,)).item()
-    if not (1 <= L <= MOST_SUPERPIXELS and 0 <= E <= MOST_EDGES):
-        raise ContentError(f"image {i:06d} has {L} superpixels and {E} edges")
-    key = f"features_{i:06d}"
-    x = _numbers(file, key, (L, N_FEATURES))
-    if x.dtype not in (np.float32, np.float64):
-        x = x.astype(np.float64)
-    if not np.isfinite(x).all():
-        raise ContentError(f"{key} has entries that are not finite")
-    key = f"labels_{i:06d}"
-    y = _integers(file, key, (L,))
-    if y.min() < 0 or y.max() > 1:
-        raise ContentError(f"{key} has labels {y.min()} … {y.max()}, expected 0 and 1")
-    key = f"edge_structure_{i:06d}"
-    ends = np.sort(_integers(file, key, (E, 2)), axis=1)
-    if E and (ends.min() < 0 or ends.max() >= L):
-        raise ContentError(f"{key} has superpixels {ends.min()} … {ends.max()} of {L}")
-    if (ends[:, 0] == ends[:, 1]).any():
-        raise ContentError(f"{key} has an edge from a superpixel to itself")
-    edges = np.unique(ends, axis=0).astype(np.int32)
-    return {"x": csr_array(x), "y": y.astype(np.uint8), "edges": edges}
-
-
-def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
-    stored = _array(file, key)
-    turned = len(shape) == 2 and stored.shape == shape[::-1]
-    flat = stored.size == math.prod(shape) == max(stored.shape, default=1)
-    if not (stored.shape == shape or turned or flat):
-        expected = " × ".join(map(str, shape))
-        raise ContentError(f"{key} has shape {stored.shape}, expected {expected} by the counts")
-    found = np.asarray(stored)
-    if found.shape == shape:
-        return found
-    return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
-
-
-def _array(file: Any, key: str) -> Any:
-    """Return an array that lies in this very file, and takes no more memory than its shape says."""
-    import h5py
-
-    found = file[key]
-    if not isinstance(found, h5py.Dataset) or found.dtype.kind not in "buif":
-        raise ContentError(f"{key} is not made of numbers")
-    if not isinstance(file.get(key, getlink=True), h5py.HardLink) or found.external:
-        raise ContentError(f"{key} lies in another file")
-    if found.is_virtual or math.prod(found.chunks or ()) > MOST_SUPERPIXELS * N_FEATURES:
-        raise ContentError(f"{key} is stored in pieces that are far larger than itself")
-    return found
-
-
-def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of whole numbers, whatever type they are stored in, as int64."""
-    found = _numbers(file, key, shape).astype(np.float64)
-    if not (np.abs(found) < 2**53).all() or (found % 1).any():
-        raise ContentError(f"{key} has entries that are not whole numbers, or far too large")
-    return found.astype(np.int64)
 
 
 def _no_pictures(path: Path) -> Pictures:
@@ -193,13 +89,17 @@ class HorseSegFile(PictureFile):
 
     def check(self, path: Path) -> None:
         """Look whether all arrays are there: no genuine file could be had to compute its digest."""
-        with _opened(path) as file:
-            tables.check_equal("images", _count(file), N_IMAGES)
+        with hdseg.hdf5(path) as file:
+            tables.check_equal("images", hdseg.count(file), N_IMAGES)
 
     def read(self, path: Path) -> Content:
         """Read all images."""
         self.check(path)
         return Content({}, partial(parse, path))
+
+    def facts(self, path: Path) -> Iterator[Fact]:
+        """Yield what a copy is like, image by image."""
+        yield from hdseg.facts(path, N_IMAGES)
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that is at its home."""

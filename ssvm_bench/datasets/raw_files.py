@@ -25,6 +25,7 @@ import numpy as np
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.facts import Fact, fact
 from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.errors import RunFailedError
 
@@ -114,6 +115,17 @@ class RawFile(ABC):
                     f"what is in {name} has the sha256 {digest[:16]}…, that of the genuine file is "
                     f"{known[:16]}… (dataset.trust=true uses it, as source `{ALTERED}`)"
                 )
+
+    def facts(self, path: Path) -> Iterator[Fact]:
+        """Yield what is known of the genuine data, and what is there.
+
+        Raises
+        ------
+        ContentError
+            If it cannot be read.
+        """
+        for name, digest in self.read(path).sha256.items():
+            yield fact(f"sha256 of what is in {name}", digest, self.sha256.get(name, digest))
 
     @property
     def n_stand_in(self) -> int:

@@ -19,6 +19,7 @@ from ssvm_bench.config import ALTERED
 from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
+from ssvm_bench.datasets.facts import Fact
 from ssvm_bench.datasets.raw_files import AlteredError, MissingDataError, Names, RawFile
 from ssvm_bench.datasets.reading import too_large
 from ssvm_bench.datasets.transfer import download
@@ -51,6 +52,25 @@ def fetch(name: str, quiet: bool = False) -> Path:
     """
     raw = raw_file(name)
     return raw.find() or download(raw, quiet)
+
+
+def facts(name: str) -> tuple[Path, list[Fact]]:
+    """Return the path of a dataset's raw data, and what is there beside what is known of them.
+
+    Raises
+    ------
+    RunFailedError
+        They are not there, or cannot be read.
+    """
+    raw = raw_file(name)
+    path = raw.find()
+    if path is None:
+        raise MissingDataError(
+            f"There is no {raw.first_missing(raw.places()[0])} to check. `ssvm-bench data fetch "
+            f"{name}` downloads it; or put {raw.missing_names()} there."
+        )
+    with raw.explained(path):
+        return path, list(raw.facts(path))
 
 
 def load(

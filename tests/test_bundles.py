@@ -287,6 +287,35 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
     assert found[0].note == "runs of Prox-BMRM differ in more than the seed"
 
 
+def test_both_rules_of_accepting_a_point_are_judged():
+    slow = {"iterations": 600, "seconds": 70, "rises": 0.1}
+    rules = {
+        "sufficient": statement_runs(),
+        "always": statement_runs(prox_1=slow, prox_10=slow),
+    }
+    runs = [
+        run for run in rules["always"] if "prox" not in run.metadata["config"]["solver"]["name"]
+    ]
+    for rule, of_rule in rules.items():
+        for run in of_rule:
+            solver = run.metadata["config"]["solver"]
+            if "prox" in solver["name"]:
+                solver["accept"] = rule
+                runs.append(run)
+    costs_, claims = speedup.sheets(costs.costs(runs))
+    assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
+        "Prox-BMRM (accept=always)",
+        "Prox-BMRM (accept=sufficient)",
+    ] * 2
+    first = "Prox-BMRM needs fewer iterations than BMRM at low λ."
+    assert [[row[0], row[3]] for row in claims.rows if first in row[0]] == [
+        [f"{first} (accept=sufficient)", bold(HOLDS)],
+        [f"{first} (accept=always)", bold(FAILS)],
+    ]
+    planes = [row for row in claims.rows if "falls steadily" in row[0]]
+    assert len(planes) == 1  # which does not depend on it
+
+
 # ---- the figure -------------------------------------------------------------------------------
 
 

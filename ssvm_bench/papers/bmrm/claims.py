@@ -1,5 +1,8 @@
 """What the bundle-method report says of its methods in section 4.4, judged by `costs`'s table.
 
+Where there are runs with both rules of accepting a point, ``accept=sufficient`` (Algorithm 2) and
+``accept=always`` (the authors' program), a claim is judged by each.
+
 A claim about all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers
 that are only known to lie in a range are compared where that suffices. The statements are in
 ``claims.yaml``.
@@ -16,6 +19,7 @@ import pandas as pd
 from ssvm_bench.papers.bmrm import bundle_runs, costs
 from ssvm_bench.papers.claim import Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.results.words import NONE, percent
+from ssvm_bench.solvers.bundle.bundle_method import ACCEPT
 
 SAID = Statements(__file__)
 
@@ -26,6 +30,14 @@ HARDLY = 0.5
 """The same share of one that hardly does, at most so many times as large."""
 
 Row = dict[str, Any]
+
+
+def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows to judge by, for each rule of accepting a point that there are runs with."""
+    found = [f"accept={rule}" for rule in ACCEPT if f"accept={rule}" in set(block["options"])]
+    return {
+        rule: block[block["options"].isin(["", rule])].assign(options="") for rule in found
+    } or {"": block}
 
 
 def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:

@@ -234,6 +234,24 @@ def test_bad_options_are_refused():
         usps.Config("usps", "usps", "fake")
 
 
+def test_biases_of_letters():
+    def x(biases):
+        return ocr.load(ocr.Config("ocr", "ocr", "synthetic", 9, biases=biases))
+
+    plain, constant, ends = map(x, ocr.BIASES)
+    assert constant.x.dtype == ends.x.dtype == plain.x.dtype
+    assert len({plain.fingerprint, constant.fingerprint, ends.fingerprint}) == 3
+    for more in (constant, ends):
+        assert np.array_equal(more.x[:, :128], plain.x)
+        assert (more.x[:, 128] == 1).all()
+    assert constant.x.shape[1] == 129
+    begins = np.isin(np.arange(plain.y.size), plain.offsets[:-1])
+    finishes = np.isin(np.arange(plain.y.size), plain.offsets[1:] - 1)
+    assert np.array_equal(ends.x[:, 129:].T, [begins, finishes])
+    held_out = ocr.load(ocr.Config("ocr", "ocr", "synthetic", folds=(0,), biases="ends")).held_out
+    assert held_out["test"].n_features == 131
+
+
 # ---- HorseSeg -----------------------------------------------------------------------------------
 
 IMAGES = ((4, [(0, 1), (1, 3), (2, 3)]), (3, [(0, 2), (1, 2)]), (2, []), (1, []))

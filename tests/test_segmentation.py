@@ -45,6 +45,16 @@ def test_a_run_on_images(tmp_path, name):
     assert np.mean(cuts) < frame["primal"][0] <= 1 + np.mean(cuts)
 
 
+def test_histograms_are_shares_or_their_roots():
+    def x(histograms):
+        overrides = (*stand_in("weizmann"), f"dataset.histograms={histograms}")
+        return components.load_dataset(compose_runs(overrides)[0].dataset).x
+
+    root, shares = x("root"), x("shares")
+    np.testing.assert_array_equal(root.data**2, shares.data)
+    np.testing.assert_allclose(shares.sum(axis=1), 3.0, rtol=1e-5)  # of three histograms
+
+
 def test_the_share_of_fixed_labels_is_a_column_of_the_trace(tmp_path):
     option = "oracle.partial_optimality=true"
     frame, outcome = frame_of(tmp_path, option, data=stand_in("stanford"))

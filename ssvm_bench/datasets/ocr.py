@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
@@ -26,6 +27,7 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.random import bell, permutation, uniform
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+BIASES = ("none", "constant", "ends")
 CELL = (16, 8)
 N_COLUMNS = 6 + CELL[0] * CELL[1]
 N_LETTERS = 52152
@@ -44,11 +46,15 @@ class Config(SourceConfig):
     folds : tuple of int, optional
         The folds to train on, sorted; the words of the others are held out as ``"test"``. None, or
         all ten: nothing is held out.
+    biases : str
+        Features that do not come from pixels: ``"none"``; ``"constant"``: 1 for every letter;
+        ``"ends"``: that one, and two that are 1 for the first and for the last letter of a word.
     """
 
     folds: tuple[int, ...] | None = None
+    biases: Annotated[str, one_of(BIASES)] = "none"
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "folds": None}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "folds": None, "biases": "none"}
 
     def __post_init__(self) -> None:
         """Check the folds; the same ones in another order are the same."""
@@ -66,6 +72,7 @@ class Config(SourceConfig):
 
     def split(self, words: Dataset) -> Dataset:
         """Return the words of the chosen folds, with the others held out."""
+        words = self._with_biases(words)
         if self.folds is None:
             return words
         assert words.fold is not None
@@ -73,9 +80,18 @@ class Config(SourceConfig):
         test = words.take(np.flatnonzero(~chosen))
         return words.take(np.flatnonzero(chosen)).derived(held_out={"test": test})
 
+    def _with_biases(self, words: Dataset) -> Dataset:
+        """Return the words with the features that do not come from pixels."""
+        if self.biases == "none":
+            return words
+        constant, first, last = np.zeros((3, words.y.size), words.x.dtype)
+        constant[:] = first[words.offsets[:-1]] = last[words.offsets[1:] - 1] = 1
+        columns = (constant, first, last) if self.biases == "ends" else (constant,)
+        return words.derived(x=np.column_stack((words.x, *columns)))
+
 
 def load(config: Config) -> Dataset:
-    """Return the letters: x uint8 (52152, 128), words as chains; see `sources.load`."""
+    """Return the letters: x uint8 (52152, 128 to 131), words as chains; see `sources.load`."""
     return sources.load(config, RAW, "chain", len(ALPHABET), config.split)
 
 

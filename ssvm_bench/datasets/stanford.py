@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images import archives
-from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
 
-Config = SourceConfig
+Config = PictureConfig
 
 LABELS = (
     *("sky", "tree", "road", "grass", "water", "building", "mountain", "foreground object"),
@@ -35,7 +35,7 @@ N_PHOTOGRAPHS = 715
 
 def load(config: Config) -> Dataset:
     """Return the superpixels of 715 photographs, nine labels."""
-    return sources.load(config, RAW, structure="graph", n_labels=len(LABELS))
+    return sources.load(config, RAW, "graph", len(LABELS), config.prepare)
 
 
 def parse(path: Path) -> Pictures:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import filelock
 import numpy as np
 
+from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import archives, preparation
 from ssvm_bench.datasets.images.features import N_FEATURES
@@ -29,6 +31,30 @@ from ssvm_bench.datasets.transfer import download
 
 STAND_IN_SIZE = 120
 """Pictures of a stand-in: prepared in well below a minute."""
+
+
+@dataclass(frozen=True)
+class PictureConfig(SourceConfig):
+    """Options of pictures.
+
+    Attributes
+    ----------
+    histograms : str
+        Shares c/s of a superpixel's pixels as features: ``"root"``, √(c/s); or ``"shares"``
+        themselves, which are smaller against the fixed weight of the Potts term.
+    """
+
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "histograms": "root"}
+
+    histograms: Annotated[str, one_of(("root", "shares"))] = "root"
+
+    def prepare(self, pictures: Dataset) -> Dataset:
+        """Return the pictures with the features that are asked for; they are kept as roots."""
+        if self.histograms == "root":
+            return pictures
+        x = pictures.x.copy()
+        x.data **= 2
+        return pictures.derived(x=x)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""What checking costs: of a pass, looking at the oracle's answers; of loading, at the data.
+"""What checking and measuring cost: of a pass, and of loading.
 
 .. code-block:: text
 
     answers:  100 (t(all terms, checked) − t(all terms, unchecked)) / t(exact BCFW pass)
+    clock:    100 t(two reads of the clock for each term) / t(exact BCFW pass), where it is compiled
     data:     100 t(check) / t(load from the cache, which checks)
 
 in CPU time, in turn, at the w that BCFW has reached by then.
@@ -19,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.passes import seconds
-from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, Measurement, from_samples
+from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, CLOCK_READS, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import allocating_kernel
+from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles.graph import GraphOracle
 from ssvm_bench.oracles.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
@@ -58,16 +59,22 @@ def measure_checks(call: Sequence[str]) -> Iterator[Measurement]:
     answer: Callable[..., None] = _compiled if isinstance(oracle, LabelingOracle) else _called
     solver.iterate()
     answer(oracle, solver.reported().w, True)  # compiles
-    samples: list[float] = []
+    _read_clock(1)
+    answers: list[float] = []
+    reads: list[float] = []
     spent = 0.0
-    while len(samples) < LEAST_PASSES or (len(samples) < MOST_PASSES and spent < SECONDS):
+    while len(answers) < LEAST_PASSES or (len(answers) < MOST_PASSES and spent < SECONDS):
         ask = partial(answer, oracle, solver.reported().w)
-        order = (True, False) if len(samples) % 2 else (False, True)
+        order = (True, False) if len(answers) % 2 else (False, True)
         times = {checked: seconds(partial(ask, checked)) for checked in order}
         whole = seconds(solver.iterate)
-        samples.append(100 * (times[True] - times[False]) / whole)
+        answers.append(100 * (times[True] - times[False]) / whole)
+        reads.append(100 * seconds(partial(_read_clock, 2 * oracle.n)) / whole)
         spent += whole + sum(times.values())
-    yield from_samples(*subject, CHECKED_ANSWERS, samples, unit="%", note=f"{len(samples)} passes")
+    note = f"{len(answers)} passes"
+    yield from_samples(*subject, CHECKED_ANSWERS, answers, unit="%", note=note)
+    if answer is _compiled:
+        yield from_samples(*subject, CLOCK_READS, reads, unit="%", note=note)
 
 
 def _of_loading(dataset: Dataset, config: Any) -> Measurement:
@@ -94,6 +101,16 @@ def _called(oracle: GraphOracle, w: np.ndarray, checked: bool) -> None:
 def _compiled(oracle: LabelingOracle, w: np.ndarray, checked: bool) -> None:
     """Ask for the labelings of all terms as a compiled pass does, or without the checks."""
     _labelings(oracle.compiled, oracle.exact, oracle._pack(w), checked)
+
+
+@allocating_kernel
+def _read_clock(times):
+    """Read the clock so many times, as exact passes do around every call of the oracle."""
+    timespec = np.zeros(2, np.int64)
+    last = 0
+    for _ in range(times):
+        last = nanoseconds(timespec)
+    return last
 
 
 @allocating_kernel

@@ -270,19 +270,20 @@ def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
     assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
 
 
-@pytest.mark.parametrize("name", ["usps", "weizmann"])
-def test_the_cost_of_checks_is_measured(monkeypatch, name):
+@pytest.mark.parametrize(("name", "compiled"), [("usps", True), ("weizmann", False)])
+def test_the_cost_of_checks_is_measured(monkeypatch, name, compiled):
     monkeypatch.setattr(checks, "MOST_PASSES", 5)
     call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=12")
-    (answers,) = checks.measure_checks(call)
+    answers, *reads = checks.measure_checks(call)
     assert (answers.quantity, answers.note) == (report.CHECKED_ANSWERS, "5 passes")
-    assert answers.low <= answers.value <= answers.high
+    assert [one.quantity for one in reads] == compiled * [report.CLOCK_READS]
+    assert all(0 < one.low <= one.value for one in reads)
 
 
 @real_data("usps/zip.train.gz")
 def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
     monkeypatch.setattr(checks, "MOST_PASSES", 5)
-    data, _ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
+    data, *_ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
     assert data.quantity == report.CHECKED_DATA
     assert data.low > 0
 

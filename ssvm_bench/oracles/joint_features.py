@@ -144,6 +144,18 @@ def transition_base(features: JointFeatures) -> int:
     return features.n_features * features.stride
 
 
+def largest_radius2(features: JointFeatures) -> float:
+    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
+
+    With G of an example of L parts, 2 Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the first:
+    inner products of differences of two label indicators are at most 2, and of L − 1 transitions
+    as many may go as come. Exact for examples of one part. It needs the Gram matrices.
+    """
+    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
+    moves = (np.diff(features.offsets) - 1.0) * features.transitions
+    return float(2.0 * (of_unary + moves**2).max())
+
+
 def inner_dimension(features: JointFeatures) -> int:
     """Return the length of w in the inner layout."""
     rows = features.n_labels if features.transitions else 0
@@ -252,6 +264,16 @@ def add_labels(features, part, labels, count, scale, delta, v):
 
 
 @kernel
+def add_marginals(features, part, scale, delta, v):
+    """Do `add_labels` for all labels."""
+    for k in range(features.indptr[part], features.indptr[part + 1]):
+        row = v[features.places[k] :]
+        factor = scale * features.values[k]
+        for c in range(features.n_labels):
+            row[c] += factor * delta[c]
+
+
+@kernel
 def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     """Do `add_labels` to v with one scale and to another vector with another."""
     places, values = _row(features, part)
@@ -262,6 +284,17 @@ def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale
         for s in range(count):
             row[labels[s]] += factor * delta[s]
             other_row[labels[s]] += other_factor * delta[s]
+
+
+@kernel
+def add_losses(features, i, scale, theta):
+    """Add scale · Δ(y_i, ·) to the unary scores of example i."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    for l in range(L):
+        for c in range(features.n_labels):
+            if c != features.truth[first + l]:
+                theta[l, c] += scale / L
 
 
 @kernel

@@ -51,6 +51,11 @@ def expect(oracle, L, unary, moves, mu, nu, work):
         Of each part, the probabilities of its labels; the expected number of each transition.
     work : ndarray, shape (2, ≥ L + K, stride)
         Scratch.
+
+    Returns
+    -------
+    float
+        log Σ_y exp( … ), of all K^L labelings.
     """
 
 

@@ -10,7 +10,7 @@ Exact; of several best labels the lowest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, log
 from typing import ClassVar, NamedTuple
 
 from ssvm_bench.datasets.base import Dataset
@@ -76,3 +76,4 @@ def _softmax(oracle, L, unary, moves, mu, nu, work):
         total += mu[0, c]
     for c in range(K):
         mu[0, c] /= total
+    return highest + log(total)

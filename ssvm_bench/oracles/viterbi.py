@@ -187,6 +187,7 @@ def _forward_backward(oracle, L, unary, moves, mu, nu, work):
             else:
                 for a in range(K):
                     row[a] += exp(logs[a] + moves[b * stride + a] + rest)
+    return norm
 
 
 @kernel

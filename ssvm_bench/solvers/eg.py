@@ -23,18 +23,19 @@ never falls.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Positive, one_of
-from ssvm_bench.jit import allocating_kernel, is_implemented, kernel, nanoseconds
+from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.joint_features import longest, unary_scores
-from ssvm_bench.oracles.labeling import LabelingOracle, expect
+from ssvm_bench.oracles.joint_features import add_losses, add_marginals, longest, unary_scores
+from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.expectations import ExpectationConfig
 from ssvm_bench.solvers.orders import SAMPLING, orders
 
 # mypy: disable-error-code="no-untyped-def"
@@ -46,11 +47,8 @@ _GROWTH = 1.05
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
+class Config(ExpectationConfig):
     """Options of ``eg``; see the module's docstring."""
-
-    needs_expectations: ClassVar[bool] = True
-    structures: ClassVar[tuple[str, ...]] = ("independent", "chain")
 
     sampling: Annotated[str, one_of(SAMPLING)]
     eta: Positive
@@ -77,10 +75,6 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> Exponent
     ConfigError
         If the oracle has no expectations.
     """
-    oracle = problem.oracle
-    config.check_oracle(
-        isinstance(oracle, LabelingOracle) and is_implemented(expect, type(oracle.compiled))
-    )
     return ExponentiatedGradient(config, problem, clock, seed)
 
 
@@ -90,8 +84,7 @@ class ExponentiatedGradient(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        assert isinstance(problem.oracle, LabelingOracle)
-        self.oracle = problem.oracle
+        self.oracle = config.oracle_of(problem)
         features = self.oracle.features
         parts, stride = features.truth.size, features.stride
         moves = features.n_labels * stride if features.transitions else 0
@@ -178,10 +171,7 @@ def _pass(oracle, order, state, lam):
         first = features.offsets[i]
         L = features.offsets[i + 1] - first
         unary_scores(features, state.w, i, trial.theta)
-        for l in range(L):
-            for c in range(features.n_labels):
-                if c != features.truth[first + l]:
-                    trial.theta[l, c] += 1.0 / L
+        add_losses(features, i, 1.0, trial.theta)
         for _ in range(_MOST_TRIALS):
             eta = state.eta[i]
             for l in range(L):
@@ -248,11 +238,7 @@ def _move(features, i, trial, state, lam):
             delta[c] = change
             if c != truth:
                 state.circ[0] += change / (L * n)
-        for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
-            row = state.w[features.places[k] :]
-            factor = scale * features.values[k]
-            for c in range(features.n_labels):
-                row[c] += factor * delta[c]
+        add_marginals(features, first + l, scale, delta, state.w)
     for k in range(trial.nu.size):
         state.w[base + k] += scale * (trial.nu[k] - state.nu[i, k])
         state.nu[i, k] = trial.nu[k]

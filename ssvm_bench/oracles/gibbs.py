@@ -1,0 +1,122 @@
+"""Gibbs distributions over the labelings of all terms at once, by a pass of the expectation oracle.
+
+A point z = [ω c] ∈ R^{d+1} gives every term a distribution over its labelings Y_i,
+
+.. code-block:: text
+
+    α_i(z)[y] ∝ exp( n ⟨φ^{iy}, z⟩ ) = exp( c Δ(y_i,y) + ⟨ω, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ )
+    A(z)      = 1/n Σ_i log( 1/|Y_i| Σ_y exp( n ⟨φ^{iy}, z⟩ ) )
+    φ(z)      = Σ_i Σ_y α_i(z)[y] φ^{iy} = ∇A(z)
+
+A is the conjugate of d(α) = 1/n Σ_i KL(α_i ‖ uniform), a function of plane sums. Whatever solvers
+that keep to such distributions need is in z, A and φ, so that nothing is kept per term:
+
+.. code-block:: text
+
+    ⟨φ(z), z⟩ − A(z) = d(α(z))         0 ≤ d ≤ D = 1/n Σ_i log |Y_i|
+    1/n Σ_i KL( α_i(a) ‖ α_i(b) ) = A(b) − A(a) − ⟨φ(a), b − a⟩
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.jit import allocating_kernel
+from ssvm_bench.linalg import rounded_once
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.joint_features import (
+    add_losses,
+    add_marginals,
+    labeling_score,
+    longest,
+    unary_scores,
+)
+from ssvm_bench.oracles.labeling import LabelingOracle, expect
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """The distributions at a point.
+
+    Attributes
+    ----------
+    z : ndarray, shape (d + 1,)
+        [ω c].
+    phi : ndarray, shape (d + 1,)
+        φ(z).
+    log_mean : float
+        A(z).
+    """
+
+    z: np.ndarray
+    phi: np.ndarray
+    log_mean: float
+
+    def divergence(self, other: Gibbs) -> float:
+        """Return 1/n Σ_i KL( α_i ‖ other_i ) ≥ 0, up to rounding."""
+        return other.log_mean - self.log_mean - rounded_once(self.phi, other.z - self.z)
+
+
+def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
+    """Return the distributions at a point, by one expectation per term.
+
+    Raises
+    ------
+    RunFailedError
+        If A(z) is not a finite number.
+    """
+    features = oracle.features
+    omega = joint_features.pack(features, z[:-1])
+    star = np.zeros_like(omega)
+    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star)
+    if not math.isfinite(total):
+        raise RunFailedError(
+            f"the expectations of the oracle {type(oracle).__name__} are not finite: the scores "
+            "are too large. Scale the features, or choose a larger lam"
+        )
+    phi = np.append(joint_features.unpack(features, star), offset) / oracle.n
+    return Gibbs(z, phi, total / oracle.n)
+
+
+def log_labelings(oracle: LabelingOracle) -> float:
+    """Return D = 1/n Σ_i log |Y_i|."""
+    return oracle.features.truth.size / oracle.n * math.log(oracle.features.n_labels)
+
+
+@allocating_kernel
+def _pass(oracle, omega, loss, star):
+    """Return n A(z) and n φ∘(z); add n φ⋆(z) to ``star``; z = [omega loss] in the inner layout."""
+    features = oracle.features
+    K, stride = features.n_labels, features.stride
+    base = features.n_features * stride
+    moves = omega[base:]
+    most = longest(features)
+    theta = np.zeros((most, stride))
+    mu = np.zeros((most, stride))
+    nu = np.zeros(moves.size)
+    work = np.zeros((2, most + K, stride))
+    total = 0.0
+    offset = 0.0
+    for i in range(features.offsets.size - 1):
+        first = features.offsets[i]
+        L = features.offsets[i + 1] - first
+        truth = features.truth[first : first + L]
+        unary_scores(features, omega, i, theta)
+        total -= labeling_score(features, omega, i, theta, truth) + L * np.log(K)
+        add_losses(features, i, loss, theta)
+        total += expect(oracle, L, theta, moves, mu, nu, work)
+        for l in range(L):
+            mu[l, truth[l]] -= 1.0
+            offset -= mu[l, truth[l]] / L
+            add_marginals(features, first + l, 1.0, mu[l], star)
+            if l > 0 and features.transitions:
+                star[base + truth[l] * stride + truth[l - 1]] -= 1.0
+        for k in range(nu.size):
+            star[base + k] += nu[k]
+    return total, offset

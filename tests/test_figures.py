@@ -242,6 +242,7 @@ def test_a_solver_always_has_the_same_distinct_look():
 OF_THE_PAPERS = (
     *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast"),
     *("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack"),
+    *("excessive_gap", "extragradient"),
     *("bmrm", "prox_bmrm", "p_bmrm", "prox_p_bmrm"),
 )
 

@@ -67,7 +67,8 @@ def test_the_reference_is_what_the_papers_say(name):
         # of bundle methods may stand still
         least = 0.0 if solver in reference.OF_THE_PAPERS else -1e-12
         rises = np.diff(curve["dual"])
-        assert (rises[~np.isnan(rises)] > least).all() or solver.endswith("_avg")
+        rises_always = not solver.endswith("_avg") and solver not in reference.SADDLE
+        assert (rises[~np.isnan(rises)] > least).all() or not rises_always
         last[solver] = curve[curve["iteration"] <= 12].iloc[-1]  # all are near the optimum later
     gap = {solver: row["primal"] - row["dual"] for solver, row in last.items()}
     assert gap["mpbcfw"] < gap["bcfw"] < gap["fw"]

@@ -28,6 +28,7 @@ def untouched(monkeypatch):
         (("solver=prox_bmrm", "solver.init=reuse"), "goes on from the solution of a larger lam"),
         (("solver=bmrm", "path=[0.5]", "lam=0.1"), "set solver.init=reuse, or leave path empty"),
         (("solver=eg", *GRAPHS), "solver=eg needs the expectations"),
+        (("solver=excessive_gap", *GRAPHS), "solver=excessive_gap needs the expectations"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_data_are_read(untouched, tmp_path, options, message):

@@ -52,6 +52,8 @@ SOLVERS = {
     "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),
     "ssg_tail": Look("SSG-tavg", "#785EF0", ":"),
     "eg": Look("EG", "#8B4513"),
+    "excessive_gap": Look("Excessive gap", "#8B4513", "--"),
+    "extragradient": Look("Extragradient", "#8B4513", ":"),
     "cutting_plane": Look("Cutting plane (n-slack)", "#CCBB44"),
     "one_slack": Look("1-slack", "#CCBB44", "-."),
     "bmrm": Look("BMRM", "#4B0092"),

@@ -44,7 +44,9 @@ OF_THE_PAPERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 BEYOND = ("bcfw_gap", "mpbcfw_away", "mpbcfw_gram", "mpbcfw_need", "mpbcfw_fast")
 RIVALS = ("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack")
 BUNDLES = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
-SOLVERS = (*OF_THE_PAPERS, *BEYOND, *RIVALS, *BUNDLES)
+SADDLE = ("excessive_gap", "extragradient")
+SOLVERS = (*OF_THE_PAPERS, *BEYOND, *RIVALS, *BUNDLES, *SADDLE)
+WITH_EXPECTATIONS = ("eg", *SADDLE)
 ITERATIONS = 20  # φ is recomputed from its terms after 10, and 10 make the start of Prox-BMRM
 COUNTERS = ("iteration", "oracle_calls", "approx_calls", "approx_passes")
 VALUES = ("time", "primal", "dual", "working_set_mean", "w_norm")
@@ -52,8 +54,8 @@ TOLERANCE = 1e-9
 
 
 def solvers_of(name: str) -> tuple[str, ...]:
-    """Return the solvers that can solve a problem: ``eg`` needs expectations."""
-    return tuple(s for s in SOLVERS if s != "eg" or name not in GRAPH_LABELS)
+    """Return the solvers that can solve a problem: graphs have no expectations."""
+    return tuple(s for s in SOLVERS if s not in WITH_EXPECTATIONS or name not in GRAPH_LABELS)
 
 
 def graphs(K: int, n: int = 24, height: int = 4, width: int = 5, f: int = 8) -> Dataset:

@@ -1,0 +1,319 @@
+"""Excessive gap reduction and extragradient: against brute force, and against the papers' steps.
+
+`Dense` has every labeling's weight in a table, as the papers write their algorithms: it knows
+nothing of Gibbs distributions that stay Gibbs distributions, which the solvers rest on.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from helpers import Table, oracle, problem, random_chains, random_graphs, random_multiclass, solver
+from program import call, error_of
+
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles import gibbs
+from ssvm_bench.oracles.joint_features import largest_radius2
+from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.expectations import Constant
+
+DATA = {
+    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(8, 5, 3, seed=4),
+}
+LAM = 0.1
+SOLVERS = ("excessive_gap", "extragradient")
+STEPS = ("search", "bound")
+
+on_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+of_both = pytest.mark.parametrize("name", SOLVERS)
+with_steps = pytest.mark.parametrize("step", STEPS)
+
+
+class Dense:
+    """Weights of all labelings, and what the papers do with them."""
+
+    def __init__(self, data):
+        self.planes, self.n = Table(data).planes, data.n
+        self.uniform = [np.full(len(planes), 1 / len(planes)) for planes in self.planes]
+
+    def tilted(self, weights, z):
+        """Return α_i[y] exp(n ⟨φ^{iy}, z⟩) / Z: a Bregman projection."""
+        scores = [np.log(a) + self.n * p @ z for a, p in zip(weights, self.planes, strict=True)]
+        tilted = [np.exp(s - s.max()) for s in scores]
+        return [a / a.sum() for a in tilted]
+
+    def plane(self, weights):
+        return sum(a @ planes for a, planes in zip(weights, self.planes, strict=True))
+
+    def log_mean(self, z):
+        scores = [self.n * planes @ z for planes in self.planes]
+        return np.mean([s.max() + np.log(np.mean(np.exp(s - s.max()))) for s in scores])
+
+    def divergence(self, one, other):
+        pairs = zip(one, other, strict=True)
+        return np.mean([np.sum(a * np.log(a / b)) for a, b in pairs])
+
+    def radius2(self):
+        return max(self.n**2 * (planes[:, :-1] ** 2).sum(axis=1).max() for planes in self.planes)
+
+
+def mixed(one, other, tau):
+    return [(1 - tau) * a + tau * b for a, b in zip(one, other, strict=True)]
+
+
+def dual(phi):
+    return phi[-1] - phi[:-1] @ phi[:-1] / (2 * LAM)
+
+
+def with_one(w):
+    return np.append(w, 1.0)
+
+
+def optimum_of(posed):
+    best = solver(posed, "mpbcfw_pairwise")
+    for _ in range(300):
+        best.iterate()
+    return best.reported().dual
+
+
+# ---- Gibbs distributions ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 3.0, 80.0, 400.0, 3000.0])
+@on_data
+def test_sums_over_gibbs_distributions_are_those_of_all_labelings(data, scale):
+    dense, made, rng = Dense(data), oracle(data), np.random.default_rng(0)
+    z = scale * rng.normal(size=made.d + 1)
+    found = gibbs.at(made, z)
+    weights = dense.tilted(dense.uniform, z)
+    np.testing.assert_allclose(found.phi, dense.plane(weights), atol=1e-11)
+    assert found.log_mean == pytest.approx(dense.log_mean(z), rel=1e-12, abs=1e-12)
+    assert found.phi @ z - found.log_mean <= gibbs.log_labelings(made) + 1e-12 * (1 + scale)
+
+
+@on_data
+def test_divergences_are_those_of_all_labelings(data):
+    dense, made, rng = Dense(data), oracle(data), np.random.default_rng(1)
+    a, b = rng.normal(size=(2, made.d + 1))
+    expected = dense.divergence(*(dense.tilted(dense.uniform, z) for z in (a, b)))
+    one, other = gibbs.at(made, a), gibbs.at(made, b)
+    assert one.divergence(other) == pytest.approx(expected, rel=1e-10)
+    assert one.divergence(one) == 0.0
+
+
+def test_scores_that_are_no_numbers_end_the_run():
+    made = oracle(DATA["chains"])
+    with pytest.raises(RunFailedError, match="not finite"):
+        gibbs.at(made, np.full(made.d + 1, 1e308))
+
+
+@on_data
+def test_the_radius_is_no_smaller_than_that_of_any_labeling(data):
+    bound, radius2 = largest_radius2(oracle(data).features), Dense(data).radius2()
+    assert bound >= radius2 * (1 - 1e-12)
+    if data.structure == "independent":
+        assert bound == pytest.approx(radius2)
+
+
+# ---- both solvers -------------------------------------------------------------------------------
+
+
+@with_steps
+@of_both
+@on_data
+def test_the_certificate_holds_on_every_row_and_shrinks_to_the_optimum(data, name, step):
+    posed = problem(data, LAM)
+    optimum, made = optimum_of(posed), solver(posed, name, step=step)
+    bounds = []
+    for _ in range(300):
+        w, value = made.reported()
+        primal, said = posed.primal(w), made.diagnostics()
+        assert value <= optimum + 1e-12
+        assert primal >= optimum - 1e-12
+        second = said.get("saddle_dual", value)
+        assert value - 1e-12 <= second <= optimum + 1e-12
+        assert primal - second <= said["gap_bound"] * (1 + 1e-12) + 1e-12
+        bounds.append(said["gap_bound"])
+        made.iterate()
+    assert (np.diff(bounds[1:]) < 0).all()
+    far = {"excessive_gap": 5e-4, "extragradient": 1e-2}[name] * (1 if step == "search" else 200)
+    assert primal - optimum < far
+    assert optimum - second < far
+
+
+@of_both
+def test_there_are_no_random_choices(name):
+    one, other = (solver(problem(DATA["chains"], LAM), name, seed=seed) for seed in (0, 1))
+    for _ in range(5):
+        one.iterate()
+        other.iterate()
+    assert one.reported().dual == other.reported().dual
+    np.testing.assert_array_equal(one.reported().w, other.reported().w)
+
+
+@pytest.mark.parametrize(("name", "start", "each"), [(SOLVERS[0], 1, 1), (SOLVERS[1], 1, 2)])
+@on_data
+def test_a_pass_of_the_expectation_oracle_counts_n_calls(data, name, start, each):
+    bound, search = (solver(problem(data, LAM), name, step=step) for step in reversed(STEPS))
+    for k in range(1, 80):
+        bound.iterate()
+        assert bound.clock.oracle_calls == data.n * (start + k * each)
+        before = search.clock.oracle_calls
+        search.iterate()
+        trials = (search.clock.oracle_calls - before) / data.n - start * (k == 1)
+        assert trials >= each
+        assert trials % each == 0
+    assert search.clock.oracle_calls > bound.clock.oracle_calls  # some step was too long
+
+
+@of_both
+def test_the_optimum_of_one_label_is_found_at_once(name):
+    posed = problem(random_multiclass(3, 1, 2), LAM)
+    made = solver(posed, name)
+    for _ in range(3):
+        made.iterate()
+    w, value = made.reported()
+    assert posed.primal(w) == pytest.approx(0.0, abs=1e-12)
+    assert value == pytest.approx(0.0, abs=1e-12)
+
+
+class OnlyMaximises(NamedTuple):
+    """A compiled oracle of somebody else's, without expectations."""
+
+    features: object
+
+
+@of_both
+def test_graphs_and_oracles_without_expectations_are_refused(name, tmp_path):
+    with pytest.raises(ConfigError, match="intractable"):
+        solver(problem(random_graphs([4, 2], 2, 3)), name)
+    options = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=2")
+    result = call("run", f"solver={name}", *options, f"results_dir={tmp_path}")
+    assert f"solver={name} needs the expectations" in error_of(result, 2)
+    inner = problem(DATA["chains"]).oracle
+    with pytest.raises(ConfigError, match="needs the expectations"):
+        solver(Problem(LabelingOracle(OnlyMaximises(inner.features)), LAM), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("excessive_gap", {"step": "line_search"}),
+        ("extragradient", {"step": "2/(k+2)"}),
+        ("extragradient", {"rho": 0.0}),
+    ],
+)
+def test_bad_options_are_named(name, change):
+    (option,) = change
+    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
+        solver(problem(DATA["chains"]), name, **change)
+
+
+def test_a_constant_doubles_up_to_its_bound_where_a_step_fails():
+    made = Constant.begin("search", 1.0, 3.0)
+    assert not made.will_do(0.1)
+    assert made.value == 2.0
+    assert made.will_do(-0.1)
+    assert made.value == pytest.approx(1.8)
+    assert not made.will_do(0.1)
+    assert made.value == 3.0
+    assert made.will_do(0.1)  # by the theorem
+    fixed = Constant.begin("bound", 1.0, 3.0)
+    assert fixed.will_do(0.1)
+    assert fixed.value == 3.0
+
+
+# ---- excessive gap ------------------------------------------------------------------------------
+
+
+@with_steps
+@on_data
+def test_the_smoothed_primal_is_below_the_dual(data, step):
+    dense, made = Dense(data), solver(problem(data, LAM), "excessive_gap", step=step)
+    for _ in range(60):
+        made.iterate()
+        w, value = made.reported()
+        smoothed = LAM / 2 * w @ w + made.mu * dense.log_mean(with_one(w) / made.mu)
+        assert smoothed <= value + 1e-11 * max(1.0, abs(value))
+        assert made.mu * made.D == made.diagnostics()["gap_bound"]
+
+
+@on_data
+def test_excessive_gap_does_what_the_paper_does_with_all_weights(data):
+    """The Bregman projection V, and w and α as two separate maximisers."""
+    dense, posed = Dense(data), problem(data, LAM)
+    made = solver(posed, "excessive_gap", step="bound")
+    L = mu = largest_radius2(posed.oracle.features) / LAM
+
+    def gradient(weights):
+        return with_one(-dense.plane(weights)[:-1] / LAM)
+
+    w = gradient(dense.uniform)[:-1]
+    alpha = dense.tilted(dense.uniform, with_one(w) / mu)
+    for _ in range(12):
+        made.iterate()
+        np.testing.assert_allclose(made.reported().w, w, rtol=1e-9, atol=1e-11)
+        assert made.reported().dual == pytest.approx(dual(dense.plane(alpha)), rel=1e-9)
+        tau = (-mu / L + np.sqrt((mu / L) ** 2 + 4 * mu / L)) / 2
+        beta = dense.tilted(dense.uniform, with_one(w) / mu)
+        up = gradient(mixed(alpha, beta, tau))
+        w = (1 - tau) * w + tau * up[:-1]
+        projected = dense.tilted(beta, tau / ((1 - tau) * mu) * up)
+        alpha = mixed(alpha, projected, tau)
+        mu *= 1 - tau
+
+
+@on_data
+def test_the_smoothing_falls_as_the_theorem_says(data):
+    posed = problem(data, LAM)
+    made = solver(posed, "excessive_gap", step="bound")
+    L = largest_radius2(posed.oracle.features) / LAM
+    for k in range(1, 100):
+        made.iterate()
+        assert made.mu <= 4 * L / (k + 1) ** 2 * (1 + 1e-12)
+
+
+# ---- extragradient ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rho", [None, 1.0, 0.03])
+@on_data
+def test_extragradient_does_what_the_paper_does_with_all_weights(data, rho):
+    dense, posed = Dense(data), problem(data, LAM)
+    made = solver(posed, "extragradient", step="bound", rho=rho)
+    weight = rho or 2 * LAM * np.mean([np.log(len(a)) for a in dense.uniform])
+    radius = np.sqrt(largest_radius2(posed.oracle.features))
+    eta = 1 / (LAM / weight + radius / np.sqrt(weight))
+
+    def project(w):
+        return w / max(1.0, np.sqrt(LAM) * np.linalg.norm(w))
+
+    s, z = np.zeros(posed.d), np.zeros(posed.d + 1)
+    mean_w, mean_phi = np.zeros(posed.d), np.zeros(posed.d + 1)
+    for k in range(12):
+        v_w, v_alpha = project(s / weight), dense.tilted(dense.uniform, z)
+        slope = LAM * v_w + dense.plane(v_alpha)[:-1]
+        u_w = project(v_w - eta / weight * slope)
+        u_phi = dense.plane(dense.tilted(v_alpha, eta * with_one(v_w)))
+        s -= eta * (LAM * u_w + u_phi[:-1])
+        z += eta * with_one(u_w)
+        mean_w += (u_w - mean_w) / (k + 1)
+        mean_phi += (u_phi - mean_phi) / (k + 1)
+        made.iterate()
+        np.testing.assert_allclose(made.reported().w, mean_w, rtol=1e-9, atol=1e-12)
+        assert made.reported().dual == pytest.approx(dual(mean_phi), rel=1e-9)
+        assert np.linalg.norm(made.v.w) <= (1 + 1e-12) / np.sqrt(LAM)
+
+
+@on_data
+def test_the_saddle_dual_is_the_minimum_over_the_ball(data):
+    made, rng = solver(problem(data, LAM), "extragradient"), np.random.default_rng(2)
+    for _ in range(4):
+        made.iterate()
+        phi = made.alpha
+        for w in rng.normal(size=(100, phi.size - 1)) - 20 * phi[:-1]:
+            inside = w / np.linalg.norm(w) * rng.uniform() / np.sqrt(LAM)
+            value = LAM / 2 * inside @ inside + phi @ with_one(inside)
+            assert made.diagnostics()["saddle_dual"] <= value + 1e-12

@@ -55,7 +55,8 @@ beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data:
 	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real
 
 rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on the real data: hours
-	for name in bcfw_poster_optima bcfw_poster bmrm_mnist all_solvers agreement; do \
+	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist all_solvers \
+	        agreement; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 

@@ -15,7 +15,7 @@
       suboptimality: [iteration, time]
       targets: [time, calls]
       claims: [mpbcfw]             # the papers whose claims are judged
-    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets, errors of rates
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides are for all of them. So options that only some solvers have can vary:
@@ -50,6 +50,9 @@ RUNS = ("grid", "each", "instead")
 """Keys that say which runs there are."""
 
 KEYS = ("title", *RUNS, "like", "figures", "gaps")
+
+WITH_GAPS = ("targets", "rates")
+"""Kinds of figures that ``gaps`` are for."""
 
 GAPS = (0.1, 0.05, 0.02, 0.01)
 """Relative gaps of targets unless the file says others."""
@@ -89,7 +92,7 @@ class Experiment:
     figures : dict
         Kind of figure → its x axes, or what else is chosen of it.
     gaps : tuple of float
-        Relative gaps of the figure ``targets``, falling.
+        Relative gaps of the figure ``targets``, and errors of ``rates``, falling.
     """
 
     name: str
@@ -179,8 +182,9 @@ def load(
             datasets = options.get("dataset")
             options["dataset"] = _at_hand(datasets, instead, is_at_hand, origin, where)
     figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
-    if "gaps" in content and "targets" not in figures:
-        raise ConfigError(f"{file}: gaps are for the figure targets: add it to figures.")
+    if "gaps" in content and not figures.keys() & set(WITH_GAPS):
+        wanted = " and ".join(WITH_GAPS)
+        raise ConfigError(f"{file}: gaps are for the figures {wanted}: add one to figures.")
     return Experiment(
         file.stem,
         origin.stem,

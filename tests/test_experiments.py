@@ -23,6 +23,8 @@ from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, is_finished, write_partial, write_run
 from ssvm_bench.runs import experiment_status, terminal
 
+OURS = Path(__file__).parents[1] / "experiments"
+
 FILE = """# Two solvers
 title: Two solvers
 grid:
@@ -545,6 +547,13 @@ def test_a_wrong_file_is_one_clear_message(tmp_path, text, match):
         load(str(file))
     assert str(file) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("file", sorted(OURS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_experiment_that_comes_along_can_be_read(file):
+    """Only plain values: no anchors and aliases, which are refused."""
+    experiment = load(file.stem)
+    assert experiment.grids or experiment.runs != experiment.name
 
 
 def test_an_unknown_experiment_names_the_nearest():

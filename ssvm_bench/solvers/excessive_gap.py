@@ -126,7 +126,7 @@ class ExcessiveGap(Solver):
 
     def _step(self, smoothed: Gibbs, tau: float) -> tuple[np.ndarray, np.ndarray, float, Gibbs]:
         """Return w, φ(α), μ and α([w 1]/μ) after (3) to (5); first, where (2) can begin."""
-        if tau == 1.0:
+        if math.isinf(self.mu):
             w, mu = self._of(smoothed.phi), self.L.value
         else:
             hat = (1.0 - tau) * self.alpha + tau * smoothed.phi

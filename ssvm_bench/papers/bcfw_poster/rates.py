@@ -35,7 +35,7 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, crossing
-from ssvm_bench.figures.document import Block, Heading, Sheet
+from ssvm_bench.figures.document import Sheet
 from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import Best, BestValues, columns_of
@@ -158,17 +158,18 @@ def ratios(needed: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def sheets(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Block]:
+def sheets(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Sheet]:
     """Yield the exponents, then the ratios for each of n, λ and ε."""
     for (dataset, source), measured in table.groupby(["dataset", "source"], sort=False):
-        yield Heading(f"{style.dataset_name(str(dataset))}, {style.source_name(str(source))}")
+        name = f"{style.dataset_name(str(dataset))}, {style.source_name(str(source))}"
         of_data = needed[(needed["dataset"] == dataset) & (needed["source"] == source)]
-        yield _exponents(of_data, measured)
+        yield _exponents(name, of_data, measured)
         for varied, rows in measured.groupby("varied", sort=False):
-            yield _ratios(str(varied), rows)
+            changed = NAMES[str(varied)]
+            yield _ratios(f"{name}: calls after a change of {changed} over those before", rows)
 
 
-def _exponents(needed: pd.DataFrame, table: pd.DataFrame) -> Sheet:
+def _exponents(name: str, needed: pd.DataFrame, table: pd.DataFrame) -> Sheet:
     """Return the median of log ratio / log of what changed, beside the exponents of Table 1."""
     header = ["solver", "error", "calls in Table 1"]
     header += [f"exponent of {NAMES[varied]} (Table 1)" for varied in VARIED]
@@ -183,10 +184,11 @@ def _exponents(needed: pd.DataFrame, table: pd.DataFrame) -> Sheet:
         bound = needed.loc[needed["solver"] == solver, "bound"].max()
         lines.append([*cells, number(bound, ".2g")])
     header.append("largest error / proved bound")
-    return Sheet("Exponents", header, lines, words=3)
+    return Sheet(f"{name}: exponents", header, lines, words=3)
 
 
-def _ratios(varied: str, table: pd.DataFrame) -> Sheet:
+def _ratios(title: str, table: pd.DataFrame) -> Sheet:
+    varied = table["varied"].iloc[0]
     others = [name for name in VARIED if name != varied]
     settings = table[[varied, "to", *others]].drop_duplicates().to_dict("records")
     header = ["solver"]
@@ -200,7 +202,7 @@ def _ratios(varied: str, table: pd.DataFrame) -> Sheet:
             mine = rows[np.logical_and.reduce([rows[name] == setting[name] for name in setting])]
             cells.append(_cell(mine.iloc[0]) if len(mine) else NONE)
         lines.append(cells)
-    return Sheet(f"Calls after a change of {NAMES[varied]} over calls before", header, lines)
+    return Sheet(title, header, lines)
 
 
 def _cell(row: pd.Series) -> str:

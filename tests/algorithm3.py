@@ -82,7 +82,7 @@ class Algorithm3:
     planes : list of ndarray, shapes (labelings of term i, d + 1)
         φ^{iy}, one row a labeling; the first of equally good ones is the oracle's answer.
     truth : list of int
-        The row of the ground truth, of each term: where φ^i begins, with the plane 0.
+        The row of the ground truth, the plane 0, of each term.
     lam : float
         λ.
     orders : iterator
@@ -94,6 +94,9 @@ class Algorithm3:
         ``"line_search"``, or ``"2n/(k+2n)"`` with k the number of steps so far.
     cost_call, cost_plane : float
         Seconds that an oracle call, and the evaluation of a cached plane, count for.
+    start : str
+        Where every φ^i begins, and W_i with it: ``"truth"``, or ``"oracle"``: at the best of all
+        planes at w = 0, which costs a call.
 
     Attributes
     ----------
@@ -110,16 +113,21 @@ class Algorithm3:
         Approximate passes of the last iteration.
     """
 
-    def __init__(self, planes, truth, lam, orders, N, M, T, step, cost_call, cost_plane):
+    def __init__(self, planes, truth, lam, orders, N, M, T, step, cost_call, cost_plane, start):
         self.planes, self.lam, self.orders = planes, lam, orders
         self.N, self.M, self.T, self.step = N, M, T, step
         self.cost_call, self.cost_plane = cost_call, cost_plane
         self.n, width = len(planes), planes[0].shape[1]
-        self.phi_i, self.phi = np.zeros((self.n, width)), np.zeros(width)
-        self.active = [{row: 0} if N > 0 else {} for row in truth]
+        rows, self.time = truth, 0.0
+        if start == "oracle":
+            rows = [best_plane(planes_of_term, np.zeros(width - 1)) for planes_of_term in planes]
+            self.time = self.n * cost_call
+        self.phi_i = np.array([planes[i][row] for i, row in enumerate(rows)])
+        self.phi = self.phi_i.sum(axis=0)
+        self.active = [{row: 0} if N > 0 else {} for row in rows]
         self.averages = {"exact": np.zeros(width), "approximate": np.zeros(width)}
         self.averaged = {"exact": 0, "approximate": 0}
-        self.iteration, self.steps, self.time, self.approx_passes = 0, 0, 0.0, 0
+        self.iteration, self.steps, self.approx_passes = 0, 0, 0
 
     def w(self):
         """Return w = −φ⋆/λ."""

@@ -104,7 +104,9 @@ def solver(problem, name="bcfw", seed=0, clock=None, **options):
     config = replace(defaults(name), **options)
     module = registry.module("solver", config.kind)
     clock = clock or Clock("work", COST_CALL, COST_PLANE)
-    return module.build(config, problem, clock, seed)
+    made = module.build(config, problem, clock, seed)
+    made.begin()
+    return made
 
 
 class Plain(Oracle):

@@ -20,6 +20,7 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.planes import passes
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.block.acceleration import Acceleration
+from ssvm_bench.solvers.starts import STARTS
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
@@ -67,13 +68,14 @@ def run(posed, iterations, name="mpbcfw_pairwise", **options):
         yield made
 
 
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
-def test_one_step_a_visit_is_mpbcfw(data, average, rows):
+def test_one_step_a_visit_is_mpbcfw(data, average, rows, start):
     kept = Problem(Plain(oracle(data)), 1 / data.n) if rows and data.n_labels > 2 else problem(data)
-    paper = run(kept, 15, "mpbcfw", average=average, T=3)
-    ours = run(kept, 15, "mpbcfw_gram", average=average, T=3, inner_steps=1)
+    paper = run(kept, 15, "mpbcfw", average=average, T=3, start=start)
+    ours = run(kept, 15, "mpbcfw_gram", average=average, T=3, inner_steps=1, start=start)
     for one, other in zip(paper, ours, strict=True):
         np.testing.assert_allclose(other.reported().w, one.reported().w, atol=1e-9)
         assert other.reported().dual == pytest.approx(one.reported().dual, abs=1e-12)
@@ -110,14 +112,16 @@ def follow_a_path(made, iterations):
             yield made
 
 
-@pytest.mark.parametrize("kappa", [0.0, 20.0])
+@pytest.mark.parametrize(
+    ("kappa", "start"), [(0.0, "truth"), (20.0, "truth"), (0.0, "oracle"), (20.0, "oracle")]
+)
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("name", DATA)
-def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa):
+def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa, start):
     data = DATA[name]
     table = Table(data)
     n = table.n
-    options = {"steps": steps, "inner_steps": 3, "T": 4, "kappa": kappa}
+    options = {"steps": steps, "inner_steps": 3, "T": 4, "kappa": kappa, "start": start}
     for made in follow_a_path(solver(problem(data), "mpbcfw_pairwise", **options), 24):
         numbers = made.visits.policy.simplex
         phi = np.zeros(table.d + 1)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from helpers import Plain, oracle, random_chains, random_graphs
+from helpers import Plain, oracle, random_chains, random_graphs, solver
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -163,6 +163,15 @@ def test_a_compiled_oracle_is_checked_too(name):
     approximate = LabelingOracle(Compiled(features, 0))
     approximate.exact = False
     assert train(approximate, name)
+
+
+@pytest.mark.parametrize("name", ["fw", "bcfw", "mpbcfw", "mpbcfw_fast"])
+def test_the_planes_of_the_start_are_checked_too(name):
+    told, features = Told(plane=Plane(np.array([D]), ONE, 0.5)), oracle(CHAINS).features
+    for tested in (told, LabelingOracle(Compiled(features, 3))):
+        solver(Problem(tested, 0.5), name)  # which has called no oracle yet
+        with pytest.raises(RunFailedError, match=r"is wrong at example \d: its"):
+            solver(Problem(tested, 0.5), name, start="oracle")
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -26,6 +26,7 @@ from helpers import (
 
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.solvers.orders import orders
+from ssvm_bench.solvers.starts import STARTS
 
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 STEPS = ("line_search", "2n/(k+2n)")
@@ -46,6 +47,11 @@ DATA = {
     "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
 }
 SEEDS = {"chains": (0, 1), "multiclass": (11, 16), "graphs": (1, 2)}
+FROM_THE_ORACLE = {
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=1),
+    "multiclass": random_multiclass(12, 5, 3, seed=1),
+    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=3),
+}
 
 
 @pytest.fixture(params=DATA)
@@ -62,7 +68,7 @@ def reference(table, lam, name, seed, **changes):
     """Return Algorithm 3 with the options of a solver, and the same order of the terms."""
     config = replace(defaults(name), **changes)
     order = orders(table.n, config.sampling, seed)
-    options = (config.N, config.M, config.T, config.step, COST_CALL, COST_PLANE)
+    options = (config.N, config.M, config.T, config.step, COST_CALL, COST_PLANE, config.start)
     return Algorithm3(table.planes, table.truth, lam, order, *options)
 
 
@@ -81,23 +87,43 @@ def reference(table, lam, name, seed, **changes):
     ],
 )
 def test_block_methods_follow_the_algorithm(kind, data, name, options):
-    table = Table(data)
     for seed in SEEDS[kind]:
-        made = solver(problem(data), name, seed, **options)
-        averaged = solver(problem(data), name + "_avg", seed, **options)
-        slow = reference(table, made.problem.lam, name, seed, **options)
-        assert made.reported().dual == 0.0
-        assert not averaged.reported().w.any()
-        for _ in range(8):
+        check_that_it_follows(data, name, seed, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bcfw", {}),
+        ("bcfw", {"step": "2n/(k+2n)"}),
+        ("mpbcfw", {}),
+        ("mpbcfw", {"T": 2, "N": 1}),
+        ("mpbcfw", {"M": 3}),
+    ],
+)
+def test_block_methods_follow_the_algorithm_from_the_oracles_planes(kind, name, options):
+    for seed in (0, 3):
+        check_that_it_follows(FROM_THE_ORACLE[kind], name, seed, {"start": "oracle", **options})
+
+
+def check_that_it_follows(data, name, seed, options):
+    """Compare eight iterations of a solver, and of its average, with Algorithm 3."""
+    table = Table(data)
+    made = solver(problem(data), name, seed, **options)
+    averaged = solver(problem(data), name + "_avg", seed, **options)
+    slow = reference(table, made.problem.lam, name, seed, **options)
+    np.testing.assert_array_equal(averaged.reported().w, made.reported().w)
+    for iteration in range(9):
+        if iteration > 0:
             made.iterate()
             averaged.iterate()
             slow.iterate()
-            assert made.approx_passes == averaged.approx_passes == slow.approx_passes
-            np.testing.assert_allclose(made.reported().w, slow.w(), rtol=0, atol=CLOSE)
-            assert made.reported().dual == pytest.approx(slow.dual(), abs=CLOSE)
-            assert working_sets(made, table) == [list(found) for found in slow.active]
-            assert made.clock.now() == pytest.approx(slow.time, rel=1e-12)
             check_average(averaged, slow)
+        assert made.approx_passes == averaged.approx_passes == slow.approx_passes
+        np.testing.assert_allclose(made.reported().w, slow.w(), rtol=0, atol=CLOSE)
+        assert made.reported().dual == pytest.approx(slow.dual(), abs=CLOSE)
+        assert working_sets(made, table) == [list(found) for found in slow.active]
+        assert made.clock.now() == pytest.approx(slow.time, rel=1e-12)
 
 
 def test_a_decision_that_rounding_would_make_is_told():
@@ -135,10 +161,13 @@ def check_average(averaged, slow):
     assert reported.dual == pytest.approx(dual_of(mixture, lam), abs=CLOSE)
 
 
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("step", STEPS)
-def test_fw_follows_the_algorithm(data, step):
-    table, made = Table(data), solver(problem(data), "fw", step=step)
-    lam, phi = made.problem.lam, np.zeros(table.d + 1)
+def test_fw_follows_the_algorithm(data, step, start):
+    table, made = Table(data), solver(problem(data), "fw", step=step, start=start)
+    lam, phi, begun = made.problem.lam, np.zeros(table.d + 1), start == "oracle"
+    if begun:
+        phi = sum(planes[best_plane(planes, phi[:-1])] for planes in table.planes)
     for k in range(25):
         made.iterate()
         w = -phi[:-1] / lam
@@ -152,7 +181,7 @@ def test_fw_follows_the_algorithm(data, step):
         phi = (1 - gamma) * phi + gamma * hat
         np.testing.assert_allclose(made.reported().w, -phi[:-1] / lam, rtol=0, atol=CLOSE)
         assert made.reported().dual == pytest.approx(dual_of(phi, lam), abs=CLOSE)
-        assert made.clock.oracle_calls == (k + 1) * table.n
+        assert made.clock.oracle_calls == (k + 1 + begun) * table.n
 
 
 def test_the_gap_of_fw_is_a_free_certificate(data):

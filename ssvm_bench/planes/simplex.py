@@ -114,7 +114,10 @@ def _move(old, new):
 
 @kernel
 def complete(simplex, blocks, i):
-    """Compute v and K of the planes that are new in W_i of the storage ``blocks``; their α is 0."""
+    """Compute v and K of the planes that are new in W_i of the storage ``blocks``; their α is 0.
+
+    The first plane that ever comes into W_i is φ^i: its α is 1, and u is its K.
+    """
     for p in range(simplex.known[i], blocks.n_planes[i]):
         inner_products(blocks, i, p, simplex.row)
         for q in range(p + 1):
@@ -123,6 +126,8 @@ def complete(simplex, blocks, i):
         simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
         if p > 0:
             simplex.alpha[simplex.start[i] + p] = 0.0
+        else:
+            simplex.square[i] = simplex.row[0]
     simplex.known[i] = blocks.n_planes[i]
 
 

@@ -127,6 +127,7 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
             problem = Problem(oracle, 1.0)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
+            solver.begin()
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
             problem.primal(solver.reported().w)

@@ -213,13 +213,14 @@ def _run(
             "wall_time": time.perf_counter() - begin,
         }
 
+    goes_on = solver is not None
     try:
         with clock.paused():
             if solver is None:
                 solver = build_solver(config, problem, clock)
             else:
                 solver.go_on(problem.lam, clock)
-        reason = loop(config, solver, recorder)
+        reason = loop(config, solver, recorder, goes_on)
     except BaseException as error:  # a component may raise SystemExit
         rows, text = recorder.rows, traceback.format_exc()
         where = write_partial(config.folder, rows, metadata, summary("error"), text)
@@ -246,10 +247,20 @@ def _run(
     return Outcome("finished", reason, config.folder, final), solver
 
 
-def loop(config: RunConfig, solver: Solver, recorder: Recorder) -> str:
-    """Iterate and evaluate until something ends the run; return the stop reason."""
+def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = False) -> str:
+    """Iterate and evaluate until something ends the run; return the stop reason.
+
+    Parameters
+    ----------
+    config, solver, recorder
+        The run.
+    goes_on : bool
+        Whether the solver has solved another λ before.
+    """
     with interrupts.deferred() as arrived:
         try:
+            if not goes_on:
+                solver.begin()
             return _loop(config, solver, recorder, arrived)
         except interrupts.EndedEarlyError:
             return "interrupted"

@@ -126,6 +126,9 @@ class Solver(ABC):
         self.problem = problem
         self.clock = clock
 
+    def begin(self) -> None:  # noqa: B027 - most solvers have nothing to do
+        """Do what comes before the first iteration, on the clock; not called after `go_on`."""
+
     @abstractmethod
     def iterate(self) -> None:
         """Do one outer iteration (batch methods: one pass of the exact oracle)."""

@@ -13,7 +13,8 @@
 
 One iteration is n oracle calls. The state is (w, φ∘). The slope of F towards φ̂ is the duality gap
 of φ: a certificate that costs nothing. With ``epsilon`` > 0 the method stops, without a step, where
-it is at most ε P(w).
+it is at most ε P(w). φ begins at 0, or with ``start=oracle`` at the φ̂ of w = 0
+(:mod:`ssvm_bench.solvers.starts`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ import numpy as np
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.linalg import line_search, rounded_once
+from ssvm_bench.oracles.base import Risk
 from ssvm_bench.problem import Problem, best_scale
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH
 
 CODE_VERSION = 1
 
@@ -39,11 +42,12 @@ STEPS = ("line_search", "2n/(k+2n)")
 class Config(SolverConfig):
     """Options of ``fw``."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"epsilon": 0.0}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"epsilon": 0.0, "start": TRUTH}
     follows_paths: ClassVar[bool] = True
 
     step: Annotated[str, one_of(STEPS)]
     epsilon: NotNegative = 0.0
+    start: Annotated[str, one_of(STARTS)] = TRUTH
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWolfe:
@@ -61,11 +65,17 @@ class FrankWolfe(Solver):
         self.circ = 0.0
         self.k = 0
 
+    def begin(self) -> None:
+        """Begin at the sum of the planes that the oracle finds at w = 0, if that is asked for."""
+        if self.config.start == ORACLE:
+            risk = self._risk()
+            self.w = -risk.star / self.problem.lam
+            self.circ = risk.offset
+
     def iterate(self) -> None:
         """Call the oracle of every term, and step towards the sum of the planes found."""
         lam = self.problem.lam
-        with self.clock.exact(self.problem.n):
-            risk = self.problem.risk(self.w)
+        risk = self._risk()
         step = -risk.star / lam - self.w
         climb = risk.offset - self.circ
         gap = climb - lam * rounded_once(self.w, step)
@@ -95,3 +105,8 @@ class FrankWolfe(Solver):
     def reported(self) -> Iterate:
         """Return w and F."""
         return Iterate(self.w.copy(), self.problem.dual(self.w, self.circ))
+
+    def _risk(self) -> Risk:
+        """Call the oracle of every term at w."""
+        with self.clock.exact(self.problem.n):
+            return self.problem.risk(self.w)

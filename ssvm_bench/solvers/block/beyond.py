@@ -1,6 +1,6 @@
 """Beyond the papers: MP-BCFW with several steps a visit, gap sampling, and oracles called by need.
 
-The loop and its options N, M, T and average are those of
+The loop and its options N, M, T, average and start are those of
 :mod:`ssvm_bench.solvers.block.mpbcfw`. With
 
 ===========  ==================================================================================
@@ -29,8 +29,9 @@ for rounding. The steps are derived, and the sources of all options named, in
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from ssvm_bench.solvers.block.mpbcfw import MultiPlane, Parts
 from ssvm_bench.solvers.block.several_steps import STEPS
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
 from ssvm_bench.solvers.orders import GapOrder, Order
+from ssvm_bench.solvers.starts import STARTS, TRUTH
 
 CODE_VERSION = 1
 
@@ -56,6 +58,7 @@ SAMPLING = ("permutation", "gap")
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH}
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -69,10 +72,11 @@ class Config(SolverConfig):
     shrink: NotNegative
     kappa: NotNegative
     average: bool
+    start: Annotated[str, one_of(STARTS)] = TRUTH
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
-    """Return the solver at φ^i = 0 for all i."""
+    """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
     visits = SeveralStepVisits(
         problem.n,
@@ -97,6 +101,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
             passes=accelerated if config.kappa > 0 else PlainPasses(phi, visits),
             most_passes=config.M if config.N > 0 else 0,
             averages=Averages(phi, config.average),
+            start=config.start,
             refresh=config.refresh,
         ),
         clock,

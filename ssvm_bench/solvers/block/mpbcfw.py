@@ -20,6 +20,7 @@ sampling     ``permutation``: one per outer iteration, shared by its passes; ``u
              with replacement
 average      report the interpolation, with the best dual, of the averages over exact and over
              approximate steps (section 3.5)
+start        the planes at which the φ^i begin: :mod:`ssvm_bench.solvers.starts`
 ===========  ==================================================================================
 
 A solver is put together from an order of the terms (:mod:`ssvm_bench.solvers.orders`), what a visit
@@ -31,8 +32,9 @@ approximate passes with the rule that ends them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +50,7 @@ from ssvm_bench.solvers.block.one_step import OneStep
 from ssvm_bench.solvers.block.visits import Visits
 from ssvm_bench.solvers.fw import STEPS
 from ssvm_bench.solvers.orders import SAMPLING, Order
+from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH, begin_at_oracle
 
 CODE_VERSION = 1
 
@@ -59,6 +62,7 @@ _REBUILD_EVERY = 10
 class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH}
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -67,6 +71,7 @@ class Config(SolverConfig):
     step: Annotated[str, one_of(STEPS)]
     sampling: Annotated[str, one_of(SAMPLING)]
     average: bool
+    start: Annotated[str, one_of(STARTS)] = TRUTH
 
     def __post_init__(self) -> None:
         """Check that steps towards cached planes ascend."""
@@ -79,7 +84,7 @@ class Config(SolverConfig):
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
-    """Return the solver at φ^i = 0 for all i."""
+    """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, config.N)
     phi.set(line_search=config.step == "line_search")
     visits = Visits(OneStep(config.N, config.T))
@@ -91,6 +96,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
             passes=PlainPasses(phi, visits),
             most_passes=config.M if config.N > 0 else 0,
             averages=Averages(phi, config.average),
+            start=config.start,
         ),
         clock,
     )
@@ -114,6 +120,8 @@ class Parts:
         Most of them in an outer iteration.
     averages : Averages
         What is reported.
+    start : str
+        One of ``STARTS``.
     refresh : int
         Every so many iterations, the exact pass follows the order as it is, and calls the oracle
         of every term, whatever ``order`` and ``visits`` would have it do.
@@ -125,6 +133,7 @@ class Parts:
     passes: PlainPasses
     most_passes: int
     averages: Averages
+    start: str = TRUTH
     refresh: int = 1
 
 
@@ -142,6 +151,11 @@ class MultiPlane(Solver):
         self.parts = parts
         self.phi, self.visits, self.averages = parts.phi, parts.visits, parts.averages
         self.iteration = self._begun = 0
+
+    def begin(self) -> None:
+        """Go to the start."""
+        if self.parts.start == ORACLE:
+            begin_at_oracle(self.phi, self.clock)
 
     def iterate(self) -> None:
         """Do one exact pass and as many approximate passes as pay."""

@@ -26,7 +26,8 @@ def copy(tmp_path):
 def test_the_stored_traces_give_the_stored_numbers(copy, name):
     said = []
     files = experiment_files.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
-    assert said == []
+    # runs with averages were made when their dual was defined in another way
+    assert [line for line in said if "_avg drawn as stored by an earlier version" not in line] == []
     tables = [path for path in files if path.suffix in (".csv", ".md")]
     assert tables
     for path in tables:

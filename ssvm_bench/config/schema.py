@@ -204,6 +204,8 @@ class RunConfig(Options):
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")
         }
+        if revision := getattr(self.solver, "revision", ""):
+            content["code"]["revision"] = revision
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 

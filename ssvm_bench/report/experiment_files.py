@@ -18,10 +18,11 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
@@ -112,6 +113,7 @@ def plot(
             mine = [config for config in configs if config.dataset.name == dataset]
             before = len(tell.problems)
             found = _found(mine, {trace.folder: trace for trace in kept}, tell)
+            found = _with_earlier_versions(mine, found, kept, say)
             present = [item for item in found if item is not None]
             damaged = len(tell.problems) > before
             earlier = [] if present or damaged else _earlier(mine, kept)
@@ -173,6 +175,39 @@ def _run(
     found = _read(folder, tell) if os.path.lexists(folder) else None
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
     return found if found or is_finished(folder) else stored.get(folder)
+
+
+def _with_earlier_versions(
+    configs: Sequence[RunConfig],
+    found: Sequence[Trace | None],
+    stored: Sequence[Trace],
+    say: Callable[[str], object],
+) -> list[Trace | None]:
+    """Return the runs found of one dataset, and for the others what an earlier version stored.
+
+    Of the same options, that is: only the code's version is another. All of them, or none.
+    """
+    sources = {run.metadata["dataset"]["source"] for run in found if run is not None}
+    if not sources or all(found):
+        return list(found)
+    (source,) = sources
+    twins = {_options(trace.metadata["config"]): trace for trace in stored}
+    completed = [
+        run or twins.get(_options(config.with_source(source).resolved()))
+        for config, run in zip(configs, found, strict=True)
+    ]
+    if not all(completed):
+        return list(found)
+    missing = [config for config, run in zip(configs, found, strict=True) if run is None]
+    names = ", ".join(dict.fromkeys(config.solver.name for config in missing))
+    say(f"{missing[0].dataset.name}: {names} drawn as stored by an earlier version.")
+    return completed
+
+
+def _options(config: Mapping[str, Any]) -> str:
+    """Return what decides on a run's trace, but for the versions of the code."""
+    kept = {key: config[key] for key in config if key == "seed" or key not in NOT_HASHED}
+    return json.dumps(kept, sort_keys=True)
 
 
 def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trace]:

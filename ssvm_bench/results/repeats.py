@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ssvm_bench.config.differences import differences
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
@@ -48,10 +48,18 @@ def labels(traces: Sequence[Trace]) -> list[str]:
         (instance_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)
     ]
     around = [{key: config[key] for key in config if key != "solver"} for config in configs]
-    within = [{"solver": config["solver"]} for config in configs]
+    within = [
+        {"solver": {**_dual_of(trace), **trace.metadata["config"]["solver"]}} for trace in traces
+    ]
     parts = (
         names,
         differences(around, groups, NOT_A_CURVE),
         differences(within, names, NOT_A_CURVE),
     )
     return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
+
+
+def _dual_of(trace: Trace) -> dict[str, str]:
+    """Return, as if it were an option, what a run's dual is: of averages, it once was their own."""
+    averaged = trace.metadata["config"]["solver"].get("average") is True
+    return {"dual": "own" if averaged and DUAL_OF_AVERAGE not in trace.frame else "best"}

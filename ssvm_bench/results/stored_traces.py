@@ -6,7 +6,7 @@ the metadata and summary of every run, and of its rows the first, the last, thos
 primal and dual, and at most `ROWS` more, evenly spaced in log(iteration + 1). Which iterations
 those are depends on the longest of the repeats alone, so repeats keep the same ones.
 
-Values that are subtracted from one another, primal and dual, keep all digits, others seven.
+Values that are subtracted from one another, primal and dual ones, keep all digits, others seven.
 
 A file holds the configurations last written to it: runs of other configurations of that dataset
 and solver make way, other seeds of the same ones stay.
@@ -33,7 +33,7 @@ from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.files import write as write_file
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import COLUMNS, Trace
+from ssvm_bench.results.trace import COLUMNS, DUAL_OF_AVERAGE, Trace
 
 FORMAT = 1
 RUN = "run"
@@ -43,7 +43,7 @@ CHECKSUM_KEY = b"ssvm_bench_checksum"
 ROWS = 140
 """Rows that are kept of a run, but for four that always are."""
 
-EXACT = ("primal", "dual")
+EXACT = ("primal", "dual", DUAL_OF_AVERAGE)
 DERIVED = "gap"
 
 
@@ -190,9 +190,9 @@ def _run(trace: Trace) -> str:
 def _stored_type(column: str) -> str:
     if column == RUN:
         return "object"
-    if column in EXACT or (column in COLUMNS and COLUMNS[column].dtype == "int64"):
-        return COLUMNS[column].dtype
-    return "float32"
+    if column in COLUMNS and COLUMNS[column].dtype == "int64":
+        return "int64"
+    return "float64" if column in EXACT else "float32"
 
 
 def _read_if_whole(
@@ -232,8 +232,9 @@ def _trace(rows: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
     checks.check(run["metadata"], checks.METADATA)
     checks.check_summary(run["summary"])
     checks.check_rows(rows)
-    further = [name for name in rows if name not in COLUMNS and name != RUN]
-    rows = rows.assign(**{DERIVED: rows["primal"] - rows["dual"]})[[*COLUMNS, *further]]
+    # runs in one file need not have the same further columns
+    there = [name for name in rows if name not in (*COLUMNS, RUN) and rows[name].notna().any()]
+    rows = rows.assign(**{DERIVED: rows["primal"] - rows["dual"]})[[*COLUMNS, *there]]
     types = {name: COLUMNS[name].dtype if name in COLUMNS else "float64" for name in rows}
     folder = results_dir.joinpath("runs", *PurePosixPath(run["folder"]).parts[-4:])
     return Trace(rows.astype(types).reset_index(drop=True), run["metadata"], run["summary"], folder)

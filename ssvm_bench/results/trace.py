@@ -66,13 +66,17 @@ COLUMNS: dict[str, Column] = {
     "cpu_time": Column("float64", "s", "CPU time of the solver, whatever the clock"),
     "eval_time": Column("float64", "s", "time spent evaluating so far; not in time"),
     "primal": Column("float64", "", "P(w) of the reported iterate"),
-    "dual": Column("float64", "", "F(φ) of the reported iterate; NaN where there is no dual"),
+    "dual": Column("float64", "", "best lower bound at hand; NaN where there is no dual"),
     "gap": Column("float64", "", "primal − dual"),
     "working_set_mean": Column("float64", "", "mean number of cached planes per term"),
     "approx_passes": Column("int64", "", "approximate passes in this iteration"),
     "w_norm": Column("float64", "", "‖w‖₂ of the reported iterate"),
 }
 """The columns of every trace, in order. A trace may have more of them (float64) behind these."""
+
+DUAL_OF_AVERAGE = "dual_of_average"
+"""A further column: F(φ) of the reported iterate where that is an average of iterates. ``dual`` is
+then the larger one of this and of the latest iterate's."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ class Trace:
     metadata: dict[str, Any]
     summary: dict[str, Any]
     folder: Path
+
+
+def dual_of_reported(frame: pd.DataFrame) -> np.ndarray:
+    """Return F(φ) of the reported iterates, for averages their own, shape (rows,)."""
+    return frame[DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in frame else "dual"].to_numpy(float)
 
 
 # ---- writing ----------------------------------------------------------------------------------

@@ -53,6 +53,11 @@ class SolverConfig(Options):
     kind: str
 
     @property
+    def revision(self) -> str:
+        """What a hash covers beside ``CODE_VERSION``: a change that concerns some options only."""
+        return ""
+
+    @property
     def needs_path(self) -> bool:
         """See the class."""
         return False
@@ -98,7 +103,7 @@ class SolverConfig(Options):
 
 
 class Iterate(NamedTuple):
-    """What a solver reports: its w (outer layout, shape (d,)) and the dual value F (or NaN)."""
+    """What a solver reports: w (outer layout, shape (d,)) and its best lower bound, F or NaN."""
 
     w: np.ndarray
     dual: float

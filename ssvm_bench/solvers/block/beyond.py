@@ -39,7 +39,7 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.averages import Averages
+from ssvm_bench.solvers.averages import REVISION, Averages
 from ssvm_bench.solvers.base import SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses
@@ -73,6 +73,11 @@ class Config(SolverConfig):
     kappa: NotNegative
     average: bool
     start: Annotated[str, one_of(STARTS)] = TRUTH
+
+    @property
+    def revision(self) -> str:
+        """See `SolverConfig`."""
+        return REVISION if self.average else ""
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:

@@ -43,7 +43,7 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.averages import Averages
+from ssvm_bench.solvers.averages import REVISION, Averages
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
 from ssvm_bench.solvers.block.one_step import OneStep
@@ -72,6 +72,11 @@ class Config(SolverConfig):
     sampling: Annotated[str, one_of(SAMPLING)]
     average: bool
     start: Annotated[str, one_of(STARTS)] = TRUTH
+
+    @property
+    def revision(self) -> str:
+        """See `SolverConfig`."""
+        return REVISION if self.average else ""
 
     def __post_init__(self) -> None:
         """Check that steps towards cached planes ascend."""
@@ -218,3 +223,7 @@ class MultiPlane(Solver):
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""
         return self.phi.working_set_mean()
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the averages' own dual value."""
+        return self.averages.diagnostics()

@@ -29,7 +29,7 @@ BEFORE_GROWTH = ("quickstart", "segmentation")
 class EvalWithoutGrowth(Eval):
     """What is hashed of `Eval` in runs that are older than ``eval.growth``."""
 
-    NEUTRAL: ClassVar = {**getattr(Eval, "NEUTRAL", {}), "growth": 1.0}
+    NEUTRAL: ClassVar = {**Eval.NEUTRAL, "growth": 1.0}
 
 
 def stored(experiment):

@@ -33,6 +33,7 @@ Overrides that always exist [default]:
   budget.gap_tol           relative duality gap at which to stop [0]
   eval.every               evaluate every k-th iteration [1]
   eval.growth              after iteration k, evaluate not before growth · k [1]
+  eval.after_exact_pass    evaluate the iterate before approximate passes, too [false]
   clock                    wall | cpu | work (counted; the same on every machine) [wall]
   dataset.source           auto | real | synthetic [auto]
   dataset.n_samples        use only so many examples [null = all]

@@ -80,12 +80,16 @@ class Eval(Options):
     growth : float
         The next evaluation after the one at iteration k comes at ``growth`` · k, at the earliest;
         1 leaves it to ``every``. Long runs are then evaluated a logarithmic number of times.
+    after_exact_pass : bool
+        Whether to evaluate what the solver had after its last exact pass, too.
     """
 
     section: ClassVar[str] = "eval"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"after_exact_pass": False}
 
     every: Count
     growth: Annotated[float, at_least(1)]
+    after_exact_pass: bool = False
 
     def after(self, iteration: int) -> int:
         """Return the iteration to evaluate next, ``max(k + every, ceil(growth · k))``.

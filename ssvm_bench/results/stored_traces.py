@@ -43,7 +43,7 @@ CHECKSUM_KEY = b"ssvm_bench_checksum"
 ROWS = 140
 """Rows that are kept of a run, but for four that always are."""
 
-EXACT = ("primal", "dual", DUAL_OF_AVERAGE)
+EXACT = ("primal", "dual", DUAL_OF_AVERAGE, "primal_after_exact", "dual_after_exact")
 DERIVED = "gap"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class Recorder:
             self._earlier, (self.w, dual) = self.w, solver.reported()
             self.problem.oracle.diagnostics()  # those of the calls so far
             primal = self.problem.primal(self.w)
+            of_evaluation = self.problem.oracle.diagnostics()
+            after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
                 "iteration": iteration,
@@ -87,12 +90,24 @@ class Recorder:
                 "working_set_mean": solver.working_set_mean(),
                 "approx_passes": solver.approx_passes,
                 "w_norm": float(np.linalg.norm(self.w)),
-                **self.problem.oracle.diagnostics(),
+                **of_evaluation,
                 **solver.diagnostics(),
+                **after,
             }
             self.rows.append(row)
             self.display.row(row)
         return row
+
+    def _after_exact_pass(self, solver: Solver, primal: float, dual: float) -> dict[str, float]:
+        """Return primal and dual after the last exact pass, if the solver keeps that iterate."""
+        kept = solver.after_exact_pass
+        if kept is None:
+            return {}
+        if not np.array_equal(kept.w, self.w):
+            # by a fresh oracle: the answers of this one may depend on earlier calls
+            aside = replace(self.problem, oracle=self.problem.oracle.fresh())
+            primal, dual = aside.primal(kept.w), kept.dual
+        return {"primal_after_exact": primal, "dual_after_exact": dual}
 
     def check_duality(self) -> None:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""

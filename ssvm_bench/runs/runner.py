@@ -261,6 +261,8 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = 
         try:
             if not goes_on:
                 solver.begin()
+            if config.eval.after_exact_pass:
+                solver.keep_after_exact_pass()
             return _loop(config, solver, recorder, arrived)
         except interrupts.EndedEarlyError:
             return "interrupted"

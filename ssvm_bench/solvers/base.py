@@ -121,11 +121,15 @@ class Solver(ABC):
         Another reason to end the run, of those that :mod:`ssvm_bench.runs.runner` names.
     approx_passes : int
         Approximate passes of the last iteration.
+    after_exact_pass : Iterate or None
+        What would have been reported after the last exact pass; None unless `keep_after_exact_pass`
+        was called, and of solvers that do not alternate exact and approximate passes.
     """
 
     converged: bool = False
     ended: str | None = None
     approx_passes: int = 0
+    after_exact_pass: Iterate | None = None
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem = problem
@@ -145,6 +149,9 @@ class Solver(ABC):
     @abstractmethod
     def reported(self) -> Iterate:
         """Return the iterate to report; called while the clock is paused."""
+
+    def keep_after_exact_pass(self) -> None:  # noqa: B027 - most solvers have nothing to keep
+        """Keep ``after_exact_pass`` from now on, off the clock."""
 
     def working_set_mean(self) -> float:
         """Return the mean number of cached planes per term."""

@@ -113,9 +113,10 @@ def plot(
             mine = [config for config in configs if config.dataset.name == dataset]
             before = len(tell.problems)
             found = _found(mine, {trace.folder: trace for trace in kept}, tell)
-            found = _with_earlier_versions(mine, found, kept, say)
-            present = [item for item in found if item is not None]
             damaged = len(tell.problems) > before
+            if not damaged:
+                found = _with_earlier_versions(mine, found, kept, say)
+            present = [item for item in found if item is not None]
             earlier = [] if present or damaged else _earlier(mine, kept)
             if earlier:
                 say(f"{dataset}: drawn as stored by an earlier version or with other options.")

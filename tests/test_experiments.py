@@ -65,6 +65,10 @@ class Config:
     def with_source(self, source):
         return replace(self, dataset=self.dataset._replace(source=source))
 
+    def resolved(self):
+        chosen = {group: getattr(self, group)._asdict() for group in ("dataset", "solver")}
+        return {**chosen, "seed": self.seed, "lam": self.lam}
+
     @property
     def folder(self):
         assert self.dataset.source != "auto"

@@ -100,6 +100,18 @@ def test_characters_that_the_terminal_lacks_are_escaped(tmp_path):
     assert b"\\u03bb" in shell("", "run", "--help", **ASCII).stdout
 
 
+def test_names_that_the_terminal_lacks_are_names(tmp_path):
+    file = tmp_path / "é.yaml"
+    file.write_text("grid: {seed: 0, dataset: usps, solver: fw}\nfigures: {targets: [time]}\n")
+    done = shell("", "experiment", file, "--status", f"results_dir={tmp_path}", **ASCII)
+    assert done.returncode == 0, done.stderr
+    assert b"1 missing, of 1 runs" in done.stdout
+    file.rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")))
+    done = shell("", "experiment", next(tmp_path.glob("*.yaml")), "--status", **ASCII)
+    assert done.returncode == 2
+    assert b"begins with a letter" in done.stderr
+
+
 def test_bytes_that_are_no_text_are_escaped(tmp_path):
     results = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     done = shell("", "run", *QUICK, f"results_dir={results}")

@@ -34,6 +34,7 @@ one set of runs, several sets of figures.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,7 +189,7 @@ def load(
     return Experiment(
         file.stem,
         origin.stem,
-        _title(content.get("title", file.stem), file),
+        _title(content.get("title", _as_meant(file.stem)), file),
         tuple(tuple(grid.overrides(options, where)) for where, options in grids.items()),
         {
             dataset: tuple(grid.own_options(own, f"{origin}: each.{dataset}"))
@@ -197,6 +198,11 @@ def load(
         {str(kind): _chosen(str(kind), names, kinds, file) for kind, names in figures.items()},
         _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
+
+
+def _as_meant(name: str) -> str:
+    """Return a file's name as text, also where Python takes file names for ASCII."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _title(title: Any, file: Path) -> str:
@@ -236,7 +242,8 @@ def _read(
         raise ConfigError(f"There is no experiment {shown(repr(name))}. {nearest(name, known)}")
     if not file.is_file():
         raise ConfigError(f"There is no experiment {shown(repr(name))}: no such file.")
-    if not re.fullmatch(r"\w[^/]{0,99}", file.stem) or not file.stem.isprintable():
+    called = _as_meant(file.stem)
+    if not re.fullmatch(r"\w[^/]{0,99}", called) or not called.isprintable():
         raise ConfigError(
             f"{shown(file, 200)}: the name of an experiment begins with a letter, and has at most "
             "100 characters. Rename the file."

@@ -107,8 +107,10 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     assert {f"{name}: {report.EXACT}" for name in SOLVERS} <= set(rows)
     assert {f"mpbcfw: {what}" for what in (report.OVERHEAD, report.MEMORY)} <= set(rows)
     assert {"mpbcfw_avg / mpbcfw: approximate pass", report.HELP, "product"} <= set(rows)
-    for row in rows.values():
-        assert 0 < row["low"] <= row["value"] <= row["high"], row
+    for quantity, row in rows.items():
+        assert row["low"] <= row["value"] <= row["high"], row
+        # that one is a difference, and may be noise
+        assert row["low"] > 0 or quantity == report.CHECKED_ANSWERS, row
         assert row["quantity"] in result.stdout
         assert row["met"] in (None, True, False)
     assert len(rows[f"bcfw: {report.EXACT}"]["series"]) == 2

@@ -38,6 +38,7 @@ class PartsOracle(Oracle):
             )
         self.features = features
         self.n = features.offsets.size - 1
+        self._parts: list[int] = np.diff(features.offsets).tolist()  # quick to look up
         self.d = joint_features.dimension(features)
 
     @abstractmethod
@@ -76,7 +77,7 @@ class PartsOracle(Oracle):
         return self._checked(self.labeling(w, i, augmented=False), i)
 
     def _checked(self, y: np.ndarray, i: int) -> np.ndarray:
-        checks.check_labeling(self, i, y, self.features.n_labels)
+        checks.check_labeling(self, i, y, self._parts[i], self.features.n_labels)
         return y
 
     def loss(self, i: int, y: np.ndarray) -> float:

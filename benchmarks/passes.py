@@ -46,8 +46,8 @@ class Stopwatch(Clock):
         Seconds of each approximate pass, and planes a term that it evaluated.
     """
 
-    def __init__(self, cost_call: float, cost_plane: float) -> None:
-        super().__init__("work", cost_call, cost_plane)
+    def __init__(self, *costs: float) -> None:
+        super().__init__("work", *costs)
         self.share = 1.0
         self.passes: list[tuple[float, float]] = []
         self._last = process_time()
@@ -146,7 +146,7 @@ def in_step(
         print(f"{dataset.name}: passes, run {r + 1} of {repeats} …", file=sys.stderr, flush=True)
         solvers = {}
         for name, config in configs.items():
-            clock = Stopwatch(config.oracle.cost_call, config.oracle.cost_plane)
+            clock = Stopwatch(*config.oracle.costs)
             solvers[name] = (components.build_solver(config, problem, clock), clock)
         for k in range(passes):
             for name, (solver, clock) in solvers.items():

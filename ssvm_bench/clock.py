@@ -7,9 +7,11 @@ solver does not know. Evaluation and logging happen between ``pause`` and ``resu
 ``wall``  monotonic seconds
 ``cpu``   CPU seconds of the process
 ``work``  exact calls · cost of a call + plane evaluations · cost of an evaluation
+          + visits of a term, exact or approximate · cost of a visit
 ========  ==========================================================================
 
-Under ``work`` the time, and with it MP-BCFW's choice of the number of approximate passes, is the
+The cost of a visit stands for the step itself: w, γ and φ, whichever oracle is asked. Under
+``work`` the time, and with it MP-BCFW's choice of the number of approximate passes, is the
 same on every machine and under every load.
 """
 
@@ -28,8 +30,9 @@ class Clock:
     ----------
     kind : str
         ``"wall"``, ``"cpu"`` or ``"work"``.
-    cost_call, cost_plane : float
-        Seconds of an exact oracle call and of a plane evaluation under ``work``.
+    cost_call, cost_plane, cost_visit : float
+        Seconds of an exact oracle call, of a plane evaluation, and of what else a visit of a term
+        takes, exact or approximate, under ``work``.
 
     Attributes
     ----------
@@ -39,7 +42,9 @@ class Clock:
         Seconds of this clock spent inside the exact oracle.
     """
 
-    def __init__(self, kind: str, cost_call: float = 0.0, cost_plane: float = 0.0) -> None:
+    def __init__(
+        self, kind: str, cost_call: float = 0.0, cost_plane: float = 0.0, cost_visit: float = 0.0
+    ) -> None:
         self.kind = kind
         self.oracle_calls = 0
         self.approx_calls = 0
@@ -47,6 +52,7 @@ class Clock:
         self.oracle_time = 0.0
         self._cost_call = cost_call
         self._cost_plane = cost_plane
+        self._cost_visit = cost_visit
         self._wall = _Stopwatch(time.perf_counter)
         self._cpu = _Stopwatch(time.process_time)
 
@@ -54,7 +60,8 @@ class Clock:
         """Return the solver's seconds so far."""
         if self.kind == "work":
             calls = self.oracle_calls * self._cost_call
-            return calls + self.plane_evaluations * self._cost_plane
+            visits = (self.oracle_calls + self.approx_calls) * self._cost_visit
+            return calls + self.plane_evaluations * self._cost_plane + visits
         return self.cpu() if self.kind == "cpu" else self._wall.read()
 
     def cpu(self) -> float:

@@ -117,6 +117,18 @@ def test_oracle_time_under_work_is_the_calls_cost(hands):
     assert clock.now() == 6 * 0.5 + 4 * 0.125
 
 
+def test_a_visit_costs_the_same_whichever_oracle_is_asked(hands):
+    clock = Clock("work", cost_call=0.5, cost_plane=0.125, cost_visit=2.0)
+    without = Clock("work", cost_call=0.5, cost_plane=0.125)
+    for counted in (clock, without):
+        with counted.exact(5) as made:
+            hands.move(1000)
+            made.calls = 3
+        counted.approximate(4, 7)
+    assert clock.now() == without.now() + (3 + 4) * 2.0
+    assert clock.oracle_time == without.oracle_time == 3 * 0.5
+
+
 @pytest.mark.parametrize("kind", ["wall", "cpu", "work"])
 def test_real_time_never_runs_backwards(kind):
     clock = Clock(kind, cost_call=1e-6, cost_plane=1e-7)

@@ -416,7 +416,9 @@ def test_the_hash_covers_what_changes_the_result():
         *(digest("lam=0.1"), digest("solver.T=9"), digest("clock=work"), digest("eval.every=2")),
         *(digest("budget.max_iterations=51"), digest("dataset.n_samples=5")),
         *(digest("oracle.cost_call=1"), digest("solver=mpbcfw_avg"), digest(source="synthetic")),
+        digest("oracle.cost_visit=1"),
     ]
+    assert digest("oracle.cost_visit=0") == base
     assert len({base, *changed}) == len(changed) + 1
     assert len(base) == 12
     assert int(base, 16) >= 0

@@ -396,6 +396,24 @@ def test_time_is_what_the_clock_has_counted(tmp_path, monkeypatch):
     assert last["time"] == counted.oracle_calls * EXACT + counted.plane_evaluations * APPROXIMATE
 
 
+def test_the_cost_of_visits_adds_to_the_time_and_leaves_the_oracle_s_alone(tmp_path):
+    visit = 2.0**-8
+    passes = ("solver.M=2", "solver.T=1000", "budget.max_iterations=6")
+    for solver, options in (("bcfw", ()), ("mpbcfw", passes), ("mpbcfw_need", passes)):
+        option = (f"solver={solver}", *COSTS, *options, "force=true")
+        cheap, dear, again = (
+            frame_of(run_here(tmp_path, *option, *more))
+            for more in ((), *((f"oracle.cost_visit={visit}",),) * 2)
+        )
+        visits = dear["oracle_calls"] + dear["approx_calls"]
+        planes = dear["time"] - visits * visit - dear["oracle_calls"] * EXACT
+        assert (planes / APPROXIMATE == (planes / APPROXIMATE).round()).all()
+        assert (dear["oracle_time"] == dear["oracle_calls"] * EXACT).all()
+        assert (dear["time"] == again["time"]).all()
+        if solver == "bcfw":
+            assert (dear["time"] == cheap["time"] + visits * visit).all()
+
+
 @pytest.mark.parametrize("clock", ["wall", "cpu"])
 def test_evaluation_does_not_count_as_time(tmp_path, monkeypatch, clock):
     evaluate = Problem.primal

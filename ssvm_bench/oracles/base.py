@@ -29,8 +29,9 @@ one compiled function and brings everything else compiled.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,8 @@ class OracleConfig(Options):
     cost_call, cost_plane : float
         Seconds that one exact call and one evaluation of a cached plane count for under
         ``clock=work``.
+    cost_visit : float
+        Seconds that every visit of a term, exact or approximate, counts for besides.
     structures : tuple of str
         Structures of the datasets that the oracle accepts; none named: any.
     has_expectations : bool or None
@@ -75,6 +78,7 @@ class OracleConfig(Options):
     """
 
     section: ClassVar[str] = "oracle"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
     has_expectations: ClassVar[bool | None] = None
 
@@ -82,6 +86,12 @@ class OracleConfig(Options):
     kind: str
     cost_call: NotNegative
     cost_plane: NotNegative
+    cost_visit: NotNegative = field(default=0.0, kw_only=True)
+
+    @property
+    def costs(self) -> tuple[float, float, float]:
+        """What a `Clock` takes: seconds of a call, of a plane, of a visit."""
+        return self.cost_call, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:
         """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""

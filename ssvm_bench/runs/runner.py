@@ -190,7 +190,7 @@ def _run(
         name: functools.partial(build, config.oracle, examples)
         for name, examples in dataset.held_out.items()
     }
-    clock = Clock(config.clock, config.oracle.cost_call, config.oracle.cost_plane)
+    clock = Clock(config.clock, *config.oracle.costs)
     had_finished = is_whole(config.folder) and not config.force
 
     def keep(rows: pd.DataFrame) -> None:

@@ -108,7 +108,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
     for config in compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True):
         problem, fingerprint = problem_of(config, name)
         recorder = runner.Recorder(problem, Silent())
-        clock = Clock("work", config.oracle.cost_call, config.oracle.cost_plane)
+        clock = Clock("work", *config.oracle.costs)
         runner.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
         frame.insert(0, "solver", config.solver.name)

@@ -389,7 +389,7 @@ def test_the_colour_of_p_bmrm_says_p():
 
 
 def experiment(**figures):
-    return Experiment("some", "some", "Bundle methods", (), {}, figures, ())
+    return Experiment("some", "some", "Bundle methods", (), figures, ())
 
 
 ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}

@@ -360,8 +360,8 @@ def test_the_quick_start_is_found_by_name():
     assert quickstart.name == "quickstart"
     assert quickstart.figures == {"suboptimality": ("iteration", "time")}
     (grid,) = quickstart.grids
-    assert "seed=range(3)" in grid
-    assert "solver=bcfw,bcfw_avg,mpbcfw,mpbcfw_avg" in grid
+    assert "seed=range(3)" in grid.words
+    assert "solver=bcfw,bcfw_avg,mpbcfw,mpbcfw_avg" in grid.words
 
 
 def test_values_are_written_as_the_command_line_reads_them(tmp_path):
@@ -370,7 +370,7 @@ def test_values_are_written_as_the_command_line_reads_them(tmp_path):
         "grid: {a: [1, 2.5, null, true, word, '2n/(k+2n)', 1e-3], b: range(3), c: 0.1, d: null}"
     )
     (grid,) = load(str(file)).grids
-    assert grid == (
+    assert grid.words == (
         "a=1,2.5,null,true,word,'2n/(k+2n)',1e-3",
         "b=range(3)",
         "c=0.1",
@@ -462,20 +462,49 @@ def test_an_experiment_can_show_the_runs_of_another(tmp_path):
         load("two", [tmp_path])
 
 
+def test_an_experiment_can_show_the_runs_of_several(tmp_path):
+    (tmp_path / "experiments").mkdir()
+
+    def write(name, text):
+        (tmp_path / "experiments" / f"{name}.yaml").write_text(text)
+
+    write("one", "grid: {dataset: [ocr, usps]}\neach: {ocr: {eval.every: 3}}")
+    write("two", "grid: {dataset: ocr, lam: [0.1, 0.2]}\neach: {ocr: {eval.every: 4}}")
+    write("three", "grid: {dataset: usps}")
+    write("all", "like: [one, two, three]\nfigures: {claims: [mpbcfw]}")
+    every = load("all", [tmp_path])
+    assert (every.name, every.runs, every.origins) == ("all", "all", ("one", "two", "three"))
+    source = ["dataset.source=real"]
+    runs = {run: load(run, [tmp_path]).configs(source) for run in ("one", "two", "three")}
+    configs = every.configs(source)
+    assert configs == [*runs["one"], *runs["two"]]  # that of three is in one, too
+    assert [config.eval.every for config in configs] == [3, 1, 4, 4]
+    origin_of = every.origin_of(source)
+    assert [origin_of[config.folder] for config in configs] == ["one", "one", "two", "two"]
+    assert {config.lam for config in every.configs([*source, "lam=3"])} == {3.0}
+    write("all", "like: []")
+    with pytest.raises(ConfigError, match="like must be the name"):
+        load("all", [tmp_path])
+
+
 def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):
     file = tmp_path / "instead.yaml"
     file.write_text("grid: {dataset: [usps, weizmann]}\ninstead: {weizmann: horseseg}")
     states = {"horseseg": "missing"}
     monkeypatch.setattr(status, "status", lambda name: SimpleNamespace(state=states[name]))
-    assert load(str(file)).grids == (("dataset=usps,weizmann",),)
+
+    def words():
+        return tuple(grid.words for grid in load(str(file)).grids)
+
+    assert words() == (("dataset=usps,weizmann",),)
     states["horseseg"] = "ready"
-    assert load(str(file)).grids == (("dataset=usps,horseseg",),)
+    assert words() == (("dataset=usps,horseseg",),)
     file.write_text("grid: {dataset: weizmann}\ninstead: {weizmann: horseseg}\nfigures:")
-    assert load(str(file)).grids == (("dataset=horseseg",),)
+    assert words() == (("dataset=horseseg",),)
     file.write_text(
         "grid: [{dataset: usps}, {seed: 1, dataset: weizmann}]\ninstead: {weizmann: horseseg}"
     )
-    assert load(str(file)).grids == (("dataset=usps",), ("seed=1", "dataset=horseseg"))
+    assert words() == (("dataset=usps",), ("seed=1", "dataset=horseseg"))
 
 
 def test_the_papers_figures_show_one_set_of_runs():

@@ -153,7 +153,7 @@ def results(tmp_path, file):
 
 def make_runs(file, results, *overrides, source="real"):
     (grid,) = load(str(file)).grids
-    for config in compose_runs([*grid, f"results_dir={results}", *overrides], True):
+    for config in compose_runs([*grid.words, f"results_dir={results}", *overrides], True):
         config = config.with_source(source)
         run = long_trace(40, config.seed, solver=config.solver.name, source=source)
         run.frame["primal"] += 0.1 * (config.solver.name == "bcfw")

@@ -29,15 +29,15 @@
 The runs along a ``path`` are runs of the experiment, too, made together by one process.
 
 In place of ``grid``, ``each`` and ``instead``, ``like: NAME`` takes those of another experiment:
-one set of runs, several sets of figures.
+one set of runs, several sets of figures. ``like: [NAME, NAME]`` takes the runs of several.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,6 +73,14 @@ class Choices(NamedTuple):
     several: str = "x axes"
 
 
+class Grid(NamedTuple):
+    """A grid: the experiment that it is from, overrides of a sweep, and of runs on one dataset."""
+
+    origin: str
+    words: tuple[str, ...]
+    each: Mapping[str, tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment file.
@@ -82,14 +90,12 @@ class Experiment:
     name : str
         The file's name without suffix; figures go to ``<results_dir>/figures/<name>/``.
     runs : str
-        Name of the experiment whose runs it shows: its own, or the one that it is like. Their
-        thinned traces are kept in ``<results_dir>/traces/<runs>/``.
+        Name of the experiment whose runs it shows: its own, or the one that it is like; its own,
+        too, if it is like several.
     title : str
         Title of the figures.
-    grids : tuple of tuple of str
-        Each grid, as overrides of a sweep.
-    each : dict
-        Dataset → overrides of the runs on it.
+    grids : tuple of Grid
+        What its runs are.
     figures : dict
         Kind of figure → its x axes, or what else is chosen of it.
     gaps : tuple of float
@@ -99,10 +105,26 @@ class Experiment:
     name: str
     runs: str
     title: str
-    grids: tuple[tuple[str, ...], ...]
-    each: Mapping[str, tuple[str, ...]]
+    grids: tuple[Grid, ...]
     figures: Mapping[str, tuple[str, ...]]
     gaps: tuple[float, ...]
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The experiments that its runs are of; traces are kept in ``<results_dir>/traces/``."""
+        return tuple(dict.fromkeys(of.origin for of in self.grids))
+
+    def origin_of(
+        self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
+    ) -> dict[Path, str]:
+        """Return the folder of each run, whatever its source → the first experiment that has it."""
+        found: dict[Path, str] = {}
+        for of in self.grids:
+            configs = replace(self, grids=(of,)).configs(overrides, config_dirs)
+            for config in along_paths(configs):
+                for source in config.sources():
+                    found.setdefault(config.with_source(source).folder, of.origin)
+        return found
 
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
@@ -127,13 +149,13 @@ class Experiment:
         from ssvm_bench.config.overrides import check_count
 
         given = {grid.option(text) for text in overrides}
-        each = {
-            dataset: [text for text in own if grid.option(text) not in given]
-            for dataset, own in self.each.items()
-        }
         composer, runs = Composer(config_dirs), []
-        for words in self.grids:
-            runs += composer.runs([*words, *overrides], True, each)
+        for of in self.grids:
+            each = {
+                dataset: [text for text in own if grid.option(text) not in given]
+                for dataset, own in of.each.items()
+            }
+            runs += composer.runs([*of.words, *overrides], True, each)
             check_count(len(runs))
         on_the_way = {stage for config in runs for stage in config.stages()[:-1]}
         return [config for config in dict.fromkeys(runs) if config not in on_the_way]
@@ -169,32 +191,24 @@ def load(
         If there is none, or it is not as the module's docstring says.
     """
     file, content = _read(name, config_dirs, KEYS)
-    origin, runs = file, content
+    origins = [(file, content)]
     if "like" in content:
         for key in RUNS:
             if key in content:
                 raise ConfigError(f"{file}: {key} is that of {content['like']}; leave one out.")
-        origin, runs = _like(file, content["like"], config_dirs)
-    grids = grid.grids(runs.get("grid"), f"{origin}: grid")
-    each = _of_datasets(runs, "each", origin, config_dirs)
-    instead = _of_datasets(runs, "instead", origin, config_dirs)
-    if instead:
-        for where, options in grids.items():
-            datasets = options.get("dataset")
-            options["dataset"] = _at_hand(datasets, instead, is_at_hand, origin, where)
+        like = content["like"]
+        several = isinstance(like, list) and like
+        origins = [_like(file, one, config_dirs) for one in (like if several else [like])]
+    grids = [found for origin in origins for found in _grids(*origin, config_dirs, is_at_hand)]
     figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
     if "gaps" in content and not figures.keys() & set(WITH_GAPS):
         wanted = " and ".join(WITH_GAPS)
         raise ConfigError(f"{file}: gaps are for the figures {wanted}: add one to figures.")
     return Experiment(
         file.stem,
-        origin.stem,
+        origins[0][0].stem if len(origins) == 1 else file.stem,
         _title(content.get("title", _as_meant(file.stem)), file),
-        tuple(tuple(grid.overrides(options, where)) for where, options in grids.items()),
-        {
-            dataset: tuple(grid.own_options(own, f"{origin}: each.{dataset}"))
-            for dataset, own in each.items()
-        },
+        tuple(grids),
         {str(kind): _chosen(str(kind), names, kinds, file) for kind, names in figures.items()},
         _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
     )
@@ -203,6 +217,27 @@ def load(
 def _as_meant(name: str) -> str:
     """Return a file's name as text, also where Python takes file names for ASCII."""
     return os.fsencode(name).decode(errors="replace")
+
+
+def _grids(
+    file: Path,
+    content: Mapping[str, Any],
+    config_dirs: Sequence[Path],
+    is_at_hand: Callable[[str], bool],
+) -> Iterator[Grid]:
+    """Yield the grids of a file's own runs."""
+    grids = grid.grids(content.get("grid"), f"{file}: grid")
+    own = _of_datasets(content, "each", file, config_dirs)
+    instead = _of_datasets(content, "instead", file, config_dirs)
+    each = {
+        dataset: tuple(grid.own_options(options, f"{file}: each.{dataset}"))
+        for dataset, options in own.items()
+    }
+    for where, options in grids.items():
+        if instead:
+            datasets = options.get("dataset")
+            options["dataset"] = _at_hand(datasets, instead, is_at_hand, file, where)
+        yield Grid(file.stem, tuple(grid.overrides(options, where)), each)
 
 
 def _title(title: Any, file: Path) -> str:

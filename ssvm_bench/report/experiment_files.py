@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ssvm_bench.config import LOADED_FROM
@@ -31,6 +32,7 @@ from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace, is_finished, read_run
 from ssvm_bench.runs import experiments
 
@@ -69,7 +71,10 @@ def make(
         with PassedOver(say) as tell:
             runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
             if runs:
-                outcome.figures = draw(experiment, runs, (), outcome.results_dir, FORMATS, tell)
+                origins = experiment.origin_of(overrides, config_dirs)
+                outcome.figures = draw(
+                    experiment, runs, (), outcome.results_dir, FORMATS, tell, origins
+                )
     return outcome
 
 
@@ -108,7 +113,11 @@ def plot(
     runs: list[Trace] = []
     missing: list[str] = []
     with PassedOver(say) as tell:
-        kept = stored_traces.read(results_dir, experiment.runs, tell)
+        kept = [
+            trace
+            for origin in experiment.origins
+            for trace in stored_traces.read(results_dir, origin, tell)
+        ]
         for dataset in dict.fromkeys(config.dataset.name for config in configs):
             mine = [config for config in configs if config.dataset.name == dataset]
             before = len(tell.problems)
@@ -140,7 +149,8 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        return draw(experiment, runs, kept, results_dir, formats or FORMATS, tell)
+        origins = experiment.origin_of(overrides, config_dirs)
+        return draw(experiment, runs, kept, results_dir, formats or FORMATS, tell, origins)
 
 
 def _read(folder: Path, tell: Callable[[object], object]) -> Trace | None:
@@ -242,6 +252,7 @@ def draw(
     results_dir: Path,
     formats: Sequence[str],
     tell: Callable[[object], object],
+    origins: Mapping[Path, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write all files of an experiment; the real data and the stand-ins apart.
 
@@ -262,6 +273,8 @@ def draw(
         Some of ``png``, ``pdf``, ``svg``.
     tell : callable
         Told about files and other runs in the results folder that cannot be read.
+    origins : mapping
+        Folder of a run → the experiment that its trace is stored with, by default ``runs``.
 
     Returns
     -------
@@ -272,8 +285,10 @@ def draw(
     stored = {trace.folder: trace for trace in kept}
     chosen = {run.folder: run for run in runs}
     raw = [run for run in chosen.values() if stored.get(run.folder) is not run]
-    thinned = stored_traces.write(raw, results_dir, experiment.runs, tell)
-    chosen.update({run.folder: run for run in thinned})
+    places = grouped(raw, lambda run: origins.get(run.folder, experiment.runs))
+    for place, members in places.items():
+        thinned = stored_traces.write(members, results_dir, place, tell)
+        chosen.update({run.folder: run for run in thinned})
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)
     written: list[Path] = []

@@ -1,7 +1,8 @@
 """The runs that claims are judged by.
 
-A `Case` is one problem instance with all its runs. A measure asks for those of one solver, which
-have to differ in the seed only; options of the solver tell more of its configurations apart.
+A `Case` is one problem instance with all its runs of one `Variant`. A measure asks for those of one
+solver, which have to differ in the seed only; options of the solver tell more of its configurations
+apart.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import UnmeasurableError
+from ssvm_bench.papers.variants import USUAL, Variant, variant_of
 from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
@@ -33,7 +35,9 @@ class Case:
     best : Best, optional
         Reference optima of the instance.
     others : sequence of Case
-        All cases of the same source, to compare it with.
+        All cases of the same source and variant, to compare it with.
+    variant : Variant
+        Where the runs begin, and what their time is.
     """
 
     dataset: str
@@ -42,6 +46,7 @@ class Case:
     runs: Mapping[str, Mapping[int, Trace]]
     best: Best | None = None
     others: Sequence[Case] = ()
+    variant: Variant = USUAL
 
     @property
     def solvers(self) -> frozenset[str]:
@@ -106,7 +111,7 @@ class Case:
         """Return the runs of solvers whose times may be compared."""
         found = [self.repeats(solver) for solver in solvers]
         clocks = {str(trace.metadata.get("clock")) for runs in found for trace in runs}
-        if "work" in clocks:
+        if "work" in clocks and not self.variant.counted:
             raise UnmeasurableError("clock=work counts work, it measures no time")
         if len(clocks) > 1:
             raise UnmeasurableError(
@@ -121,17 +126,25 @@ def name_of(solver: str, options: Mapping[str, Any]) -> str:
 
 
 def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
-    """Group runs by problem instance: real data first, then by name of the dataset."""
+    """Group runs by problem instance and variant.
 
-    def key(trace: Trace) -> tuple[str, str, ProblemInstance]:
-        data = trace.metadata["dataset"]
-        return str(data["source"]), str(data["name"]), instance_of(trace.metadata)
+    Real data come first; then the start at the truth, and times that were measured; then the names
+    of the datasets decide.
+    """
+
+    def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance]:
+        data, variant = trace.metadata["dataset"], variant_of(trace)
+        away = variant.start != USUAL.start
+        where = str(data["name"]), instance_of(trace.metadata)
+        return str(data["source"]), variant.counted, away, variant.start, *where
 
     groups, found = grouped(traces, key), []
-    for source, dataset, problem in sorted(groups):  # "real" < "real (altered)" < "synthetic"
-        members = groups[source, dataset, problem]
+    for group in sorted(groups):  # "real" < "real (altered)" < "synthetic"
+        members = groups[group]
+        source, counted, _, start, dataset, problem = group
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
             runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
-        found.append(Case(dataset, source, problem, runs, best.get(problem)))
+        variant = Variant(start, counted)
+        found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))
     return found

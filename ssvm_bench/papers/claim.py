@@ -11,6 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import yaml
 
+from ssvm_bench.papers.variants import Costs
 from ssvm_bench.results.words import number
 
 
@@ -90,6 +91,8 @@ class Claim(NamedTuple):
         Whether it is about time.
     lam : float, optional
         The only λ that it is judged at.
+    given : bool
+        Whether a paper's costs are set by it, so that runs at these costs say nothing about it.
     """
 
     key: str
@@ -101,6 +104,7 @@ class Claim(NamedTuple):
     show: Callable[[float], str] = number
     timed: bool = False
     lam: float | None = None
+    given: bool = False
 
 
 class Statements:
@@ -125,7 +129,7 @@ class Statements:
         said = self._said[name]
         section, text, measured = (said[part].format(**words) for part in TEXTS)
         paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
-        more = {"timed": said.get("timed", False), "lam": said.get("lam")}
+        more = {part: said[part] for part in ("timed", "lam", "given") if part in said}
         return Claim(key or name, section, text, measured, paper, measure, show, **more)
 
 
@@ -144,6 +148,10 @@ class Paper(NamedTuple):
         It is judged on problem instances with runs of any of these.
     stands_for : dict
         Dataset → the paper's, in whose place it is judged where there are no runs on that one.
+    costs : callable
+        Dataset → the paper's `Costs`; runs whose time is counted at others are passed over.
+    derivation : tuple of str
+        Where these costs come from, in sentences.
     """
 
     title: str
@@ -151,6 +159,8 @@ class Paper(NamedTuple):
     claims: tuple[Claim, ...]
     solvers: frozenset[str]
     stands_for: Mapping[str, str]
+    costs: Callable[[], Mapping[str, Costs]] = dict
+    derivation: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ number per repeat, and a range; the verdict is
     not measurable    the traces do not say; the note has the reason
 
 Repeats are runs that differ in the seed only. Problem instances, and so real data and stand-ins,
-are judged apart; an instance made of the first examples of another one is compared with that one,
-and not judged itself. A dataset that stands for one of the paper's, as Weizmann's horses do for
-HorseSeg, is judged where there are no runs on that one.
-What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text.
+are judged apart, and so is each `Variant`: where the runs begin, and whether their time was
+measured or is counted at the paper's costs. An instance made of the first examples of another one
+is compared with that one, and not judged itself. A dataset that stands for one of the paper's, as
+Weizmann's horses do for HorseSeg, is judged where there are no runs on that one.
+What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text, the
+dataset with ``start=oracle`` or ``counted`` behind it for other variants.
 """
 
 from __future__ import annotations
@@ -30,12 +32,17 @@ from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
+from ssvm_bench.papers.variants import USUAL, Costs, Variant, variant_of
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN)
+FOR_GOOD = "It fails for good: at the times measured here, too"
+"""What is said of a claim that fails at the paper's costs as well."""
+
 Remarks: TypeAlias = Mapping[str, Mapping[str, str]]
 REMARKS = Path(__file__).with_name("remarks.yaml")
 
@@ -63,6 +70,8 @@ class Row(NamedTuple):
         What else the traces say, or the reason; then the remark, if any.
     clock : str
         For a claim about time, how it was measured.
+    start, counted
+        The `Variant` of the runs.
     """
 
     key: str
@@ -82,6 +91,13 @@ class Row(NamedTuple):
     verdict: str = UNKNOWN
     note: str = ""
     clock: str = ""
+    start: str = USUAL.start
+    counted: bool = USUAL.counted
+
+    @property
+    def variant(self) -> Variant:
+        """The variant of the runs."""
+        return Variant(self.start, self.counted)
 
 
 # ---- judging ----------------------------------------------------------------------------------
@@ -111,26 +127,56 @@ def evaluate(
     Returns
     -------
     list of Row
-        Source by source (real data first), claim by claim, in the order of the paper.
+        Source by source (real data first), first with times that were measured, start by start;
+        then claim by claim, in the order of the paper.
     """
     remarks = _remarks() if remarks is None else remarks
+    costs = paper.costs()
     known = [
         case
-        for case in cases(traces, best)
+        for case in cases([run for run in traces if _is_at(costs, run)], best)
         if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
         and case.solvers & paper.solvers
     ]
     rows = []
-    for source in dict.fromkeys(case.source for case in known):
-        here = [case for case in known if case.source == source]
+    for (source, variant), here in grouped(known, lambda case: (case.source, case.variant)).items():
         of = _by_dataset(paper, here)
-        for claim in paper.claims:
+        nothing = ProblemInstance("", math.nan)
+        for claim in (claim for claim in paper.claims if not (claim.given and variant.counted)):
             for name in claim.paper:
-                for case in of[name] or [Case(name, source, ProblemInstance("", math.nan), {})]:
+                for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
                     if claim.lam in (None, case.problem.lam):
                         case = replace(case, others=here)
                         rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
-    return rows
+    return _with_both_costs(rows)
+
+
+def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
+    """Tell whether a run's time was measured, or counted at the paper's costs."""
+    dataset, config = run.metadata["dataset"]["name"], run.metadata["config"]
+    return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
+
+
+def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
+    """Say of claims that fail where the time is counted whether they do where it is measured."""
+    measured = {_place(row): row.verdict for row in rows if not row.counted}
+    said = {FAILS: FOR_GOOD, HOLDS: "It holds at the times measured here"}
+    return [
+        row._replace(note=_joined(row.note, said.get(measured.get(_place(row), ""), "")))
+        if row.counted and row.verdict == FAILS
+        else row
+        for row in rows
+    ]
+
+
+def _joined(*notes: str) -> str:
+    """Return notes as one, sentence after sentence."""
+    said = [note for note in notes if note]
+    return ". ".join([*(note.removesuffix(".") for note in said[:-1]), *said[-1:]])
+
+
+def _place(row: Row) -> tuple[str, str, str, str]:
+    return row.source, row.start, row.key, row.title
 
 
 def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
@@ -173,10 +219,12 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remar
         dataset=case.dataset,
         title=_title(case, dataset, several),
         paper=claim.paper[dataset],
+        start=case.variant.start,
+        counted=case.variant.counted,
     )
     if row.verdict == FAILS and case.source == "real":
-        remark = remarks.get(claim.key, {}).get(case.dataset, "")
-        row = row._replace(note=". ".join(filter(None, (row.note, remark))))
+        remark = remarks.get(claim.key, {}).get(case.dataset + case.variant.suffix, "")
+        row = row._replace(note=_joined(row.note, remark))
     return row._replace(clock=_clock(case)) if claim.timed and row.repeats else row
 
 

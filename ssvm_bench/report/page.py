@@ -9,6 +9,7 @@ from pathlib import Path
 from ssvm_bench import __version__
 from ssvm_bench.config import ALTERED
 from ssvm_bench.figures.kind import Kind, Material, Section, Switched
+from ssvm_bench.papers.variants import Variant, variant_of
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
 from ssvm_bench.report.kinds import KINDS
@@ -18,6 +19,7 @@ from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import experiments
 
 FILE = "report.html"
@@ -149,12 +151,22 @@ def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator
             marked = f"{contents.mark(trace).capitalize()}: {what}, not the real data."
             marks = [caution(marked)] if what else []
             yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
-    # Statements compare equal budgets: of the settings of each instance, the largest one.
-    largest = [trace for parts in groups.values() for trace in parts[0].traces]
+    largest = [trace for parts in groups.values() for trace in _largest(parts)]
     for name in kind.choices.names if kind.documents else ():
         for output in kind.outputs(Material(largest, best), (name,)):
             if len(output.table):
                 yield section(3, f"{kind.name}-{name}", output.title, *map(block, output.blocks))
+
+
+def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
+    """Yield the runs on one instance that statements compare, at equal budgets.
+
+    Of each variant, that are those of the largest setting which has it.
+    """
+    seen: set[Variant] = set()
+    for part in parts:
+        yield from (trace for trace in part.traces if variant_of(trace) not in seen)
+        seen |= {variant_of(trace) for trace in part.traces}
 
 
 def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Html]:

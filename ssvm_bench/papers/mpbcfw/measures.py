@@ -1,18 +1,20 @@
 """What the MP-BCFW paper's claims are judged by: one number per repeat, computed from traces.
 
 - Two solvers are compared at equal iterations only where both were evaluated (repeats with the
-  same seed), and in time by the time to a gap: the *target* is the smallest duality gap that every
-  repeat of the single-plane solver reaches, i.e. the largest of their smallest positive gaps. The
-  time to it is read off a run's own curve, between two of its rows linearly in the logarithm of
+  same seed). Evaluations are rarer later on, so that an iteration that was not evaluated counts as
+  the next one that was: of those at k_1 < k_2 < …, the one at k_j stands for k_j − k_{j−1}
+  iterations, k_0 = 0.
+- In time they are compared by the time to a gap: the *target* is the smallest duality gap that
+  every repeat of the single-plane solver reaches, i.e. the largest of their smallest positive gaps.
+  The time to it is read off a run's own curve, between two of its rows linearly in the logarithm of
   the gap, as a log plot draws it; outside its rows it is unknown.
-- The approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so
-  that iterations that were not evaluated count, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,40 +32,81 @@ PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
 # ---- at equal iterations ----------------------------------------------------------------------
 
 
-def _common(case: Case, pair: str) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return (iterations, primal of single, primal of multi) per seed, where both are finite.
+class Common(NamedTuple):
+    """The iterations at which both runs of a seed have a primal value, and these values."""
 
-    Iteration 0 is left out: there w = 0 for everyone.
+    iterations: np.ndarray
+    single: np.ndarray
+    multi: np.ndarray
+
+    @property
+    def behind(self) -> np.ndarray:
+        """The iterations at which the multi-plane primal is not lower."""
+        return self.iterations[self.multi >= self.single]
+
+    @property
+    def share_below(self) -> float:
+        """The share of the iterations, evaluated or not, at which it is lower."""
+        stands_for = np.diff(self.iterations, prepend=0)
+        return float(stands_for[self.multi < self.single].sum() / self.iterations[-1])
+
+
+def _common(case: Case, pair: str, column: str = "primal") -> list[Common]:
+    """Return what two solvers have in common, per seed; `column` is that of the multi-plane one.
+
+    Iteration 0 is left out: there w is the same for everyone.
     """
     single, multi = PAIRS[pair]
     of_single, of_multi = case.by_seed(single), case.by_seed(multi)
     found = []
     for seed in sorted(of_single.keys() & of_multi.keys()):
         one = of_single[seed].frame.set_index("iteration")["primal"]
-        two = of_multi[seed].frame.set_index("iteration")["primal"]
+        frame = of_multi[seed].frame.set_index("iteration")
+        two = frame[column] if column in frame else frame["primal"] * math.nan
         at = one.dropna().index.intersection(two.dropna().index).sort_values()
         at = at[at > 0]
         if len(at):
-            found.append((at.to_numpy(), one[at].to_numpy(float), two[at].to_numpy(float)))
-    if not found:
-        raise UnmeasurableError("no iteration was evaluated in two runs with the same seed")
+            found.append(Common(at.to_numpy(), one[at].to_numpy(float), two[at].to_numpy(float)))
     return found
 
 
 @measure
 def share_below(case: Case, pair: str) -> Measured:
-    """Measure the share of common iterations at which the multi-plane primal is lower."""
+    """Measure the share of the iterations at which the multi-plane primal is lower.
+
+    Where it is known after the exact pass, too, that is noted: there it has seen the same calls as
+    the single-plane solver, and no approximate pass since.
+    """
+    found = _evaluated(case, pair)
+    at, every = [len(both.iterations) for both in found], [both.iterations for both in found]
+    note = f"{counts(at)} common evaluations, at iterations {min(map(min, every))} to "
+    note += f"{max(map(max, every))}{_where_behind(found)}"
+    after_exact = _common(case, pair, "primal_after_exact")
+    if after_exact:
+        shares = [both.share_below for both in after_exact]
+        note += f"; after the exact pass lower at {percent(float(np.median(shares)))}"
+        note += f" ({span((min(shares), max(shares)), percent)})" * (len(shares) > 1)
+        note += _where_behind(after_exact)
+    return Measured(np.array([both.share_below for both in found]), low=1.0, note=note)
+
+
+def _evaluated(case: Case, pair: str) -> list[Common]:
+    """Return the common iterations of `_common`, of which there must be some."""
     found = _common(case, pair)
-    shares = np.array([np.mean(two < one) for _, one, two in found])
-    at, every = [len(k) for k, _, _ in found], np.concatenate([k for k, _, _ in found])
-    note = f"{counts(at)} common iterations, {every.min()} to {every.max()}"
-    behind = [k[two >= one] for k, one, two in found]
-    last = [int(k[-1]) for k in behind if k.size]
-    if last:
-        note += f"; not lower at {sum(map(len, behind))} of {sum(at)} points, "
-        note += f"the last at iteration {counts(last)}"
-        note += f" ({len(last)} of {len(found)} repeats)" if len(last) < len(found) else ""
-    return Measured(shares, low=1.0, note=note)
+    if not found:
+        raise UnmeasurableError("no iteration was evaluated in two runs with the same seed")
+    return found
+
+
+def _where_behind(found: Sequence[Common]) -> str:
+    """Say at how many evaluations the multi-plane primal is not lower, and where the last is."""
+    last = [int(both.behind[-1]) for both in found if both.behind.size]
+    if not last:
+        return ""
+    behind = sum(both.behind.size for both in found)
+    of = sum(both.iterations.size for both in found)
+    note = f"; not lower at {behind} of {of} evaluations, the last at iteration {counts(last)}"
+    return note + f" ({len(last)} of {len(found)} repeats)" * (len(last) < len(found))
 
 
 @measure
@@ -96,7 +139,7 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
 def _log_gains(case: Case, pair: str) -> list[dict[int, float]]:
     """Return, per seed, iteration → log of the gain, where both suboptimalities are positive."""
     gains = []
-    for at, one, two in _common(case, pair):
+    for at, one, two in _evaluated(case, pair):
         one, two = one - case.reference.dual, two - case.reference.dual
         positive = (one > 0) & (two > 0)
         logs = np.log(one[positive]) - np.log(two[positive])
@@ -233,74 +276,3 @@ def _last_rows(case: Case, solver: str) -> list[pd.Series]:
     if not all(row["oracle_calls"] > 0 and row["time"] > 0 for row in rows):
         raise UnmeasurableError("a run made no oracle call")
     return rows
-
-
-# ---- working sets and passes ------------------------------------------------------------------
-
-
-def passes(run: Trace) -> np.ndarray:
-    """Return the approximate passes of every iteration; means between two evaluated ones."""
-    steps = np.diff(run.frame["iteration"].to_numpy(int))
-    if not steps.sum():
-        raise UnmeasurableError("a run made no iteration")
-    calls = np.diff(run.frame["approx_calls"].to_numpy(float))
-    done = steps > 0
-    mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
-    return np.repeat(mean, steps[done])
-
-
-@measure
-def of_passes(
-    case: Case,
-    number: Callable[[np.ndarray], float],
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> Measured:
-    """Measure a number of the passes per iteration of MP-BCFW."""
-    series = [passes(run) for run in case.repeats("mpbcfw")]
-    ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
-    count = [one.size for one in series]
-    note = f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
-    return Measured(np.array([number(one) for one in series]), low, high, note)
-
-
-def growth_exponent(series: np.ndarray) -> float:
-    """Return the slope of log(1 + passes) against log(iteration), by least squares."""
-    if series.size < 10:
-        raise UnmeasurableError("fewer than ten iterations")
-    return float(np.polyfit(np.log(np.arange(1, series.size + 1)), np.log1p(series), 1)[0])
-
-
-@measure
-def of_planes(
-    case: Case,
-    number: Callable[[np.ndarray, np.ndarray], float],
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> Measured:
-    """Measure a number of (iteration, mean planes per term) of MP-BCFW."""
-    values, peaks, notes = [], [], []
-    for run in case.repeats("mpbcfw"):
-        at = run.frame["iteration"].to_numpy(int)
-        planes = run.frame["working_set_mean"].to_numpy(float)
-        if at.size < 3:
-            raise UnmeasurableError("fewer than three evaluated iterations")
-        values.append(number(at, planes))
-        peaks.append((float(planes.max()), int(at[planes.argmax()])))
-        notes.append((float(planes[-1]), int(at[-1])))
-    (peak, top), (end, last) = np.median(peaks, axis=0), np.median(notes, axis=0)
-    note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
-    return Measured(np.array(values), low, high, note)
-
-
-def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:
-    """Return the last number of planes relative to the largest."""
-    return float(planes[-1] / planes.max()) if planes.max() > 0 else math.nan
-
-
-def late_change(at: np.ndarray, planes: np.ndarray) -> float:
-    """Return (max − min) / max of the planes over the last quarter of the iterations."""
-    late = planes[at >= 0.75 * at[-1]]
-    if late.size < 2:
-        raise UnmeasurableError("fewer than two evaluated iterations in the last quarter")
-    return float((late.max() - late.min()) / late.max()) if late.max() > 0 else 0.0

@@ -520,6 +520,24 @@ def test_the_papers_figures_show_one_set_of_runs():
     assert seconds / 2 < 80 * 60  # beside it: evaluation, loading, compiling
 
 
+def test_the_claims_are_judged_for_both_starts_and_at_the_paper_s_costs():
+    claims = load("mpbcfw_claims")
+    assert claims.origins == ("mpbcfw_fig4", "mpbcfw_start", "mpbcfw_costs")
+    assert claims.figures == {"claims": ("mpbcfw",)}
+    start, counted = load("mpbcfw_start").configs(), load("mpbcfw_costs").configs()
+    assert {config.solver.start for config in start} == {"oracle"}
+    assert {config.solver.start for config in counted} == {"truth", "oracle"}
+    assert (len(start), len(counted), len(claims.configs())) == (160, 320, 640)
+    assert {config.clock for config in counted} == {"work"}
+    of_figures = load("mpbcfw_fig4").configs()
+    assert set(of_figures) < set(claims.configs())
+    alike = [
+        replace(config, solver=replace(config.solver, start="truth"), eval=of_figures[0].eval)
+        for config in start
+    ]
+    assert alike == of_figures
+
+
 def test_the_relative_gaps_of_targets_can_be_chosen(tmp_path):
     file = tmp_path / "gaps.yaml"
     file.write_text("grid: {}\nfigures: {targets: [time]}\ngaps: [0.01, 1, 1.0e-4]")

@@ -1,5 +1,6 @@
 """Experiments: their files, which runs are made, and what is drawn from those that finished."""
 
+import functools
 import itertools
 import shutil
 from dataclasses import dataclass, replace
@@ -485,6 +486,33 @@ def test_an_experiment_can_show_the_runs_of_several(tmp_path):
     write("all", "like: []")
     with pytest.raises(ConfigError, match="like must be the name"):
         load("all", [tmp_path])
+
+
+def test_runs_of_several_experiments_stay_stored_with_their_own(runner, blank, tmp_path):
+    grids = {
+        "one": "{dataset: toy, solver: bcfw, seed: 0}",
+        "two": "{dataset: toy, solver: mpbcfw, seed: 0}",
+    }
+    (tmp_path / "experiments").mkdir()
+    for name, text in grids.items():
+        (tmp_path / "experiments" / f"{name}.yaml").write_text(f"grid: {text}")
+    (tmp_path / "experiments" / "both.yaml").write_text(
+        "like: [one, two]\nfigures: {suboptimality: [iteration]}"
+    )
+    make = functools.partial(experiment_files.make, config_dirs=[tmp_path], say=print)
+    outcome = make("both", make_display=lambda quiet: terminal.Silent())
+    assert (runner.calls, outcome.status) == (["bcfw 0", "mpbcfw 0"], "finished")
+    stored = sorted((tmp_path / "results" / "traces").glob("*/*"))
+    assert [path.relative_to(tmp_path / "results" / "traces").as_posix() for path in stored] == [
+        *("one/toy-bcfw.parquet", "two/toy-mpbcfw.parquet"),
+    ]
+    shutil.rmtree(tmp_path / "results" / "runs")
+    said = []
+    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
+    assert said == []
+    stored[1].unlink()
+    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
+    assert said == ["1 of 2 runs are missing: toy mpbcfw seed=0."]
 
 
 def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):

@@ -97,7 +97,7 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
         for dataset, title in titles.items()
         if dataset in costs
     ]
-    yield Sheet("What counts for how many seconds", header, cells)
+    yield Sheet("What counts for how many seconds", header, cells, headed=False)
     yield Items(paper.derivation)
 
 

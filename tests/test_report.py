@@ -15,6 +15,7 @@ from ssvm_bench.figures.document import Caution, Heading, Items, Sheet
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import contents, interactive, markup
+from ssvm_bench.report import page as page_of_report
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.page import SECTIONS
 from ssvm_bench.results import stored_traces
@@ -110,6 +111,15 @@ def built(folder):
 
 
 # ---- the page ---------------------------------------------------------------------------------
+
+
+def test_statements_compare_the_largest_setting_of_each_variant():
+    start, costs = {"start": "oracle"}, {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
+    many = [make_trace([1.0], [0.0]), make_trace([1.0], [0.0], solver="mpbcfw", options=start)]
+    few = [make_trace([2.0], [0.0]), make_trace([2.0], [0.0], clock="work")]
+    few[1].metadata["config"]["oracle"] = costs
+    chosen = page_of_report._largest([contents.Group(many), contents.Group(few)])
+    assert list(map(id, chosen)) == list(map(id, [*many, few[1]]))
 
 
 def test_page_is_complete_and_loads_nothing(results):

@@ -510,9 +510,6 @@ def test_runs_of_several_experiments_stay_stored_with_their_own(runner, blank, t
     said = []
     experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
     assert said == []
-    stored[1].unlink()
-    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
-    assert said == ["1 of 2 runs are missing: toy mpbcfw seed=0."]
 
 
 def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):

@@ -136,6 +136,22 @@ def test_a_run_that_starts_late_is_not_prolonged_to_the_left():
     assert set(gap["repeats"]) == {2}
 
 
+def test_repeats_without_a_time_in_common_are_told_not_dropped():
+    """One repeat may have ended before another, of a busier machine, began to count."""
+    early = make_trace([4.0, 2.0], [0.0, 0.0], time=[0.1, 0.2])
+    late = make_trace([4.0, 2.0], [0.0, 0.0], time=[0.3, 0.4], seed=1)
+    drawn = make_trace([4.0, 2.0], [0.0, 0.0], time=[0.1, 0.4], solver="mpbcfw")
+    table = table_of([early, late, drawn], "time")
+    assert set(table["solver"]) == {"bcfw", "mpbcfw"}
+    text = " ".join(curves.notes(table, [early, late, drawn], "time"))
+    assert "Not drawn, as one repeat ended before another began: BCFW." in text
+    assert "1 repeat" in text
+    assert "dual value" not in text
+    apart = table_of([early, late], "time")
+    assert curves.why_empty(apart[apart["quantity"] == "duality gap"]) == "no time in common"
+    drawing.draw_curves(apart, "time [s]", "apart")
+
+
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(

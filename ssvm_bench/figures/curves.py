@@ -12,7 +12,8 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
   lower than all others. Where the median is such a value, the curve is interrupted. The band
   covers the positive values.
 - A solver without a dual value has no dual suboptimality and no gap: the table says so by one row
-  without x. So it is for primal suboptimalities where no run has a dual value.
+  without x. So it is for primal suboptimalities where no run has a dual value, and for repeats
+  that are nowhere compared, one having ended before the other began; ``repeats`` counts these.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ COLUMNS = (
 NO_CURVE = pd.DataFrame(
     {"x": [np.nan], "median": [np.nan], "min": [np.nan], "max": [np.nan], "repeats": [0]}
 )
-"""What stands for a curve of a quantity that its runs do not have."""
+"""What stands for a curve that does not exist."""
 
 TIME_POINTS = 101
 LONG = 4
@@ -102,9 +103,10 @@ def tabulate(
         measured = [values(trace) for trace in repeats]
         for quantity in measured[0]:
             ys = [of_run[quantity] for of_run in measured]
-            block = (
-                NO_CURVE.copy() if np.isnan(np.concatenate(ys)).all() else _band(xs, ys, axis, log)
-            )
+            block = NO_CURVE.copy()
+            if not np.isnan(np.concatenate(ys)).all():
+                band = _band(xs, ys, axis, log)
+                block = band if len(band) else block.assign(repeats=len(repeats))
             about = columns_of(repeats[0].metadata)
             blocks.append(block.assign(**about, solver=label, quantity=quantity))
     if not blocks:
@@ -223,7 +225,14 @@ def why_empty(panel: pd.DataFrame) -> str:
         return ""
     if panel["x"].notna().any():
         return "no positive values"
+    if _apart(panel).any():
+        return "no time in common"
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
+
+
+def _apart(table: pd.DataFrame) -> pd.Series:
+    """Return which rows stand for repeats that have no x in common."""
+    return table["x"].isna() & (table["repeats"] > 0)
 
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
@@ -246,7 +255,7 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     """
     of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
     repeats = of_curve["repeats"].max()
-    repeats = repeats[repeats > 0]
+    repeats = repeats[(repeats > 0) & of_curve["x"].count()]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     begun = of_curve["median"].transform("first").notna()
     interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)
@@ -255,11 +264,15 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     found = [f"{text}."]
     if interrupted.any():
         found.append("A curve is interrupted where its value is not positive (inexact oracle).")
-    without = table[table["x"].isna() & (table["quantity"] == "duality gap")]["solver"]
-    if len(without):
-        names = ", ".join(style.solver_label(name) for name in dict.fromkeys(without))
-        what = "Without a dual value, and so without dual suboptimality and gap"
-        found.append(f"{what}: {names}.")
+    missing = {
+        "Without a dual value, and so without dual suboptimality and gap": (
+            table["x"].isna() & (table["repeats"] == 0) & (table["quantity"] == "duality gap")
+        ),
+        "Not drawn, as one repeat ended before another began": _apart(table),
+    }
+    for what, rows in missing.items():
+        names = ", ".join(map(style.solver_label, dict.fromkeys(table[rows]["solver"])))
+        found += [f"{what}: {names}."] * bool(names)
     return [*found, *timing_notes(traces)] if axis == "time" else found
 
 

@@ -8,6 +8,7 @@ example. The labels of an example may depend on each other:
 ``structure``    which pairs of its parts are neighbours
 ===============  ================================================================
 ``independent``  none
+``regression``   none; examples have one part, and real numbers in place of labels
 ``chain``        l and l + 1
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
 ===============  ================================================================
@@ -47,19 +48,24 @@ class Dataset:
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; an ndarray is C-contiguous.
     y : ndarray of uint8, shape (parts,)
-        Ground-truth labels, in ``0 .. n_labels - 1``.
+        Ground-truth labels, in ``0 .. n_labels - 1``. Of a regression: float64, the targets.
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     n_labels : int
-        Number of labels K of a part.
+        Number of labels K of a part; of a regression 0.
     structure : str
-        ``"independent"``, ``"chain"`` or ``"graph"``; an oracle says which it can handle.
+        ``"independent"``, ``"regression"``, ``"chain"`` or ``"graph"``; an oracle says which it can
+        handle.
     edges : ndarray of int32, shape (edges, 2), optional
         Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
         Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
+    costs, margins : ndarrays of float64, shape (n,), optional
+        C_i > 0, what the loss of example i counts, and m_i ≥ 0, by how much its labeling is to
+        score higher than one that is wrong throughout; without them, both are 1. Neither enters
+        the mean losses that a run tells at its end.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
@@ -77,6 +83,8 @@ class Dataset:
     edges: np.ndarray | None = None
     edge_offsets: np.ndarray | None = None
     fold: np.ndarray | None = None
+    costs: np.ndarray | None = None
+    margins: np.ndarray | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -101,6 +109,9 @@ class Dataset:
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+        for name in ("costs", "margins"):
+            if (array := getattr(self, name)) is not None:
+                digest.update(f"{name}{array.shape}".encode() + array.tobytes())
         return digest.hexdigest()[:16]
 
     @property
@@ -133,7 +144,11 @@ class Dataset:
             offsets=offsets,
             edges=edges,
             edge_offsets=edge_offsets,
-            fold=None if self.fold is None else self.fold[examples],
+            **{
+                name: None if array is None else array[examples]
+                for name in ("fold", "costs", "margins")
+                for array in (getattr(self, name),)
+            },
         )
 
 

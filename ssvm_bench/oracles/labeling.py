@@ -12,15 +12,16 @@ import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.joint_features import (
+from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.scoring import (
     add_difference,
     hamming_loss,
+    labeling_loss,
     labeling_score,
     labeling_size,
     longest,
     unary_scores,
 )
-from ssvm_bench.oracles.parts import PartsOracle
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -66,7 +67,7 @@ def judged(features, exact, w, i, theta, loss, y):
     Returns
     -------
     loss : float
-        Δ(y_i,y).
+        `labeling_loss` of y.
     score : float
         ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩.
     fault : int
@@ -75,7 +76,7 @@ def judged(features, exact, w, i, theta, loss, y):
     truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
     if not checks.labels_exist(y, truth.size, features.n_labels):
         return 0.0, 0.0, checks.LABEL
-    share = hamming_loss(features, i, y)
+    share = labeling_loss(features, i, y)
     score = labeling_score(features, w, i, theta, y)
     score -= labeling_score(features, w, i, theta, truth)
     if exact and loss * share + score < 0.0:
@@ -151,7 +152,7 @@ def _risk(oracle, exact, w, with_plane, begin, end, star):
             return value, offset, i, fault
         value += loss + score
         offset += loss
-        if with_plane and loss > 0.0:
+        if with_plane:
             add_difference(features, i, y, labels, signs, star)
     return value, offset, end, checks.NONE
 

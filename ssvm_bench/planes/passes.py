@@ -25,8 +25,8 @@ import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import judged, maximise
+from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.planes import rows
 from ssvm_bench.planes.labeling_steps import gather_from
 from ssvm_bench.planes.labelings import set_candidate

@@ -230,6 +230,8 @@ def _plain(value: Any) -> Any:
             for name, option in options.items()
             if name not in neutral or option != neutral[name]
         }
+    if isinstance(value, Mapping):
+        return {name: _plain(value[name]) for name in sorted(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -75,12 +75,16 @@ class OracleConfig(Options):
         Structures of the datasets that the oracle accepts; none named: any.
     has_expectations : bool or None
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
+    takes_costs, takes_margins : bool
+        Whether it heeds the costs of a dataset's examples, and their margins.
     """
 
     section: ClassVar[str] = "oracle"
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
     has_expectations: ClassVar[bool | None] = None
+    takes_costs: ClassVar[bool] = False
+    takes_margins: ClassVar[bool] = False
 
     name: str
     kind: str
@@ -94,13 +98,23 @@ class OracleConfig(Options):
         return self.cost_call, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:
-        """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""
+        """Raise ``ConfigError`` unless the dataset is of a kind that the oracle knows.
+
+        That is: its labels depend on each other in a known way, and its examples have neither costs
+        nor margins that would be passed over.
+        """
         if self.structures and dataset.structure not in self.structures:
             raise ConfigError(
                 f"oracle={self.name} does not fit dataset={dataset.name}: it handles "
                 f"{' and '.join(self.structures)} labels, and those of {dataset.name} are "
                 f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
             )
+        for what, taken in (("costs", self.takes_costs), ("margins", self.takes_margins)):
+            if getattr(dataset, what) is not None and not taken:
+                raise ConfigError(
+                    f"oracle={self.name} does not fit dataset={dataset.name}: its examples have "
+                    f"{what}, which this oracle would pass over. Choose another one."
+                )
 
 
 class Oracle(ABC):

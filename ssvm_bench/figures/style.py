@@ -78,6 +78,8 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
 
 DATASETS = {
+    "abalone": "Abalone",
+    "adult": "Adult",
     "horseseg": "HorseSeg",
     "mnist": "MNIST",
     "ocr": "OCR",

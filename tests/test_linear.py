@@ -115,6 +115,9 @@ def test_regression_risk_is_the_mean_excess_and_the_loss_the_mean_absolute_error
     off = np.abs(data.y - data.x @ w)
     assert tested.risk(w).value == pytest.approx(np.maximum(0, off - EPSILON).mean())
     assert tested.mean_loss(w) == pytest.approx(off.mean())
+    above = data.x @ w - data.y
+    expected = np.where(above > EPSILON, 1, np.where(above < -EPSILON, 2, 0))
+    assert [tested.predict(w, i)[0] for i in range(data.n)] == expected.tolist()
 
 
 @pytest.mark.parametrize("posed", ["binary", "regression"])

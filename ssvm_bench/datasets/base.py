@@ -145,9 +145,9 @@ class Dataset:
             edges=edges,
             edge_offsets=edge_offsets,
             **{
-                name: None if array is None else array[examples]
+                name: array[examples]
                 for name in ("fold", "costs", "margins")
-                for array in (getattr(self, name),)
+                if (array := getattr(self, name)) is not None
             },
         )
 

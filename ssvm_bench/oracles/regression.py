@@ -76,6 +76,10 @@ class RegressionOracle(SignedOracle):
         """Return Θ_i(y)."""
         return float(self.features.losses[i, y[0]])
 
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return where the prediction is: labels have no loss, so it is the same as `argmax`."""
+        return self.argmax(w, i)
+
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean absolute error 1/n Σ_i |t_i − ⟨w, x_i⟩|."""
         return float(np.abs(self.targets - self._x @ w).mean())

@@ -98,6 +98,8 @@ def check_data(config: RunConfig, dataset: Dataset) -> None:
     """
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if dataset.costs is not None:
+        largest *= float(dataset.costs.max())
     bound = max(largest, 1.0) * dataset.y.size  # of ‖φ⋆‖, generously
     for stage in config.stages():
         lam = stage.lam_of(dataset.n)

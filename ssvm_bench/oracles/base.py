@@ -28,6 +28,7 @@ one compiled function and brings everything else compiled.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -191,6 +192,10 @@ class Oracle(ABC):
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
         return self
+
+    def radius(self) -> float:
+        """Return R = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound; NaN: not known."""
+        return math.nan
 
     def diagnostics(self) -> dict[str, float]:
         """Return what to log of the calls since this was last asked: trace column → value."""

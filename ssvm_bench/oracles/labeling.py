@@ -6,6 +6,7 @@ operation :func:`maximise`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,12 @@ class LabelingOracle(PartsOracle):
         )
         checks.check_fault(self, i, fault)
         return value, offset
+
+    def radius(self) -> float:
+        """Return a bound of R; NaN without the Gram matrices that it takes."""
+        if not self.features.gram.size:
+            return math.nan
+        return math.sqrt(joint_features.largest_radius2(self.features))
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean loss of the predictions by one compiled pass over all terms."""

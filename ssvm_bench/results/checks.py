@@ -157,6 +157,7 @@ METADATA: Shape = {
     "dataset": {
         **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
         **dict.fromkeys(("n", "d"), COUNT),
+        "radius?": NUMBER,
     },
     "lam": POSITIVE,
     "concurrent_runs?": WHOLE,

@@ -88,7 +88,8 @@ class Trace:
     frame : DataFrame
         The rows; columns as in ``COLUMNS``, and possibly more.
     metadata : dict
-        Configuration, dataset {name, source, n, d, fingerprint}, lam, seed, clock, provenance.
+        Configuration, dataset {name, source, n, d, radius, fingerprint}, lam, seed, clock,
+        provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known.
     summary : dict
         What ``summary.json`` holds.
     folder : Path

@@ -176,6 +176,7 @@ def _run(
             "source": dataset.source,
             "n": problem.n,
             "d": problem.d,
+            "radius": float(problem.oracle.radius()),
             "fingerprint": dataset.fingerprint,
         },
         "lam": problem.lam,

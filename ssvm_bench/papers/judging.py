@@ -72,6 +72,8 @@ class Row(NamedTuple):
         For a claim about time, how it was measured.
     start, counted
         The `Variant` of the runs.
+    beside : str
+        As of the claim: not empty if the row is not counted.
     """
 
     key: str
@@ -93,6 +95,7 @@ class Row(NamedTuple):
     clock: str = ""
     start: str = USUAL.start
     counted: bool = USUAL.counted
+    beside: str = ""
 
     @property
     def variant(self) -> Variant:
@@ -229,7 +232,8 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remar
 
 
 def _unmeasurable(claim: Claim, note: str) -> Row:
-    return Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
+    row = Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
+    return row._replace(beside=claim.beside)
 
 
 def _text(values: np.ndarray, show: Callable[[float], str]) -> str:

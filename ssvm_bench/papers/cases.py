@@ -59,6 +59,15 @@ class Case:
         return next(self.traces()).metadata["dataset"]
 
     @property
+    def radius(self) -> float:
+        """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
+        told = (run.metadata["dataset"].get("radius") for run in self.traces())
+        found = next((float(radius) for radius in told if radius), math.nan)
+        if not found > 0:
+            raise UnmeasurableError("no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
+        return found
+
+    @property
     def reference(self) -> Best:
         """The best values known."""
         if self.best is None or math.isnan(self.best.dual):

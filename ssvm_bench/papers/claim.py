@@ -11,6 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import yaml
 
+from ssvm_bench.papers.question import Question
 from ssvm_bench.papers.variants import Costs
 from ssvm_bench.results.words import number
 
@@ -159,6 +160,8 @@ class Paper(NamedTuple):
         Where these costs come from, in sentences.
     beside : dict
         Kind of rows that are not counted as claims → why they are shown, and are not counted.
+    questions : tuple of Question
+        What it leaves open; its claims are judged by runs that vary none of it.
     """
 
     title: str
@@ -169,6 +172,7 @@ class Paper(NamedTuple):
     costs: Callable[[], Mapping[str, Costs]] = dict
     derivation: tuple[str, ...] = ()
     beside: Mapping[str, str] = {}
+    questions: tuple[Question, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ VERDICTS = (HOLDS, FAILS, UNKNOWN)
 FOR_GOOD = "It fails for good: at the times measured here, too"
 """What is said of a claim that fails at the paper's costs as well."""
 
+NO_RUNS = "no finished runs"
+
 Remarks: TypeAlias = Mapping[str, Mapping[str, str]]
 REMARKS = Path(__file__).with_name("remarks.yaml")
 
@@ -216,7 +218,7 @@ def judge(claim: Claim, subject: Any) -> Row:
 
 def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remarks) -> Row:
     """Judge a claim on one problem instance, which may be missing."""
-    row = judge(claim, case) if case.runs else _unmeasurable(claim, "no finished runs")
+    row = judge(claim, case) if case.runs else _unmeasurable(claim, NO_RUNS)
     row = row._replace(
         source=case.source,
         dataset=case.dataset,

@@ -297,7 +297,7 @@ def draw(
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
         suffix = stored_traces.suffix(source)
-        material = Material(shown, best, experiment.title, experiment.gaps)
+        material = Material(shown, best, experiment.title, experiment.gaps, results_dir)
         folder = results_dir / "figures" / experiment.name
         for name, choices in experiment.figures.items():
             where = results_dir if KINDS[name].at_top else folder

@@ -5,7 +5,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
+from program import call
 from test_claims import BEST, ITERATIONS, paper, run, varied
 
 from benchmarks.report import CLOCK_READS
@@ -89,9 +91,10 @@ def test_a_verdict_that_changes_is_told_with_both_numbers():
     assert (grown.number, grown.repeats, grown.default, grown.other) == (23, 3, "10", "11")
     assert grown.our_median == pytest.approx(1, abs=0.01)
     assert grown.their_median == pytest.approx(0.1, abs=0.01)
-    assert answers(traces)["inactive", "11"] == (
+    assert answers(traces)["inactive", "11"].startswith(
         f"**1 of {len(found)} verdicts of claims 18, 19, 20, 21, 22, 23, 24, 25, 26 change**: "
-        f"claim 23 on Stanford (holds, {grown.ours} → does not hold, {grown.theirs})"
+        f"claim 23 on Stanford (holds, {grown.ours} → does not hold, {grown.theirs}). "
+        "**Lower in all repeats**: claim 23 on Stanford (1 → 0.1)"
     )
 
 
@@ -119,8 +122,8 @@ def test_what_is_missing_in_part_is_named():
     multi = of_solvers(plain, "mpbcfw")  # no BCFW with shares
     traces = plain + at(multi, "histograms", "shares")
     said = answers(traces)["histograms", "shares"]
-    assert said.startswith("**No verdict of claims 22, 23, 24, 25, 26 changes**. Not measured: ")
-    assert "claim 1 on Weizmann (for HorseSeg) (no finished runs of BCFW)" in said
+    assert said.startswith("**No verdict of claims 22, 23, 24, 25, 26 changes**. Not measured (")
+    assert "(no finished runs of BCFW): claim 1 on Weizmann (for HorseSeg); claim 1 on S" in said
     one = at([t for t in multi if t.metadata["dataset"]["name"] == "stanford"], "T", 11)
     by = {(f.key, f.dataset): f for f in find(plain + one, key="inactive")}
     assert by["planes_small", "usps"].note == "no finished runs"
@@ -133,25 +136,25 @@ def test_what_is_missing_in_part_is_named():
 
 
 @pytest.mark.parametrize(
-    ("factor", "change"),
+    ("factor", "shift"),
     [(0.5, findings.LOWER), (1, findings.ALIKE), (2, findings.HIGHER)],
 )
-def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, change):
+def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
     plain = paper("ocr")
     other = [scaled(trace, factor) for trace in of_solvers(plain, "bcfw", "mpbcfw")]
     traces = plain + at(other, "biases", "ends")
     found = [f for f in find(traces, key="biases") if f.other == "ends"]
-    assert {f.key: f.change for f in found} == {
-        "below_plain": findings.STAYS,
-        "gap_bcfw_10": change,
-        "gap_mpbcfw_10": change,
-        "gap_bcfw_50": findings.MISSING,  # they end at iteration 40
-        "gap_mpbcfw_50": findings.MISSING,
+    assert {f.key: (f.change, f.shift) for f in found} == {
+        "below_plain": (findings.STAYS, findings.ALIKE),
+        "gap_bcfw_10": (findings.MEASURED, shift),
+        "gap_mpbcfw_10": (findings.MEASURED, shift),
+        "gap_bcfw_50": (findings.MISSING, ""),  # they end at iteration 40
+        "gap_mpbcfw_50": (findings.MISSING, ""),
     }
     said = answers(traces)["biases", "ends"]
-    told = f"{fidelity.SAID[change]}**: relative gap of BCFW after 10 iterations on OCR ("
+    told = f"{fidelity.SAID[shift]}**: relative gap of BCFW after 10 iterations on OCR ("
     assert said.startswith(f"**No verdict of claim 1 changes**. **{told}")
-    assert "relative gap of BCFW after 50 iterations on OCR (a run ended before" in said
+    assert "(a run ended before iteration 50): relative gap of BCFW after 50 iterations on" in said
 
 
 def test_repeats_that_overlap_are_alike():
@@ -162,7 +165,7 @@ def test_repeats_that_overlap_are_alike():
     ]
     found = find(plain + at(other, "biases", "ends"), key="biases")
     by = {f.key: f for f in found if f.other == "ends"}
-    assert by["gap_bcfw_10"].change == findings.ALIKE
+    assert by["gap_bcfw_10"].shift == findings.ALIKE
     assert by["gap_bcfw_10"].their_median < by["gap_bcfw_10"].our_min
 
 
@@ -259,8 +262,8 @@ def test_the_bench_s_row_is_the_answer(tmp_path):
         "no such row in bench.json",
     )
     assert answers(paper(), tmp_path)["clock", ""] == (
-        "Reads of the clock, of an exact pass: **2.5 % (1.5 – 3.25) on USPS**. Not measured: "
-        "reads of the clock, of an exact pass on OCR (no such row in bench.json)"
+        "Reads of the clock, of an exact pass: **2.5 % (1.5 – 3.25) on USPS**. Not measured (no "
+        "such row in bench.json): reads of the clock, of an exact pass on OCR"
     )
 
 
@@ -341,3 +344,24 @@ def varies(config, question):
     """Tell whether a run is of one of the other values of a question."""
     group, name = question.option.split(".")
     return getattr(getattr(config, group), name, question.default) in question.others
+
+
+def test_runs_become_a_document(tmp_path):
+    file = tmp_path / "mine.yaml"
+    grid = "{seed: range(2), dataset: usps, solver: [bcfw, mpbcfw], solver.T: [1, 10, 11]}"
+    file.write_text(f"grid: {grid}\nfigures: {{fidelity: [mpbcfw]}}\n")
+    options = ("clock=work", "budget.max_iterations=12", f"results_dir={tmp_path}")
+    small = ("dataset.source=synthetic", "dataset.n_samples=30")
+    assert call("experiment", file, *small, *options, "quiet=true").exit_code == 0
+    text = (tmp_path / "fidelity-synthetic.md").read_text()
+    assert not (tmp_path / "fidelity.md").exists()
+    assert "NOT on the real data" in text
+    table = pd.read_csv(tmp_path / "fidelity-synthetic.csv")
+    assert list(table) == list(findings.Finding._fields)
+    made = table[table["change"] != findings.MISSING].set_index("key")
+    assert set(made["question"]) == {"inactive"}
+    assert set(made.index) == {"planes_small", "passes_small"}
+    assert set(made["repeats"]) == {2}
+    plotted = (tmp_path / "fidelity-synthetic.md").read_bytes()
+    assert call("plot", file, *small, *options).exit_code == 0
+    assert (tmp_path / "fidelity-synthetic.md").read_bytes() == plotted

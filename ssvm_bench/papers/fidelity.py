@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -16,9 +16,7 @@ from ssvm_bench.papers.findings import (
     CHANGES,
     HIGHER,
     LOWER,
-    MEASURED,
     MISSING,
-    STAYS,
     Finding,
     find,
 )
@@ -35,8 +33,9 @@ READING = (
     "Each question is settled by runs that differ in one option: with our default, by which the "
     "claims table is made, and with another value, from the same seeds. A claim's *verdict* is "
     "that of its median over the repeats; it changes or it does not. A number is *lower* or "
-    "*higher* where all repeats with the other value are below or above all repeats by default, "
-    "and *alike* otherwise. Numbers are medians, in parentheses the minimum and maximum."
+    "*higher* if all repeats with the other value are below or above all repeats by default, and "
+    "*alike* otherwise; so is what a claim is judged by. Numbers are medians, in parentheses the "
+    "minimum and maximum."
 )
 
 SAID = {
@@ -67,7 +66,7 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
             bold(question.question),
             f"{question.section}: {question.says}",
             _values(mine[0]),
-            "; ".join(dict.fromkeys(map(_where, mine))),
+            _where(mine),
             _repeats(mine),
             answer(question, mine),
         ]
@@ -87,11 +86,20 @@ def _values(finding: Finding) -> str:
     return f"`{finding.option}={finding.default}` → `{finding.other}`"
 
 
-def _where(finding: Finding) -> str:
-    """Return the dataset, and what is unusual about its runs."""
-    more = [f"start at {finding.start}"] * (finding.start != USUAL.start)
-    more += ["at the paper's costs"] * finding.counted
-    return f"{finding.title}{', ' * bool(more)}{', '.join(more)}"
+def _where(findings: Sequence[Finding]) -> str:
+    """Return the datasets, and behind them what is unusual about the runs there."""
+    places = grouped(findings, lambda finding: (finding.start, finding.counted))
+    return "; ".join(
+        ", ".join([*dict.fromkeys(finding.title for finding in mine), *_unusual(*variant)])
+        for variant, mine in places.items()
+    )
+
+
+def _unusual(start: str, counted: bool) -> Iterator[str]:
+    if start != USUAL.start:
+        yield f"start at {start}"
+    if counted:
+        yield "at the paper's costs"
 
 
 def _repeats(findings: Sequence[Finding]) -> str:
@@ -107,52 +115,46 @@ def answer(question: Question, findings: Sequence[Finding]) -> str:
     missing = [finding for finding in findings if finding.change == MISSING]
     if len(missing) == len(findings):
         return f"{bold(MISSING)}: make it with `{question.made_by}`"
-    of = grouped(findings, lambda finding: finding.change)
-    said = [*_verdicts(of), *_numbers(of)]
-    if MEASURED in of:
-        found = "; ".join(f"{one.theirs} on {one.title}" for one in of[MEASURED])
-        said.append(f"{question.bench[0].upper()}{question.bench[1:]}: {bold(found)}")
-    if missing:
-        reasons = "; ".join(f"{_name(one)} on {one.title} ({one.note})" for one in missing)
-        said.append(f"Not measured: {reasons}")
+    measured = [finding for finding in findings if finding.change != MISSING]
+    if question.bench:
+        found = "; ".join(f"{one.theirs} on {one.title}" for one in measured)
+        said = [f"{question.bench[0].upper()}{question.bench[1:]}: {bold(found)}"]
+    else:
+        said = [*_verdicts([one for one in measured if one.number]), *_shifts(measured)]
+    for note, mine in grouped(missing, lambda finding: finding.note).items():
+        said.append(f"Not measured ({note}): {'; '.join(map(_name, mine))}")
     return ". ".join(said)
 
 
-def _verdicts(of: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
+def _verdicts(judged: Sequence[Finding]) -> Iterator[str]:
     """Yield whether the verdicts of claims change, and which."""
-    changed, same = of.get(CHANGES, ()), of.get(STAYS, ())
-    if not changed and not same:
+    if not judged:
         return
-    numbers = sorted({finding.number for finding in (*changed, *same)})
-    judged = f"claim{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    numbers = sorted({finding.number for finding in judged})
+    claims = f"claim{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    changed = [finding for finding in judged if finding.change == CHANGES]
     if not changed:
-        yield bold(f"No verdict of {judged} changes")
+        yield bold(f"No verdict of {claims} changes")
         return
-    every = len(changed) + len(same)
-    yield (
-        bold(f"{len(changed)} of {every} verdicts of {judged} change")
-        + ": "
-        + "; ".join(
-            f"{_name(one)} on {one.title} ({one.our_verdict}, {one.ours} → "
-            f"{one.their_verdict}, {one.theirs})"
-            for one in changed
-        )
+    which = "; ".join(
+        f"{_name(one)} ({one.our_verdict}, {one.ours} → {one.their_verdict}, {one.theirs})"
+        for one in changed
     )
+    yield bold(f"{len(changed)} of {len(judged)} verdicts of {claims} change") + f": {which}"
 
 
-def _numbers(of: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
-    """Yield which numbers are lower, higher or alike."""
-    for change, text in SAID.items():
-        if change in of:
-            named = (
-                f"{one.what} on {one.title} ({_median(one.ours)} → {_median(one.theirs)})"
-                for one in of[change]
-            )
-            yield f"{bold(text)}: {'; '.join(named)}"
+def _shifts(measured: Sequence[Finding]) -> Iterator[str]:
+    """Yield what is lower and higher, and which numbers are neither."""
+    for shift, mine in grouped(measured, lambda finding: finding.shift).items():
+        told = [one for one in mine if not one.number or shift != ALIKE]
+        named = (f"{_name(one)} ({_median(one.ours)} → {_median(one.theirs)})" for one in told)
+        if told:
+            yield f"{bold(SAID[shift])}: {'; '.join(named)}"
 
 
 def _name(finding: Finding) -> str:
-    return f"claim {finding.number}" if finding.number else finding.what
+    what = f"claim {finding.number}" if finding.number else finding.what
+    return f"{what} on {finding.title}"
 
 
 def _median(text: str) -> str:
@@ -169,16 +171,23 @@ def _sheet(findings: Sequence[Finding]) -> Sheet:
         [
             str(finding.number or ""),
             finding.what,
-            _where(finding),
+            _where([finding]),
             str(finding.repeats or NONE),
             _side(finding.our_verdict, finding.ours),
             _side(finding.their_verdict, finding.theirs),
-            bold(finding.change, finding.change not in (STAYS, ALIKE, MISSING)),
+            _change(finding),
             finding.note,
         ]
         for finding in findings
     ]
     return Sheet("", header, cells, len(header), headed=False)
+
+
+def _change(finding: Finding) -> str:
+    """Return whether the verdict changes, and the number."""
+    verdict = finding.change if finding.number or finding.change == MISSING else ""
+    shift = bold(finding.shift, finding.shift != ALIKE)
+    return ", ".join(filter(None, (bold(verdict, verdict == CHANGES), shift)))
 
 
 def _side(verdict: str, text: str) -> str:

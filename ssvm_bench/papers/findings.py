@@ -2,7 +2,7 @@
 
 With the default of the question's option and with another value, the same seeds are judged by the
 same measures (:mod:`ssvm_bench.papers.judging`). Of a claim, the *verdict* changes or does not. Of
-a number, which has none, all repeats are
+what is measured, and of a number, which has no verdict, all repeats are
 
     lower     below all those by default
     higher    above them
@@ -56,7 +56,9 @@ class Finding(NamedTuple):
     our_median, our_min, our_max, their_median, their_min, their_max : float
         The same as numbers; NaN if not measured.
     change : str
-        One of the names above.
+        Whether the verdict changes; whether a number was measured.
+    shift : str
+        ``LOWER``, ``HIGHER`` or ``ALIKE``, if it was measured.
     note : str
         The reason, if it was not measured.
     """
@@ -85,6 +87,7 @@ class Finding(NamedTuple):
     their_min: float = math.nan
     their_max: float = math.nan
     change: str = MISSING
+    shift: str = ""
     note: str = ""
 
 
@@ -204,12 +207,16 @@ def _compared(about: dict[str, Any], ours: Row, theirs: Row) -> Finding:
     if UNKNOWN in (ours.verdict, theirs.verdict):
         reasons = {row.note: None for row in (ours, theirs) if row.verdict == UNKNOWN}
         return finding._replace(note="; ".join(reasons))
-    return finding._replace(change=_change(finding))
+    return finding._replace(change=_change(finding), shift=_shift(finding))
 
 
 def _change(finding: Finding) -> str:
-    if finding.number:
-        return STAYS if finding.our_verdict == finding.their_verdict else CHANGES
+    if not finding.number:
+        return MEASURED
+    return STAYS if finding.our_verdict == finding.their_verdict else CHANGES
+
+
+def _shift(finding: Finding) -> str:
     if finding.their_max < finding.our_min:
         return LOWER
     return HIGHER if finding.their_min > finding.our_max else ALIKE

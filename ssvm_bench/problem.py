@@ -4,7 +4,8 @@
 
     P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
 
-λ = 1/n unless set; H_i carries its 1/n (see :mod:`ssvm_bench.oracles.base`).
+λ = 1/n unless set; H_i carries its 1/n (see :mod:`ssvm_bench.oracles.base`). With a Gaussian prior,
+w is what solvers see of it, ŵ (see :mod:`ssvm_bench.oracles.prior`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from ssvm_bench.linalg import line_search, rounded_once
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Risk
+from ssvm_bench.oracles.prior import Prior
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Problem:
     def dual(self, w: np.ndarray, circ: float) -> float:
         """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""
         return circ - 0.5 * self.lam * float(w @ w)
+
+
+def with_prior(oracle: Oracle, lam: float, prior: Prior) -> Problem:
+    """Return the problem of ŵ for an oracle of w, λ, and a prior."""
+    return Problem(prior.oracle(oracle), lam / prior.scale)
 
 
 def best_interpolation(

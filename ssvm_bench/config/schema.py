@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.config import ALTERED, SOURCES, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
+from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
     Count,
     Natural,
@@ -119,6 +120,8 @@ class RunConfig(Options):
     path : tuple of float or str
         Larger λ, in falling order, that are solved before: the run of each is the start of the
         next one's.
+    prior : PriorConfig
+        Gaussian prior of w.
     clock : str
         ``wall``, ``cpu`` or ``work``.
     results_dir : Path
@@ -137,12 +140,13 @@ class RunConfig(Options):
     seed: Natural
     lam: float | OverN | None
     path: tuple[float | OverN, ...]
+    prior: PriorConfig
     clock: Annotated[str, one_of(CLOCKS)]
     results_dir: Path
     force: bool
     quiet: bool
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": ()}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": (), "prior": PriorConfig()}
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
@@ -200,10 +204,14 @@ class RunConfig(Options):
         ValueError
             If the dataset's source is still ``auto``: real and synthetic runs must not share a
             hash, so the source has to be known first (see :meth:`with_source`).
+        ConfigError
+            If a file of the prior cannot be used.
         """
         if self.dataset.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
+        if "prior" in content:
+            content["prior"] = self.prior.hashed(content["prior"])
         content["code"] = {
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")

@@ -189,6 +189,10 @@ class Oracle(ABC):
         checks.check_value(self, i, y, value, w)
         return Plane(indices, values, offset), value
 
+    def weights(self, w: np.ndarray) -> np.ndarray:
+        """Return the weights of the data's features for a solver's w: itself, without a prior."""
+        return w
+
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
         return self

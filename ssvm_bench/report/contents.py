@@ -212,5 +212,6 @@ def lam_text(trace: Trace) -> str:
 def title(trace: Trace) -> str:
     """Name the problem instance of a run."""
     marked = f"{mark(trace)}, " if mark(trace) else ""
-    n = trace.metadata["dataset"]["n"]
-    return f"{dataset_name(trace)} ({marked}n = {n}, λ = {lam_text(trace)})"
+    n, prior = trace.metadata["dataset"]["n"], trace.metadata.get("prior")
+    posed = f"n = {n}, λ = {lam_text(trace)}" + (f", prior {prior}" if prior else "")
+    return f"{dataset_name(trace)} ({marked}{posed})"

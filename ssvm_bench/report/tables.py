@@ -71,7 +71,9 @@ def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
     yield "n, d", f"{data['n']:,}, {data['d']:,}"
     yield "fingerprint", element("code", data["fingerprint"])
     yield "λ", f"{metadata['lam']:.6g}"
-    hidden = ("seed", "lam", "clock", "results_dir", "force", "quiet")
+    if metadata.get("prior"):
+        yield "prior", metadata["prior"]
+    hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet")
     for name, value in metadata["config"].items():
         if name not in hidden:
             yield name, _options(value)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint, and λ."""
+    """The data, by their fingerprint, with a prior of w behind it if there is one; and λ."""
 
     fingerprint: str
     lam: float
@@ -30,7 +30,17 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
-    return ProblemInstance(str(metadata["dataset"]["fingerprint"]), float(metadata["lam"]))
+    parts = str(metadata["dataset"]["fingerprint"]), str(metadata.get("prior") or "")
+    return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
+
+
+def prior_of(fingerprint: str) -> str:
+    """Return the prior in the fingerprint of a problem instance; empty if there is none.
+
+    >>> prior_of("5f0c N(0, 4)"), prior_of("5f0c")
+    ('N(0, 4)', '')
+    """
+    return fingerprint.partition(" ")[2]
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

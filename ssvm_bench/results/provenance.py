@@ -111,7 +111,11 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     started = sorted(str(run["started"]) for run in runs if run.get("started"))
     versions = sorted({name for run in runs for name in run.get("versions", {})})
     datasets = Counter(
-        json.dumps({**run["dataset"], "lam": run["lam"]}, sort_keys=True) for run in runs
+        json.dumps(
+            {**run["dataset"], **{key: run[key] for key in ("lam", "prior") if run.get(key)}},
+            sort_keys=True,
+        )
+        for run in runs
     )
     return {
         "runs": len(runs),

@@ -43,7 +43,7 @@ class Recorder:
     rows : list of dict
         The trace so far.
     w : ndarray of float64, shape (d,)
-        The iterate of the last row.
+        The weights of the data's features at the iterate of the last row.
     losses : dict of str to float
         Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
         NaN until `predict`.
@@ -62,7 +62,7 @@ class Recorder:
         self.rows: list[dict[str, Any]] = []
         self.w = np.zeros(problem.d)
         self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
-        self._earlier = self.w
+        self._iterate = self._earlier = self.w
         self._eval_time = 0.0
         self._keeper = None if keep is None else Keeper(keep)
 
@@ -70,9 +70,10 @@ class Recorder:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self._earlier, (self.w, dual) = self.w, solver.reported()
+            self._earlier, (self._iterate, dual) = self._iterate, solver.reported()
+            self.w = self.problem.oracle.weights(self._iterate)
             self.problem.oracle.diagnostics()  # those of the calls so far
-            primal = self.problem.primal(self.w)
+            primal = self.problem.primal(self._iterate)
             of_evaluation = self.problem.oracle.diagnostics()
             after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
@@ -103,7 +104,7 @@ class Recorder:
         kept = solver.after_exact_pass
         if kept is None:
             return {}
-        if not np.array_equal(kept.w, self.w):
+        if not np.array_equal(kept.w, self._iterate):
             # by a fresh oracle: the answers of this one may depend on earlier calls
             aside = replace(self.problem, oracle=self.problem.oracle.fresh())
             primal, dual = aside.primal(kept.w), kept.dual
@@ -113,7 +114,7 @@ class Recorder:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
         oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
         if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-            found = contradicted(oracle, self.w, self._earlier)
+            found = contradicted(oracle, self._iterate, self._earlier)
             where = "" if found is None else f", as it does not at example {found}"
             raise RunFailedError(
                 f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
@@ -128,7 +129,7 @@ class Recorder:
 
     def predict(self) -> None:
         """Find the losses of the last row's iterate, with one held-out oracle at a time."""
-        self.losses["train"] = self.problem.oracle.mean_loss(self.w)
+        self.losses["train"] = self.problem.oracle.mean_loss(self._iterate)
         for name, build in self.held_out.items():
             self.losses[name] = build().mean_loss(self.w)
 

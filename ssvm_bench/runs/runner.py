@@ -41,7 +41,8 @@ from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, contained, described
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles import prior as priors
+from ssvm_bench.problem import Problem, with_prior
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import (
@@ -117,6 +118,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         dataset = load_dataset(config.dataset)
     check_data(config, dataset)
     oracle = build_oracle(config.oracle, config.dataset)
+    prior = priors.build(config.prior, oracle.d)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
@@ -131,11 +133,11 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
-        warm_up(config, dataset, display)
+        warm_up(config, dataset, display, prior)
         solver = None
         for stage, lam in stages:
-            problem = Problem(oracle, lam)
-            display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
+            problem = with_prior(oracle, lam, prior)
+            display.start(stage, dataset.source, problem.n, problem.d, lam)
             with interrupts.deferred() as arrived:
                 outcome, solver = _run(
                     stage, dataset, problem, display, begin, concurrent_runs, solver
@@ -179,7 +181,8 @@ def _run(
             "radius": float(problem.oracle.radius()),
             "fingerprint": dataset.fingerprint,
         },
-        "lam": problem.lam,
+        "lam": config.lam_of(dataset.n),
+        **({"prior": prior} if (prior := priors.text(config.prior)) else {}),
         "seed": config.seed,
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,

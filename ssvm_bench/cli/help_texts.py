@@ -28,6 +28,8 @@ Overrides that always exist [default]:
   seed                     of the solver's random choices [0]
   lam                      weight of the regulariser: a number, or K/n as in lam=10/n [null = 1/n]
   path                     larger λ to solve before, each from the end of the last one [[]]
+  prior.mean               of a Gaussian prior of w: a number, a list, or a path of an .npy [0]
+  prior.variance           the same of the diagonal of its Σ; an .npy may hold all of it [1]
   budget.max_iterations    outer iterations [50]
   budget.max_seconds       solver seconds on the run's clock [null = no limit]
   budget.gap_tol           relative duality gap at which to stop [0]

@@ -19,10 +19,10 @@ Examples that are held out are datasets of their own, whose loss the final w of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,21 @@ from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+class Images(NamedTuple):
+    """What a dataset whose parts are images says of them, as ``IMAGES`` of its module.
+
+    Attributes
+    ----------
+    cell : (height, width)
+        Size in pixels, which are the features, row by row.
+    background : float
+        The feature of a pixel around an image.
+    """
+
+    cell: tuple[int, int]
+    background: float
 
 
 @dataclass(frozen=True)
@@ -150,6 +165,11 @@ class Dataset:
                 if (array := getattr(self, name)) is not None
             },
         )
+
+    def chunks(self, rows: int) -> Iterator[Dataset]:
+        """Yield the examples in their order, so many at a time; the last chunk may have fewer."""
+        for begin in range(0, self.n, rows):
+            yield self.take(np.arange(begin, min(begin + rows, self.n)))
 
 
 def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -116,7 +116,7 @@ def test_strengths_are_in_pixels():
 
 def test_what_strengths_can_be():
     assert Jitter.read("shift=1, rotation=10,elastic=1.4") == Jitter(1.0, 10.0, 1.4)
-    assert Jitter.read("sigma=2").plain() == {"shift": 0, "rotation": 0, "elastic": 0, "sigma": 2}
+    assert Jitter.read("sigma=2") == Jitter(sigma=2.0)
     for text, message in (
         ("shft=1", "Did you mean shift?"),
         ("", "--jitter has no ''"),

@@ -23,7 +23,7 @@ to visual document analysis. ICDAR 2003, section 2.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from math import floor, sqrt
 from typing import ClassVar
 
@@ -92,10 +92,6 @@ class Jitter(Options):
                     f"--jitter {shown(word)}: write the strength as a number, as in {name}=1."
                 ) from None
         return typed.build(cls, values, cls.section)
-
-    def plain(self) -> dict[str, float]:
-        """Return the strengths by name."""
-        return asdict(self)
 
 
 def deformed(

@@ -74,6 +74,7 @@ Examples:
   ssvm-bench data check ocr
   ssvm-bench data prepare stanford
   ssvm-bench data show weizmann 17
+  ssvm-bench data export ocr ocr.parquet
 
 Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
 """)
@@ -82,4 +83,11 @@ SHOW = verbatim("""
 Examples:
   ssvm-bench data show weizmann 17
   ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
+""")
+
+EXPORT = verbatim("""
+Examples:
+  ssvm-bench data export ocr words.parquet 'dataset.folds=[0]'
+  ssvm-bench data export mnist digits.parquet --repeat 33 --jitter shift=1,rotation=10,elastic=1.4
+  ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
 """)

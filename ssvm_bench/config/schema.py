@@ -5,7 +5,8 @@ covers every option except those that say where and how loudly to run, and the v
 that an option stands for.
 
 An option that a component gets later must leave the runs that are older than it their hash: the
-``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out.
+``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out. What
+``NOT_HASHED`` of it names says where something is, not what.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from ssvm_bench.config import ALTERED, SOURCES, lambdas, registry
+from ssvm_bench.config import ALTERED, SOURCES, catalog, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
@@ -212,6 +213,9 @@ class RunConfig(Options):
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
         if "prior" in content:
             content["prior"] = self.prior.hashed(content["prior"])
+        for group in catalog.COMPONENTS:
+            for name in getattr(getattr(self, group), "NOT_HASHED", ()):
+                content[group].pop(name, None)
         content["code"] = {
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")

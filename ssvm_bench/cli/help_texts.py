@@ -88,6 +88,6 @@ Examples:
 EXPORT = verbatim("""
 Examples:
   ssvm-bench data export ocr words.parquet 'dataset.folds=[0]'
-  ssvm-bench data export mnist digits.parquet --repeat 33 --jitter shift=1,rotation=10,elastic=1.4
+  ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
   ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
 """)

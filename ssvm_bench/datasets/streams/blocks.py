@@ -132,9 +132,8 @@ def block_from(table: pa.Table, dtypes: Mapping[str, str]) -> Block:
 
     block, n = {}, table.num_rows
     for name, dtype in dtypes.items():
-        column = table.column(name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = pa.concat_arrays(column.chunks)
+        chunks = table.column(name).chunks
+        column = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
         if column.null_count:
             raise WrongRowsError(f"an example has no {name}")
         if name not in OF_PARTS:

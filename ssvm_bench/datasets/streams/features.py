@@ -25,6 +25,9 @@ SCALES = (1, 255, 1000)
 CODES = ("|u1", "<i2")
 """Types of the integers that stand for features."""
 
+WORD = 8
+"""Bytes that are compared with zero at once."""
+
 FORMS = ("dense", "rows", "filled")
 
 
@@ -169,17 +172,25 @@ def _not_zero(codes: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndar
     data = np.empty(total + 1, table.dtype)  # where the kernel writes zeros at the end
     columns = np.empty(total + 1, np.int32)
     indptr = np.empty(len(codes) + 1, np.int64)
-    _gather(codes, table, data, columns, indptr)
+    words = codes[:, : codes.shape[1] // WORD * WORD]
+    words = np.ascontiguousarray(words).view(np.uint64)
+    _gather(codes, words, table, data, columns, indptr)
     return data[:total], columns[:total], indptr
 
 
 @kernel
-def _gather(codes, table, data, columns, indptr):
-    """Write each entry where the next one that is not zero belongs."""
+def _gather(codes, words, table, data, columns, indptr):
+    """Write each entry where the next one that is not zero belongs; zeros go by eight at a time."""
     k = 0
     for part in range(len(codes)):
         indptr[part] = k
-        for j in range(codes.shape[1]):
+        for word in range(words.shape[1]):
+            if words[part, word] != 0:
+                for j in range(word * WORD, (word + 1) * WORD):
+                    data[k] = table[codes[part, j]]
+                    columns[k] = j
+                    k += codes[part, j] != 0
+        for j in range(words.shape[1] * WORD, codes.shape[1]):
             data[k] = table[codes[part, j]]
             columns[k] = j
             k += codes[part, j] != 0

@@ -68,7 +68,7 @@ rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, o
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims beyond \
-	        bcfw_poster bmrm_mnist all_solvers agreement mpbcfw_start mpbcfw_costs fidelity; do \
+	        bcfw_poster bmrm_mnist all_solvers agreement; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

@@ -188,7 +188,7 @@ def test_unknown_choices_name_the_nearest(override, part):
 def test_unknown_options_name_the_nearest(prefix):
     text = message(f"{prefix}solver.lamda=1")
     assert "no option solver.lamda with solver=mpbcfw. Did you mean lam?" in text
-    assert "solver.M, solver.N, solver.T, solver.average" in text
+    assert "solver.M, solver.N, solver.T, solver.approx_order, solver.average" in text
     assert "Did you mean lam?" in message(f"{prefix}lamda=1")
 
 

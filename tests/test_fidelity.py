@@ -169,6 +169,13 @@ def test_repeats_that_overlap_are_alike():
     assert by["gap_bcfw_10"].their_median < by["gap_bcfw_10"].our_min
 
 
+def test_a_single_repeat_tells_no_difference():
+    plain = paper("ocr", seeds=1)
+    other = [scaled(trace, 0.5) for trace in of_solvers(plain, "bcfw", "mpbcfw")]
+    found = find(plain + at(other, "biases", "ends"), key="biases")
+    assert {f.shift for f in found if f.change != findings.MISSING} == {findings.ALIKE}
+
+
 def scaled(trace, factor):
     """Return a run whose gap is so many times as large."""
     frame = trace.frame.copy()

@@ -34,8 +34,8 @@ READING = (
     "claims table is made, and with another value, from the same seeds. A claim's *verdict* is "
     "that of its median over the repeats; it changes or it does not. A number is *lower* or "
     "*higher* if all repeats with the other value are below or above all repeats by default, and "
-    "*alike* otherwise; so is what a claim is judged by. Numbers are medians, in parentheses the "
-    "minimum and maximum."
+    "*alike* otherwise, or with one repeat; so is what a claim is judged by. Numbers are medians, "
+    "in parentheses the minimum and maximum."
 )
 
 SAID = {

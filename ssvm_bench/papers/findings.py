@@ -6,7 +6,7 @@ what is measured, and of a number, which has no verdict, all repeats are
 
     lower     below all those by default
     higher    above them
-    alike     neither: the difference is not beyond that of the repeats
+    alike     neither: the difference is not beyond that of the repeats; or there is one repeat only
 """
 
 from __future__ import annotations
@@ -217,6 +217,8 @@ def _change(finding: Finding) -> str:
 
 
 def _shift(finding: Finding) -> str:
+    if finding.repeats < 2:
+        return ALIKE
     if finding.their_max < finding.our_min:
         return LOWER
     return HIGHER if finding.their_min > finding.our_max else ALIKE

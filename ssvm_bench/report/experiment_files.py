@@ -288,8 +288,9 @@ def draw(
     chosen = {run.folder: run for run in runs}
     raw = [run for run in chosen.values() if stored.get(run.folder) is not run]
     places = grouped(raw, lambda run: origins.get(run.folder, experiment.runs))
+    hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
-        thinned = stored_traces.write(members, results_dir, place, tell)
+        thinned = stored_traces.write(members, results_dir, place, tell, hashes)
         chosen.update({run.folder: run for run in thinned})
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)

@@ -231,7 +231,8 @@ def test_the_stand_in_of_abalone_has_the_real_structure():
 
 def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):
     data = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=300", "dataset.bias=1")
-    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=10", data=data)
+    until = "budget.gap_tol=0.01"
+    outcome = run_here(tmp_path, "solver=mpbcfw_fast", until, "clock=work", data=data)
     w = np.load(outcome.folder / "weights.npz")["w"]
     assert w.shape == (124,)
     test = load(adult, bias=1.0).held_out["test"]

@@ -11,9 +11,10 @@ import pytest
 from helpers import random_chains, random_graphs, random_multiclass
 from scipy.sparse import csr_array
 
+from ssvm_bench.config import ORDERS
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.datasets.streams.export import ORDERS, Export, write
+from ssvm_bench.datasets.streams.export import Export, write
 from ssvm_bench.datasets.streams.jitter import Jitter
 from ssvm_bench.errors import ConfigError
 

@@ -8,7 +8,7 @@ import click
 
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Commands, Settings, common_options
-from ssvm_bench.config import SOURCES, catalog
+from ssvm_bench.config import ORDERS, SOURCES, catalog
 from ssvm_bench.errors import ConfigError, nearest, shown
 
 source_option = click.option(
@@ -18,8 +18,6 @@ source_option = click.option(
     show_default=True,
     help="The real data, the built-in stand-in, or what can be had.",
 )
-
-ORDERS = ("dataset", "shuffled", "neighbours")
 
 trust_option = click.option(
     "--trust", is_flag=True, help="Use raw files that are not the genuine ones."

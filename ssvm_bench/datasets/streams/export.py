@@ -25,6 +25,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 import numpy as np
 
 from ssvm_bench import files
+from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.images.progress import shown
@@ -35,8 +36,6 @@ from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import block_of, fields_of, nbytes
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.random import permutation
-
-ORDERS = ("dataset", "shuffled", "neighbours")
 
 MOST_ROWS, MOST_BYTES = 8192, 1 << 23
 """Of a row group, before it is compressed: readers have one in memory at a time."""
@@ -70,20 +69,19 @@ class Export(Options):
     def numbers(self, n: int, rows: int) -> Iterator[np.ndarray]:
         """Yield the numbers t of all n·repeat examples, in their order, so many at a time."""
         bits = np.random.PCG64([self.seed, 0])
-        rest = np.zeros(0, np.int64)
+        waiting = np.zeros(0, np.int64)
         for r in range(self.repeat):
+            t = np.arange(r * n, (r + 1) * n)
             if self.order == "shuffled":
-                next_n = permutation(n, bits) + r * n
-            else:
-                next_n = np.arange(r * n, (r + 1) * n)
-            if self.order == "neighbours":
-                next_n = next_n // self.repeat + next_n % self.repeat * n
-            rest = np.concatenate((rest, next_n))
-            while rest.size >= rows:
-                yield rest[:rows]
-                rest = rest[rows:]
-        if rest.size:
-            yield rest
+                t = t[permutation(n, bits)]
+            elif self.order == "neighbours":
+                t = t // self.repeat + t % self.repeat * n
+            waiting = np.concatenate((waiting, t))
+            while waiting.size >= rows:
+                yield waiting[:rows]
+                waiting = waiting[rows:]
+        if waiting.size:
+            yield waiting
 
 
 def check_images(dataset: Dataset, images: Images | None, known: str) -> None:

@@ -172,10 +172,15 @@ def test_the_fingerprint_is_that_of_the_examples(tmp_path):
     other = data.x.copy()
     other.data[-1] = 1 - other.data[-1]
     labels = np.where(np.arange(N) == N - 1, 2 - data.y, data.y).astype(np.uint8)
-    for changed in (with_x(data, other), replace(data, y=labels), with_x(data, data.x.toarray())):
+    for changed in (
+        with_x(data, other),
+        with_x(data, data.x.toarray()),
+        with_x(data, csr_array(np.rint(255 * data.x))),  # the same codes
+        replace(data, y=labels),
+    ):
         prints.add(exported(changed, path).fingerprint)
     prints.add(exported(data, path, order="shuffled").fingerprint)
-    assert len(prints) == 5
+    assert len(prints) == 6
 
 
 def test_repeats_come_in_the_order_that_is_asked_for(tmp_path):

@@ -24,7 +24,7 @@ from ssvm_bench.datasets.streams.blocks import (
     seal,
     size,
 )
-from ssvm_bench.datasets.streams.header import TRAIN, Header, HeaderError
+from ssvm_bench.datasets.streams.header import TRAIN, Header, HeaderError, fingerprint_of
 from ssvm_bench.datasets.streams.layout import check, fields_of
 from ssvm_bench.errors import RunFailedError, shown
 from ssvm_bench.files import opened
@@ -98,9 +98,9 @@ class DataStream:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen digits that are equal for equal examples to train on; nothing is read for it."""
+        """Equal for equal examples to train on; nothing is read for it."""
         whole = self.header.fingerprint
-        return whole if self.n == self.header.total("n") else first_of(whole, self.n)
+        return whole if self.n == self.header.total("n") else fingerprint_of(whole, self.n)
 
     @cached_property
     def held_out(self) -> Mapping[str, Dataset]:
@@ -229,13 +229,6 @@ class DataStream:
             f"Cannot read the examples in {self.path}: {reason}. Export it again, or name another "
             "file with dataset.path."
         )
-
-
-def first_of(fingerprint: str, n: int) -> str:
-    """Return the fingerprint of the first n of the examples that have one."""
-    import hashlib
-
-    return hashlib.sha256(f"{fingerprint} {n}".encode()).hexdigest()[:16]
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:

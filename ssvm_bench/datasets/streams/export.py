@@ -14,11 +14,10 @@ Examples that are held out follow, once each and as they are.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
@@ -31,7 +30,7 @@ from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.images.progress import shown
 from ssvm_bench.datasets.streams.blocks import SPLIT, Block, Digest, Ragged, cells, seal, size
 from ssvm_bench.datasets.streams.features import Features, encoded, features_of
-from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup
+from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup, fingerprint_of
 from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import block_of, fields_of, nbytes
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -252,7 +251,6 @@ class _Content:
         """Return what the file says of itself."""
         data, features = self._dataset, self._features
         kind = data.structure, data.n_labels, data.n_features
-        content = (*kind, features.dtype, features.form == "dense", self._digest.hexdigest())
         return Header(
             dataset=data.name,
             source=data.source,
@@ -263,6 +261,6 @@ class _Content:
             dtypes=self._dtypes,
             largest=self._largest,
             row_groups=tuple(self.groups),
-            fingerprint=hashlib.sha256(repr(content).encode()).hexdigest()[:16],
+            fingerprint=fingerprint_of(*kind, *astuple(features), self._digest.hexdigest()),
             **about,
         )

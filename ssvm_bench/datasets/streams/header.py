@@ -28,6 +28,11 @@ TRAIN = "train"
 """The split of the examples to train on; the others are held out."""
 
 
+def fingerprint_of(*content: Any) -> str:
+    """Return a letter, so that no YAML file or override takes it for a number, and 15 digits."""
+    return f"s{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
+
+
 class HeaderError(Exception):
     """The message says what is wrong with a file's metadata."""
 
@@ -75,7 +80,8 @@ class Header:
     row_groups : tuple of RowGroup
         Those to train on come first.
     fingerprint : str
-        Sixteen digits, equal for equal examples to train on, however they lie in row groups.
+        By `fingerprint_of`: equal for examples to train on that are equal, and kept in the same
+        form, however they lie in row groups.
     made : mapping
         How: options, versions, time.
     """

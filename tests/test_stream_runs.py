@@ -31,7 +31,7 @@ def test_a_run_on_a_stream_is_the_run_on_the_dataset(tmp_path):
         result = call("data", "export", data[0], path, *data[1:])
         assert result.exit_code == 0, result.stderr
         assert f"{path}: {data[0]} (synthetic data), " in result.stdout
-        assert " to train on examples in 1 row groups\n" in result.stdout
+        assert " to train on; row groups: 1\n" in result.stdout
         words = (f"solver={solver}", "clock=work", "budget.max_iterations=3")
         ours = (f"dataset={data[0]}", "dataset.source=synthetic", data[-1])
         theirs = ("dataset=stream", f"dataset.path={path}")

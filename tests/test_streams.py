@@ -154,6 +154,14 @@ def test_chunks_of_any_size_have_the_same_examples_in_the_same_order(name, rows,
     assert joined(chunks) == joined(data.chunks(rows))
 
 
+def test_numbers_of_three_decimals_take_two_bytes_whatever_the_sign_of_0(tmp_path):
+    x = np.round(np.tanh(DIGITS.x), 3)
+    x[:3] = -0.0
+    stream = exported(with_x(DIGITS, x), tmp_path / "a.parquet")
+    assert (stream.header.features.stored, stream.header.features.scale) == ("<i2", 1000)
+    assert np.array_equal(next(stream.chunks(N)).x, x)
+
+
 def test_the_first_examples_are_those_of_the_file(tmp_path):
     data, path = DATA["others"], tmp_path / "a.parquet"
     whole = exported(data, path)

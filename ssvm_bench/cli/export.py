@@ -81,7 +81,7 @@ def export(
     counts = [f"{header.total('n')} to train on"]
     counts += [f"{header.total('n', split)} {split}" for split in [*header.splits][1:]]
     yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
-    yield f"  {', '.join(counts)} examples in {len(header.row_groups)} row groups"
+    yield f"  examples: {', '.join(counts)}; row groups: {len(header.row_groups)}"
     rate = header.total("n") / seconds
     yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
 

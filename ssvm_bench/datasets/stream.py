@@ -11,15 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.datasets.streams.header import Header
 from ssvm_bench.datasets.streams.memory import available
 from ssvm_bench.errors import ConfigError, RunFailedError
+
+if TYPE_CHECKING:  # they load numba, which `data status` does without
+    from ssvm_bench.datasets.streams.data_stream import DataStream
+    from ssvm_bench.datasets.streams.header import Header
 
 _AS_A_WHOLE = 3
 """Times the size of a dataset that loading it and arranging it for kernels takes."""
@@ -65,6 +67,8 @@ class Config(SourceConfig):
     @cached_property
     def _header(self) -> Header | None:
         """What the file says of itself; None where it cannot be read, which `open` tells."""
+        from ssvm_bench.datasets.streams.data_stream import DataStream
+
         assert self.path is not None
         with suppress(RunFailedError):
             return DataStream(self.path).header
@@ -81,6 +85,8 @@ def open(config: Config) -> DataStream:
     RunFailedError
         The file cannot be read; or it has other examples than those that were asked for.
     """
+    from ssvm_bench.datasets.streams.data_stream import DataStream
+
     assert config.path is not None
     stream = DataStream(config.path, config.name, config.n_samples)
     header, n = stream.header, stream.header.total("n")

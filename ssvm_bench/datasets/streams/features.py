@@ -1,4 +1,4 @@
-"""How features are kept in a file: without loss, and in little room.
+"""How features are kept in a file: the same numbers, in little room; −0 may become 0.
 
 Small integers k stand for features where each is k/scale, computed in the features' own type: grey
 values become bytes in this way, numbers of three decimals two bytes. Sparse features are kept as
@@ -82,7 +82,7 @@ class Features:
 
 
 def features_of(datasets: Sequence[Dataset], filled: bool = False) -> Features:
-    """Return how the features of some datasets of one kind are kept without loss.
+    """Return how the features of some datasets of one kind are kept.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _is_plain(rows: Any) -> bool:
 def _code(arrays: Sequence[np.ndarray]) -> tuple[str, int]:
     """Return the smallest type of integers that stand for all numbers, and what divides them."""
     dtype = arrays[0].dtype
-    if dtype.kind == "f" and not any(np.signbit(array[array == 0]).any() for array in arrays):
+    if dtype.kind == "f":
         for scale in map(dtype.type, SCALES):
             codes = [np.rint(array * scale) for array in arrays]
             if all(

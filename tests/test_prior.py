@@ -22,6 +22,7 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.oracles import multiclass, prior
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.problem import Problem, with_prior
 from ssvm_bench.report import contents
@@ -133,6 +134,19 @@ def test_planes_are_mapped_as_the_definition_says(data, form, tmp_path):
     assert risk.offset == pytest.approx(circ, abs=1e-12)
     assert risk.star @ unseen + risk.offset == pytest.approx(total, abs=1e-12)
     assert mapped.mean_loss(unseen) == inner.mean_loss(w)
+
+
+@pytest.mark.parametrize("data", [DATA["chains"], DATA["multiclass"]])
+def test_one_compiled_call_finds_the_plane_that_the_definition_says(data):
+    compiled = oracle(data)
+    rng = np.random.default_rng(2)
+    for w in (np.zeros(compiled.d), rng.normal(size=compiled.d)):
+        for i in range(compiled.n):
+            plane, value = compiled.best_plane(w, i)
+            same, height = Oracle.best_plane(compiled, w, i)
+            np.testing.assert_array_equal(plane.indices, same.indices)
+            np.testing.assert_allclose(plane.values, same.values, rtol=1e-14)
+            assert (plane.offset, value) == pytest.approx((same.offset, height), abs=1e-14)
 
 
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw_fast"])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel
 from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.parts import PartsOracle
 from ssvm_bench.oracles.scoring import (
     add_difference,
@@ -105,6 +106,12 @@ class LabelingOracle(PartsOracle):
         """Return the maximiser."""
         return _labeling(self.compiled, self._pack(w), i, float(augmented))
 
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Return the plane of the maximiser, and its value, by one compiled call."""
+        value, star, offset = self.risk(w, begin=i, end=i + 1)
+        indices = np.flatnonzero(star)
+        return Plane(indices, star[indices], offset), value
+
     def add_planes(
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
     ) -> tuple[float, float]:
@@ -144,7 +151,9 @@ def _labeling(oracle, w, i, loss):
 def _risk(oracle, exact, w, with_plane, begin, end, star):
     """Return n H(w) and n φ̂∘ over some terms, the last term and its fault; add n φ̂⋆ to ``star``."""
     features = oracle.features
-    most = longest(features)
+    most = 0
+    for i in range(begin, end):
+        most = max(most, features.offsets[i + 1] - features.offsets[i])
     theta = np.zeros((most, features.stride))
     y = np.zeros(most, np.uint8)
     labels = np.zeros(2, np.uint8)

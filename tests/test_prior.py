@@ -5,12 +5,14 @@ The optimum is found in the original coordinates by another optimiser, which kno
     max over the simplices of  −1/(2λ) φ⋆ᵀ Σ φ⋆ + ⟨μ, φ⋆⟩ + φ∘        w = μ − Σ φ⋆/λ
 """
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import Plain, Table, oracle, random_chains, random_graphs, random_multiclass, solver
 from program import USPS, call, config_of, error_of, run_folders, run_here
+from rich.console import Console
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from traces import make_trace
@@ -32,7 +34,7 @@ from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import PlainLines, Silent
 
 CHAINS = random_chains([2, 1, 2], 2, 2, seed=6)
 DATA = {
@@ -373,6 +375,14 @@ def test_runs_of_a_sweep_are_told_apart_by_their_priors(tmp_path):
     configs = [config_of(tmp_path, *options).resolved() for options in ((), ("prior.variance=2",))]
     told = differences(configs, ["", ""], {"results_dir"})
     assert told == ["prior.variance=1.0", "prior.variance=2.0"]
+
+
+def test_the_first_line_of_a_run_names_its_prior(tmp_path):
+    for options, named in ((("prior.variance=2",), True), ((), False)):
+        text = io.StringIO()
+        lines = PlainLines(Console(file=text))
+        lines.start(config_of(tmp_path, *options), "synthetic", 30, D, 0.1)
+        assert ("lam = 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
 
 
 # ---- bad input --------------------------------------------------------------------------------

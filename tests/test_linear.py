@@ -26,7 +26,7 @@ from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.typed import Table
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.oracles import gibbs, mincut, multiclass, regression, viterbi
+from ssvm_bench.oracles import gibbs, joint_features, mincut, multiclass, regression, viterbi
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 
@@ -135,6 +135,15 @@ def test_expectations_are_those_of_the_gibbs_distribution(posed):
     found = gibbs.at(tested, z)
     np.testing.assert_allclose(found.phi, np.einsum("ic,icd->d", shares, dense) / data.n)
     assert found.log_mean == pytest.approx(np.log(scores.mean(axis=1)).mean())
+
+
+@given(instances())
+@settings(max_examples=20)
+def test_the_largest_difference_of_features_is_that_of_the_planes(instance):
+    data, tested, _ = instance
+    largest = np.linalg.norm(planes(data)[:, :, :-1] * data.n, axis=2).max()
+    found = joint_features.largest_radius2(tested.features)
+    assert found == pytest.approx(largest**2, rel=1e-12)
 
 
 def test_scores_of_two_classes_are_another_problem_than_one_number():

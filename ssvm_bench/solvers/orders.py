@@ -3,6 +3,7 @@
 ===============  ==================================================================================
 ``permutation``  one fresh permutation per outer iteration, shared by its passes
 ``uniform``      n draws with replacement
+``sequential``   0, 1, …, n − 1, in every iteration
 ``gap``          exact passes draw in proportion to the terms' gaps (Osokin et al., ICML 2016);
                  approximate ones follow a permutation
 ===============  ==================================================================================
@@ -35,6 +36,8 @@ _swap = kernel(random.swap)
 def orders(n: int, sampling: str, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
     """Yield the order of the terms in each outer iteration, int64, shape (n,)."""
     bits = np.random.PCG64(seed)
+    while sampling == "sequential":
+        yield np.arange(n)
     while True:
         raw = bits.random_raw(n)
         if sampling == "permutation":

@@ -61,6 +61,7 @@ SOLVERS = {
     "prox_bmrm": Look("Prox-BMRM", "#4B0092", "--"),
     "p_bmrm": Look("P-BMRM", "#4B0092", ":"),
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
+    "dcd": Look("DCD", "#F781BF"),
 }
 """The solvers that have a fixed look."""
 

@@ -48,7 +48,7 @@ def with_all_planes(problem: Problem) -> DualIterate | None:
     truth's plane: solvers of this kind keep the weights of the planes.
     """
     oracle: Any = problem.oracle
-    if hasattr(oracle, "constraints"):
+    if lists_planes(problem):
         constraints = oracle.constraints()
         fixed_rows.check(constraints, problem.d)
         alone = bool((np.diff(constraints.term_start) == 1).all())
@@ -57,6 +57,11 @@ def with_all_planes(problem: Problem) -> DualIterate | None:
     if isinstance(oracle, LabelingOracle) and joint_features.longest(oracle.features) == 1:
         return _AllLabels(problem, oracle)
     return None
+
+
+def lists_planes(problem: Problem) -> bool:
+    """Tell whether the oracle lists its planes as rows."""
+    return hasattr(problem.oracle, "constraints")
 
 
 def no_average() -> Average:
@@ -301,6 +306,4 @@ class _GivenRows(DualIterate):
 def _whole(pass_: Any, policy: Any, blocks: Any, order: np.ndarray, state: State) -> Tally:
     """Do a pass over all planes; that takes the calls' time, but nobody has been asked."""
     changed = pass_(policy, blocks, order, state)
-    return Tally(
-        changed, 0.0, calls=order.size, skipped=0, evaluated=0, last=-1, fault=checks.NONE
-    )
+    return Tally(changed, 0.0, calls=order.size, skipped=0, evaluated=0, last=-1, fault=checks.NONE)

@@ -94,9 +94,7 @@ def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     return grown
 
 
-def _allocate(
-    room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool
-) -> Simplex:
+def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool) -> Simplex:
     most = int(room.max())
     return Simplex(
         start=np.cumsum(room) - room,

@@ -8,7 +8,8 @@ paused, and ends for one of the named reasons:
 ``max_iterations``  outer iterations done
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
-                    bundle methods: the relative gap is at most their ε
+                    bundle methods: the relative gap is at most their ε; dual coordinate descent:
+                    at most its tolerance
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed

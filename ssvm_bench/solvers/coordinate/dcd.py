@@ -13,13 +13,14 @@ M sweeps go over the terms of which the last visit has shown that there is somet
 over the planes at hand, for as long as that pays (the rule of MP-BCFW, section 3.4).
 
 Where no weight has changed in a sweep, UB' = UB. Else UB costs as much as a sweep: with
-``bound=tracked`` it is computed only when UB' − LB ≤ tol UB'. The run ends when UB − LB ≤ tol UB, or
-when a sweep has shown that there is no step over ε: then UB − LB ≤ ε.
+``bound=tracked`` it is computed only when UB' − LB ≤ tol UB'. The run ends when UB − LB ≤ tol UB,
+or when a sweep has shown that there is no step over ε: then UB − LB ≤ ε.
 
 ===========  ==================================================================================
 option       meaning
 ===========  ==================================================================================
-planes       ``all``, ``found``, or ``auto``: all where the oracle can list them
+planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
+             are labels, those found are fewer, and sweeps over them cheaper
 order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
 products     inner products between planes of a term: ``keep`` or ``compute`` when needed
 bound        ``tracked``, or ``true``: UB is computed after every sweep
@@ -48,7 +49,12 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
-from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate, with_all_planes
+from ssvm_bench.planes.dual_iterate import (
+    DualIterate,
+    dual_iterate,
+    lists_planes,
+    with_all_planes,
+)
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule
@@ -102,11 +108,12 @@ class DCD(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        every = None if config.planes == FOUND else with_all_planes(problem)
+        wanted = config.planes == ALL or (config.planes == AUTO and lists_planes(problem))
+        every = with_all_planes(problem) if wanted else None
         if every is None and config.planes == ALL:
             raise ConfigError(
-                "solver.planes=all needs terms with few planes, which the oracle can list: examples "
-                "with one label each. Set solver.planes=found."
+                "solver.planes=all needs terms with few planes, as those of examples with one "
+                "label each, which the oracle can list. Set solver.planes=found."
             )
         self.finds = every is None
         self.phi: DualIterate = every or dual_iterate(problem, N=sys.maxsize)

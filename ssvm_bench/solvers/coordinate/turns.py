@@ -8,8 +8,8 @@ with g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
     g_j > ε and α_i0 = 0        a pair step with another plane k, drawn at random      (28), (29)
     |g_j| > ε otherwise         a single step                                          (25), (26)
 
-(α_i0 is the weight of the ground truth's plane, the paper's 1 − α_i). A pair whose slope |g_j − g_k|
-is within ε stays as it is. Steps are those of :mod:`ssvm_bench.solvers.coordinate.steps`.
+(α_i0 is the weight of the ground truth's plane, the paper's 1 − α_i). A pair with a slope
+|g_j − g_k| ≤ ε stays as it is. Steps are those of :mod:`ssvm_bench.solvers.coordinate.steps`.
 
 Inner products between planes of a term are either kept, as K of :mod:`ssvm_bench.planes.simplex`:
 then w is looked at once a visit, and changed once,
@@ -67,7 +67,7 @@ class Coordinates(NamedTuple):
         α, and K if inner products are kept.
     words : ndarray of uint64
     drawn : ndarray of int64, shape (1,)
-        Random words for a pass, one for each turn at terms with a choice, and how many are used.
+        Random words for a pass, one for each turn at terms with a choice, and which comes next.
     places : ndarray of int64, shape (most planes of a term,)
         Scratch: the planes in the order of their turns.
     met : ndarray of float64, shape (1,)
@@ -158,7 +158,7 @@ def _turns(policy, blocks, i, highest, state):
         partner = 0
         if m > 2:
             word = policy.words[policy.drawn[0]]
-            policy.drawn[0] += 1
+            policy.drawn[0] = (policy.drawn[0] + 1) % policy.words.size
             if policy.shuffles:
                 _swap(order, turn, turn + _below(word >> np.uint64(32), m - turn))
             partner = 1 + _below(word & np.uint64(0xFFFFFFFF), m - 2)

@@ -346,7 +346,7 @@ def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
 # ---- the optimum --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lam", [None, 0.01])
+@pytest.mark.parametrize("lam", [None, 60.0])
 @pytest.mark.parametrize("name", FINITE)
 def test_a_long_run_finds_what_a_qp_solver_does(name, lam):
     """In 40 dimensions the planes are independent, and so the weights of the best are unique."""
@@ -368,6 +368,7 @@ def test_a_long_run_finds_what_a_qp_solver_does(name, lam):
         if made.converged:
             break
     assert made.converged
+    assert made.visits.policy.steps[1] > 0 or lam is None or name == "binary"
     assert made.reported().dual == pytest.approx(found.value, abs=1e-11)
     np.testing.assert_allclose(made.reported().w, -beta @ rows[:, :-1] / posed.lam, atol=1e-5)
     alpha = np.concatenate([made.visits.weights(i) for i in range(table.n)])
@@ -387,7 +388,7 @@ def optimum(posed):
 
 @pytest.mark.parametrize("options", [{}, {"bound": "true"}, {"order": "sequential"}, {"M": 0}])
 @pytest.mark.parametrize(
-    ("name", "planes"), [(n, "auto") for n in DATA] + [("multiclass", "found")]
+    ("name", "planes"), [(n, "found") for n in DATA] + [("multiclass", "all")]
 )
 def test_bounds_hold_on_every_row_and_the_dual_never_falls(name, planes, options):
     posed = problem(DATA[name])
@@ -421,7 +422,7 @@ def test_the_dual_rises_with_every_visit():
 
 @pytest.mark.parametrize("name", DATA)
 def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
-    """With a coarse tolerance ε, sweeps come to rest; then the gap is at most ε."""
+    """With a coarse tolerance ε, sweeps come to rest; then the gap is at most 2 ε."""
     posed, epsilon = problem(DATA[name]), 0.05
     made = solver(posed, "dcd", epsilon=epsilon, tol=0.0)
     for _ in range(300):
@@ -434,7 +435,7 @@ def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
     reported = made.reported()
     primal = posed.primal(reported.w)
     assert made.upper == made.tracked == pytest.approx(primal, rel=1e-14)
-    assert -ULPS <= primal - reported.dual <= epsilon
+    assert -ULPS <= primal - reported.dual <= 2 * epsilon
     assert primal - reported.dual > 1e-6  # there would have been more to gain
 
 

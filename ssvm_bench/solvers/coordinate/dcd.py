@@ -14,7 +14,8 @@ over the planes at hand, for as long as that pays (the rule of MP-BCFW, section 
 
 Where no weight has changed in a sweep, UB' = UB. Else UB costs as much as a sweep: with
 ``bound=tracked`` it is computed only when UB' − LB ≤ tol UB'. The run ends when UB − LB ≤ tol UB,
-or when a sweep has shown that there is no step over ε: then UB − LB ≤ ε.
+or when a sweep has shown that there is no step over ε: of no term, two planes between which weight
+can move have gradients that differ by more than 2 ε, and so UB − LB ≤ 2 ε.
 
 ===========  ==================================================================================
 option       meaning
@@ -156,7 +157,8 @@ class DCD(Solver):
         elif config.bound == TRUE or self.tracked - lower <= config.tol * self.tracked:
             with self.clock.exact(self.problem.n):
                 self.upper = self.problem.primal(self.phi.outer(self.phi.state.w))
-        no_step_left = not changed and float(self.visits.violations.max()) <= config.epsilon
+        least = 2.0 * config.epsilon  # one gradient may be ε, and another one −ε
+        no_step_left = not changed and float(self.visits.violations.max()) <= least
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
 
     def _sweeps_over_planes_at_hand(self, order: np.ndarray, rule: SlopeRule) -> None:

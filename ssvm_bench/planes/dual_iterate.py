@@ -27,6 +27,7 @@ from ssvm_bench.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes import fixed_rows, labelings, lone_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.problem import Problem, best_scale
@@ -54,7 +55,7 @@ def with_all_planes(problem: Problem) -> DualIterate | None:
         alone = bool((np.diff(constraints.term_start) == 1).all())
         storage = lone_rows if alone else fixed_rows
         return _GivenRows(problem, storage.allocate(constraints, problem.d))
-    if isinstance(oracle, LabelingOracle) and joint_features.longest(oracle.features) == 1:
+    if isinstance(oracle, LabelingOracle) and longest(oracle.features) == 1:
         return _AllLabels(problem, oracle)
     return None
 

@@ -501,19 +501,30 @@ def test_a_hot_start_keeps_the_weights(name):
 
 def test_what_is_not_a_list_of_planes_is_refused():
     good = constraints_of([np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1]])])
-    fixed_rows.check(good, 1)
+    fixed_rows.check(good, n=2, d=1)
+    for n, d in ((1, 1), (3, 1), (2, 0)):
+        with pytest.raises(ValueError, match="CSR"):
+            fixed_rows.check(good, n, d)
     for spoilt in (
         good._replace(term_start=np.array([0, 2, 4])),
         good._replace(term_start=np.array([0, 4, 3])),
         good._replace(indices=np.array([0, 0, 1])),
         good._replace(indices=np.array([0, 0, -1])),
-        good._replace(values=np.array([1.0, np.nan, 1.0])),
-        good._replace(values=good.values[:-1]),
-        good._replace(offset=np.array([1.0, 1.0, np.inf])),
+        good._replace(indices=np.array([0.0, 0.0, 0.0])),
+        good._replace(indptr=np.array([0, 2, 2, 3])),  # an index twice in a row
+        good._replace(indptr=np.array([0, 2, 1, 3])),
         good._replace(indptr=good.indptr[:-1]),
+        good._replace(values=good.values[:-1]),
+        good._replace(values=np.array([1, 1, 1])),
     ):
         with pytest.raises(ValueError, match="CSR"):
-            fixed_rows.check(spoilt, 1)
+            fixed_rows.check(spoilt, n=2, d=1)
+    for spoilt in (
+        good._replace(values=np.array([1.0, np.nan, 1.0])),
+        good._replace(offset=np.array([1.0, 1.0, np.inf])),
+    ):
+        with pytest.raises(ValueError, match="not finite"):
+            fixed_rows.check(spoilt, n=2, d=1)
 
 
 def test_chains_have_too_many_planes():

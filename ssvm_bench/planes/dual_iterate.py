@@ -51,7 +51,7 @@ def with_all_planes(problem: Problem) -> DualIterate | None:
     oracle: Any = problem.oracle
     if lists_planes(problem):
         constraints = oracle.constraints()
-        fixed_rows.check(constraints, problem.d)
+        fixed_rows.check(constraints, problem.n, problem.d)
         alone = bool((np.diff(constraints.term_start) == 1).all())
         storage = lone_rows if alone else fixed_rows
         return _GivenRows(problem, storage.allocate(constraints, problem.d))

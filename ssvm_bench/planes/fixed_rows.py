@@ -53,30 +53,46 @@ class FixedRows(NamedTuple):
     dense: np.ndarray
 
 
-def check(constraints: Any, d: int) -> None:
+def check(constraints: Any, n: int, d: int) -> None:
     """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
 
     Parameters
     ----------
     constraints : object
         All planes but those of the ground truths, which are 0, scaled by 1/n. Its attributes are
-        ``term_start``, int64[n + 1]: term i has the planes ``term_start[i]:term_start[i + 1]``;
-        ``indptr``, ``indices``, ``values``: φ⋆ of every plane, a CSR matrix of shape (planes, d),
-        with no index twice in a row; ``offset``, float64[planes]: φ∘.
-    d : int
-        Number of weights.
+        ``term_start``, integers of shape (n + 1,): term i has the planes
+        ``term_start[i]:term_start[i + 1]``; ``indptr``, ``indices``, ``values``: φ⋆ of every plane,
+        a CSR matrix of shape (planes, d), with no index twice in a row; ``offset``, floats of shape
+        (planes,): φ∘.
+    n, d : int
+        Numbers of terms and of weights.
     """
     term_start, indptr, indices = constraints.term_start, constraints.indptr, constraints.indices
-    bounds = ((term_start, constraints.offset.size), (indptr, indices.size))
-    whole = all(
-        ends[0] == 0 and ends[-1] == size and np.diff(ends).min(initial=0) >= 0
-        for ends, size in bounds
+    values, offset = constraints.values, constraints.offset
+    typed = all(array.dtype.kind in "iu" for array in (term_start, indptr, indices)) and all(
+        array.dtype.kind == "f" for array in (values, offset)
     )
-    sizes = indptr.size == constraints.offset.size + 1 and indices.size == constraints.values.size
-    inside = indices.size == 0 or (indices.min() >= 0 and indices.max() < d)
-    finite = np.isfinite(constraints.values).all() and np.isfinite(constraints.offset).all()
-    if not (whole and sizes and inside and finite):
-        raise ValueError("the planes are not the finite rows of a CSR matrix, term after term")
+    sizes = (term_start.shape, indptr.shape, indices.shape)
+    wanted = ((n + 1,), (offset.size + 1,), (values.size,))
+    if not (typed and sizes == wanted and _is_csr(term_start, offset.size, indptr, indices, d)):
+        raise ValueError(
+            "the oracle's constraints are not the rows of a CSR matrix, term after term"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(offset).all()):
+        raise ValueError("the oracle's constraints are not finite")
+
+
+def _is_csr(
+    term_start: np.ndarray, planes: int, indptr: np.ndarray, indices: np.ndarray, d: int
+) -> bool:
+    """Tell whether bounds rise from 0 to what there is, and rows have no index twice."""
+    for ends, size in ((term_start, planes), (indptr, indices.size)):
+        if ends[0] != 0 or ends[-1] != size or np.diff(ends).min(initial=0) < 0:
+            return False
+    if indices.size and (indices.min() < 0 or indices.max() >= d):
+        return False
+    places = np.repeat(np.arange(planes), np.diff(indptr)) * d + indices
+    return bool((np.diff(places) > 0).all()) or np.unique(places).size == places.size
 
 
 def allocate(constraints: Any, d: int) -> FixedRows:

@@ -10,11 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import Plain, Table, oracle, random_chains, random_graphs, random_multiclass, solver
+from helpers import (
+    Plain,
+    Table,
+    minimised_over_simplices,
+    oracle,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
 from program import USPS, call, config_of, error_of, run_folders, run_here
 from rich.console import Console
-from scipy.linalg import block_diag
-from scipy.optimize import minimize
 from traces import make_trace
 
 from ssvm_bench.clock import Clock
@@ -80,16 +87,7 @@ def quadratic_program(table, mean, variance):
         dual = -phi @ variance @ phi / (2 * LAM) + mean @ phi + alpha @ circ
         return -dual, star @ (variance @ phi / LAM - mean) - circ
 
-    sums = block_diag(*(np.ones(size) for size in sizes))
-    found = minimize(
-        value,
-        np.concatenate([np.full(size, 1 / size) for size in sizes]),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * sums.shape[1],
-        constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
+    found = minimised_over_simplices(value, sizes)
     return -found.fun, mean - variance @ (found.x @ star) / LAM
 
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -92,6 +92,11 @@ class OracleConfig(Options):
     cost_call: NotNegative
     cost_plane: NotNegative
     cost_visit: NotNegative = field(default=0.0, kw_only=True)
+
+    @property
+    def needs_all_examples(self) -> bool:
+        """Whether what an example counts depends on the others, so that none can be left out."""
+        return False
 
     @property
     def costs(self) -> tuple[float, float, float]:
@@ -192,6 +197,18 @@ class Oracle(ABC):
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features for a solver's w: itself, without a prior."""
         return w
+
+    @property
+    def head(self) -> Oracle:
+        """An oracle that is in memory, and tells how all of them lay out w and planes: itself."""
+        return self
+
+    def chunks(self) -> Iterator[tuple[int, Oracle]]:
+        """Yield the number of the first example, and the oracle, of what is in memory at a time.
+
+        That is all of it, unless examples are read from a stream (:mod:`ssvm_bench.oracles.chunked`).
+        """
+        yield 0, self
 
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""

@@ -58,6 +58,11 @@ class CostsConfig(OracleConfig):
         for label, weight in self.class_weight.items():
             check_positive(f"oracle.class_weight.{label}", weight)
 
+    @property
+    def needs_all_examples(self) -> bool:
+        """See `OracleConfig`."""
+        return self.class_weight == BALANCED
+
     def example_costs(self, dataset: Dataset, names: Sequence[int]) -> np.ndarray | None:
         """Return C_i of all examples; None if all are 1.
 

@@ -309,6 +309,11 @@ def _add_labels(features, part, labels, count, scale, delta, v):
             row[labels[s]] += factor * delta[s]
 
 
+@implements(scoring.label_place, JointFeatures)
+def _label_place(features, k, label):
+    return np.int64(features.places[k]) + label
+
+
 @implements(scoring.add_marginals, JointFeatures)
 def _add_marginals(features, part, scale, delta, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):

@@ -19,6 +19,7 @@ oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -170,6 +171,16 @@ class WithPrior(Oracle):
         """Return the plane that is best at w."""
         plane, value = self.inner.best_plane(self.prior.weights(w), i)
         return self.prior.plane(plane), value
+
+    @property
+    def head(self) -> Oracle:
+        """That of one in memory."""
+        return self if self.inner.head is self.inner else WithPrior(self.inner.head, self.prior)
+
+    def chunks(self) -> Iterator[tuple[int, Oracle]]:
+        """Yield those of the chunks."""
+        for begin, part in self.inner.chunks():
+            yield begin, WithPrior(part, self.prior)
 
     def fresh(self) -> Oracle:
         """Return one for one solver."""

@@ -165,6 +165,11 @@ def _add_labels(features, part, labels, count, scale, delta, v):
     _add(features, part, scale * _sum_of_some(features, labels, count, delta), v)
 
 
+@implements(scoring.label_place, SignedFeatures)
+def _label_place(features, k, label):
+    return np.int64(features.places[k])
+
+
 @implements(scoring.add_labels_twice, SignedFeatures)
 def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     total = _sum_of_some(features, labels, count, delta)

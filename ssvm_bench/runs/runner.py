@@ -10,6 +10,8 @@ paused, and ends for one of the named reasons:
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
                     bundle methods: the relative gap is at most their ε; dual coordinate descent:
                     at most its tolerance
+``cache_full``      examples have left the cache of online dual coordinate descent with their
+                    weights, which a further pass would count again
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
@@ -41,6 +43,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import Problem, with_prior
@@ -59,6 +62,7 @@ from ssvm_bench.runs.components import (
     build_solver,
     check_data,
     check_requirements,
+    chunk_rows,
     load_dataset,
     warm_up,
 )
@@ -116,9 +120,10 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     begin = time.perf_counter()
     check_requirements(config)
     with silence(config.quiet):
-        dataset = load_dataset(config.dataset)
+        rows = chunk_rows(config)
+        dataset = load_dataset(config.dataset, rows)
     check_data(config, dataset)
-    oracle = build_oracle(config.oracle, config.dataset)
+    oracle = build_oracle(config.oracle, config.dataset, rows)
     prior = priors.build(config.prior, oracle.d)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
@@ -150,7 +155,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         return outcome
 
 
-def _check_same_data(folder: Path, dataset: Dataset) -> None:
+def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
     """Raise an error if a folder holds a finished run of a dataset whose content was another."""
     if is_whole(folder):
         before = read_metadata(folder)["dataset"]["fingerprint"]
@@ -164,7 +169,7 @@ def _check_same_data(folder: Path, dataset: Dataset) -> None:
 
 def _run(
     config: RunConfig,
-    dataset: Dataset,
+    dataset: Dataset | DataStream,
     problem: Problem,
     display: Display,
     begin: float,

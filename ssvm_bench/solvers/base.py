@@ -41,6 +41,9 @@ class SolverConfig(Options):
         The structures of datasets that it accepts; empty: any.
     least_n : int
         Fewest terms that it needs.
+    chunk_rows : int or None
+        It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
+        it needs all of them there.
     """
 
     section: ClassVar[str] = "solver"
@@ -66,6 +69,14 @@ class SolverConfig(Options):
     def least_n(self) -> int:
         """See the class."""
         return 1
+
+    @property
+    def chunk_rows(self) -> int | None:
+        """See the class."""
+        return None
+
+    def check_chunks(self) -> None:  # noqa: B027 - most solvers that read streams do it in any case
+        """Raise ``ConfigError`` if examples that are read in chunks will not do."""
 
     def check_path(self, follows: bool) -> None:
         """Raise ``ConfigError`` unless the solver can do with a path of λ, or without one."""

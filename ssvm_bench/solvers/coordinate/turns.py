@@ -160,8 +160,8 @@ def _turns(policy, blocks, i, highest, state):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] = (policy.drawn[0] + 1) % policy.words.size
             if policy.shuffles:
-                _swap(order, turn, turn + _below(word >> np.uint64(32), m - turn))
-            partner = 1 + _below(word & np.uint64(0xFFFFFFFF), m - 2)
+                _swap(order, turn, turn + below(word >> np.uint64(32), m - turn))
+            partner = 1 + below(word & np.uint64(0xFFFFFFFF), m - 2)
         j = order[turn]
         highest = max(highest, g[j])
         if alpha[j] > 0.0:
@@ -222,7 +222,7 @@ def _gradients(blocks, i, g):
 
 
 @kernel
-def _below(half, size):
+def below(half, size):
     """Return a number in 0 … size − 1 from 32 random bits; its bias is below size/2³²."""
     return np.int64((half * np.uint64(size)) >> np.uint64(32))
 

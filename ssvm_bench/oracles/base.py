@@ -206,7 +206,8 @@ class Oracle(ABC):
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
         """Yield the number of the first example, and the oracle, of what is in memory at a time.
 
-        That is all of it, unless examples are read from a stream (:mod:`ssvm_bench.oracles.chunked`).
+        That is all of it, unless examples are read from a stream
+        (:mod:`ssvm_bench.oracles.chunked`).
         """
         yield 0, self
 

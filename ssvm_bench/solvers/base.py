@@ -75,7 +75,7 @@ class SolverConfig(Options):
         """See the class."""
         return None
 
-    def check_chunks(self) -> None:  # noqa: B027 - most solvers that read streams do it in any case
+    def check_chunks(self) -> None:
         """Raise ``ConfigError`` if examples that are read in chunks will not do."""
 
     def check_path(self, follows: bool) -> None:

@@ -27,6 +27,12 @@ from ssvm_bench.planes.passes import State
 from ssvm_bench.solvers.coordinate.turns import Coordinates
 from ssvm_bench.solvers.orders import permutation
 
+_BETWEEN = 4
+"""Sweeps over some examples between those over all."""
+
+_SHRINK = 0.1
+"""These leave out examples that violate optimality by less than this share of the mean."""
+
 _WORDS = 1 << 14
 """Random words that are drawn at once, at least."""
 
@@ -134,30 +140,39 @@ class CachedProblem:
         of_fixed = self._fixed_circ - self.lam * dot(v, w, w.size)
         return self.half_norm() + of_fixed + slack / self.n
 
-    def optimise(self, tol: float, most: int, clock: Clock) -> None:
-        """Sweep over the cached examples, in random order, until (UB − LB)/UB ≤ tol.
+    def optimise(self, gap: float, most: int, clock: Clock) -> None:
+        """Sweep over the cached examples, in random order, until UB − LB ≤ gap.
 
         UB is computed when UB', of the gradients that a sweep has met, is that close; it ends as
-        well where no step is larger than ε, or after ``most`` sweeps.
+        well where no step is larger than ε, or after ``most`` sweeps over all. Between two of
+        these, some go over the examples that violate optimality most.
         """
-        (live,) = np.nonzero(self.cache.example[: self.cache.used[TERMS]] >= 0)
-        planes = self.cache.blocks.n_planes[live]
+        (live,) = np.nonzero(self.cache.example[: self.terms] >= 0)
         for _ in range(most):
             checkpoint()
-            self.draw(int(planes.sum()))
-            self.policy.met[0] = 0.0
             steps = self.steps
-            order = live[permutation(live.size, self._orders)]
-            evaluated = passes.approximate_pass(self.policy, self.cache.blocks, order, self.state)
-            clock.approximate(live.size, evaluated)
+            self._sweep(live, clock)
             if self.steps == steps:
                 return
             lower, tracked = self.lower(), self._bound(float(self.policy.met[0]))
-            if tracked - lower <= tol * tracked:
+            if tracked - lower <= gap:
                 upper = self.upper()
-                clock.approximate(live.size, evaluated)
-                if upper - lower <= tol * upper:
+                clock.approximate(live.size, self.planes)
+                if upper - lower <= gap:
                     return
+            for _ in range(_BETWEEN):
+                violations = self.policy.violations[live]
+                least = max(self.policy.epsilon, _SHRINK * float(violations.mean()))
+                self._sweep(live[violations > least], clock)
+
+    def _sweep(self, terms: np.ndarray, clock: Clock) -> None:
+        """Let cached examples take their steps, in random order."""
+        planes = self.cache.blocks.n_planes
+        self.draw(int(planes[terms].sum()))
+        self.policy.met[0] = 0.0
+        order = terms[permutation(terms.size, self._orders)]
+        evaluated = passes.approximate_pass(self.policy, self.cache.blocks, order, self.state)
+        clock.approximate(order.size, evaluated)
 
     def draw(self, words: int) -> None:
         """Have more random words at hand than that, those that are left first."""

@@ -5,7 +5,7 @@
     for each example i, as the stream gives it:
         the oracle's plane has the gradient g = n H_i(w)
         if g > ε:   it comes into the cache with α = 0, and UB ← UB + g/n
-        if UB − LB > tol UB:   optimise over the cache, and drop the planes with α = 0
+        if UB − LB > tol P̂:   optimise over the cache, and drop the planes with α = 0
 
 An iteration is a pass over the examples; further ones, for which the cache stays as it is, are the
 cyclic variant. Examples are in memory chunk by chunk (`Oracle.chunks`), and what is kept between
@@ -68,6 +68,7 @@ from ssvm_bench.solvers.coordinate.exploring import (
     GAP,
     NOTHING,
     ROOM,
+    SLACK,
     UPPER,
     WORDS,
     Plan,
@@ -176,8 +177,8 @@ class DCDOnline(Solver):
         self.seen = Seen(
             begin=0,
             terms=np.zeros(0, np.int64),
-            bounds=np.zeros(2),
-            met=np.zeros(1),
+            bounds=np.zeros(3),
+            met=np.zeros(2),
             tally=np.zeros(3, np.int64),
             needed=np.zeros(2, np.int64),
         )
@@ -188,10 +189,10 @@ class DCDOnline(Solver):
         """Do one pass over the examples."""
         cached, seen = self.cached, self.seen
         before = cached.steps
-        seen.met[0] = seen.tally[ENTERED] = 0
+        seen.met[:] = seen.tally[ENTERED] = 0
         for begin, part in self.problem.oracle.chunks():
             self._meet(begin, part)
-        self.tracked = cached.half_norm() + float(seen.met[0]) / self.problem.n
+        self.tracked = cached.half_norm() + float(seen.met[SLACK]) / self.problem.n
         changed = cached.steps > before
         self.upper = math.nan if changed else self.tracked
         self.converged = self._is_close() or not (changed or seen.tally[ENTERED])
@@ -226,7 +227,10 @@ class DCDOnline(Solver):
 
     def _optimise(self) -> None:
         """Optimise over the cache, and drop planes with α = 0."""
-        self.cached.optimise(_GOAL * self.config.tol, self.config.M, self.clock)
+        _, upper, half_norm = self.seen.bounds
+        slack, met = self.seen.met
+        scale = max(upper, half_norm + slack / max(met, 1.0))
+        self.cached.optimise(_GOAL * self.config.tol * scale, self.config.M, self.clock)
         self.cached.drop_idle()
         self._look()
 
@@ -241,15 +245,16 @@ class DCDOnline(Solver):
 
     def _look(self) -> None:
         """Compute LB and UB."""
-        self.seen.bounds[:] = self.cached.lower(), self.cached.upper()
+        cached = self.cached
+        self.seen.bounds[:] = cached.lower(), cached.upper(), cached.half_norm()
         self.clock.approximate(self.cached.terms, self.cached.planes)
 
     def _finish(self) -> None:
         """Do what is due at the end of a pass."""
         cached, steps = self.cached, self.cached.steps
-        lower, upper = self.seen.bounds
+        lower, upper, _ = self.seen.bounds
         if self.schedule.optimises and upper - lower > self.config.tol * upper:
-            cached.optimise(_GOAL * self.config.tol, self.config.M, self.clock)
+            cached.optimise(self.config.tol * upper, self.config.M, self.clock)
         cached.drop_idle()
         cached.recompute()
         self._look()

@@ -8,7 +8,14 @@ plane comes into the cache with α = 0, and
     UB ← UB + 1/n (g − max(0, the largest gradient of a plane of i that is cached already))
 
 What then happens is data of the schedule, a `Plan`: whether the example takes a step at once, how
-many cached ones take theirs, and how large the online gap UB − LB may become. A pass over a chunk
+many cached ones take theirs, and how large the online gap UB − LB may become, relative to what P(w)
+is estimated to be for the whole problem by the examples met so far,
+
+.. code-block:: text
+
+    P̂ = λ/2 ‖w‖² + mean of n H_i(w),  each at the w with which it was met
+
+(at first, UB is far below that, as most examples are still to come). A pass over a chunk
 stops where something is due that is not done here (`ROOM`, `FULL`, `WORDS`, `GAP`), and goes on
 from there. So what happens at an example does not depend on where chunks end.
 """
@@ -48,8 +55,11 @@ from ssvm_bench.solvers.coordinate.turns import below
 NOTHING, ROOM, FULL, WORDS, GAP = range(5)
 """Why a pass stops: its end; no room for a row, or for a plane; no random words; a large gap."""
 
-LOWER, UPPER = range(2)
+LOWER, UPPER, HALF_NORM = range(3)
 """Entries of ``Seen.bounds``."""
+
+SLACK, EXAMPLES = range(2)
+"""Entries of ``Seen.met``."""
 
 VISITS, EVALUATED, ENTERED = range(3)
 """Entries of ``Seen.tally``."""
@@ -65,7 +75,7 @@ class Plan(NamedTuple):
     revisits : int
         How many examples of the cache, drawn at random, then take one.
     tol : float
-        Largest (UB − LB)/UB with which the pass goes on.
+        Largest (UB − LB)/max(UB, P̂) with which the pass goes on.
     capacity : int
         Most planes of the cache.
     n : int
@@ -88,10 +98,10 @@ class Seen(NamedTuple):
         Number of the first example of the chunk.
     terms : ndarray of int64, shape (examples of the chunk,)
         Where they are in the cache; −1: nowhere.
-    bounds : ndarray of float64, shape (2,)
-        LB and UB, as far as there has been no step since they were computed.
-    met : ndarray of float64, shape (1,)
-        Σ_i n H_i(w), each at the w with which it was met.
+    bounds : ndarray of float64, shape (3,)
+        LB, UB and λ/2 ‖w‖², as far as there has been no step since they were computed.
+    met : ndarray of float64, shape (2,)
+        Σ_i n H_i(w), each at the w with which it was met in this pass, and how many they are.
     tally : ndarray of int64, shape (3,)
         Visits of cached examples, and planes evaluated there; planes that have come into the cache.
     needed : ndarray of int64, shape (2,)
@@ -133,9 +143,12 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] += 1
             _visit(cache, policy, state, seen, below(word >> np.uint64(32), cache.used[TERMS]))
-    seen.met[0] += max(g, 0.0)
-    gap = seen.bounds[UPPER] - seen.bounds[LOWER]
-    return GAP if gap > plan.tol * seen.bounds[UPPER] else NOTHING
+    seen.met[SLACK] += max(g, 0.0)
+    seen.met[EXAMPLES] += 1.0
+    bounds = seen.bounds
+    estimate = bounds[HALF_NORM] + seen.met[SLACK] / seen.met[EXAMPLES]
+    large = bounds[UPPER] - bounds[LOWER] > plan.tol * max(bounds[UPPER], estimate)
+    return GAP if large else NOTHING
 
 
 @kernel

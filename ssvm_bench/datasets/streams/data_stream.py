@@ -1,9 +1,9 @@
 """A dataset in a file, of which a chunk is in memory at a time.
 
 What is needed before the first example is known from the file's metadata: n, f, K, the structure,
-how many row groups. Every row group that is read is compared with the digest that the metadata have
-of it, and every chunk is a `Dataset`, and as such checked. Between two row groups, the file must be
-the one that was opened.
+how many row groups. Every row group that is read is compared with the checksum that the metadata
+have of it, and every chunk is a `Dataset`, and as such checked. Between two row groups, the file
+must be the one that was opened.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a file of examples says of itself: everything that must be known before a row is read.
 
-It is a JSON object in the metadata of the Parquet file, with a checksum beside it, and has the
-digest of every row group, so that what is read can be compared with what was written.
+It is a JSON object in the metadata of the Parquet file, with a checksum beside it, and has that of
+every row group, so that what is read can be compared with what was written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from ssvm_bench.datasets.streams.features import Features
 
 KEY, CHECKSUM_KEY = b"ssvm_bench_stream", b"ssvm_bench_stream_checksum"
 
-FORMAT = 1
+FORMAT = 2
+
+_PLACES = {"rows": {"columns", "nonzeros"}, "bits": {"bits"}}
+"""Form → columns of the file that say where non-zeros are."""
 
 TRAIN = "train"
 """The split of the examples to train on; the others are held out."""
@@ -46,15 +49,15 @@ class RowGroup(NamedTuple):
         ``"train"``, or the name of held-out examples.
     n, parts, nbytes : int
         Its examples, their parts, and the bytes that they take in a `Dataset`.
-    seal : str
-        The digest of its content.
+    seal : int
+        The checksum of its content.
     """
 
     split: str
     n: int
     parts: int
     nbytes: int
-    seal: str
+    seal: int
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,7 @@ class Header:
     def _is_sound(self) -> bool:
         """Tell whether all values are of the kind, and in the range, that readers rely on."""
         counts = [number for group in self.row_groups for number in group[1:4]]
+        seals = [group.seal for group in self.row_groups]
         numbers = (self.n_labels, self.n_features, self.d, *counts)
         texts = (self.dataset, self.structure, self.oracle, self.fingerprint)
         first = self.row_groups[0].split if self.row_groups else ""
@@ -160,9 +164,9 @@ class Header:
             kinds = {name: np.dtype(dtype).kind for name, dtype in self.dtypes.items()}
         except (TypeError, AttributeError):
             return False
-        needed = {"y", "x"} | ({"columns", "nonzeros"} if self.features.form == "rows" else set())
+        needed = {"y", "x"} | _PLACES.get(self.features.form, set())
         return (
-            all(type(number) is int and number >= 0 for number in numbers)
+            all(type(number) is int and number >= 0 for number in [*numbers, *seals])
             and all(isinstance(text, str) for text in texts)
             and self.n_labels <= MOST_LABELS
             and self.n_features >= 1
@@ -175,4 +179,5 @@ class Header:
             and set(kinds) & OF_PARTS - {"edges"} == needed
             and set(kinds.values()) <= set("iuf")
             and self.dtypes["x"] == self.features.stored
+            and self.dtypes.get("bits", "|u1") == "|u1"
         )

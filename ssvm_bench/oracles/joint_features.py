@@ -244,6 +244,12 @@ def gram_matrices(offsets, indptr, places, values, gram_start, size):
     for i in range(offsets.size - 1):
         first = offsets[i]
         L = offsets[i + 1] - first
+        if L == 1:
+            total = 0.0
+            for value in values[indptr[first] : indptr[first + 1]]:
+                total += np.float64(value) * np.float64(value)
+            gram[gram_start[i]] = total
+            continue
         for a in range(L):
             for k in range(indptr[first + a], indptr[first + a + 1]):
                 dense[places[k]] = values[k]

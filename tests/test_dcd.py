@@ -1,7 +1,5 @@
 """Dual coordinate descent against the paper's formulas in plain numpy, a QP solver and rivals."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from helpers import (
@@ -16,7 +14,7 @@ from helpers import (
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.planes import fixed_rows
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
@@ -33,16 +31,6 @@ DATA = {
     "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
 }
 FINITE = ("multiclass", "binary")
-
-
-class Constraints(NamedTuple):
-    """What `fixed_rows.check` describes."""
-
-    term_start: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    offset: np.ndarray
 
 
 def constraints_of(planes):
@@ -501,10 +489,10 @@ def test_a_hot_start_keeps_the_weights(name):
 
 def test_what_is_not_a_list_of_planes_is_refused():
     good = constraints_of([np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1]])])
-    fixed_rows.check(good, n=2, d=1)
+    good.check(n=2, d=1)
     for n, d in ((1, 1), (3, 1), (2, 0)):
         with pytest.raises(ValueError, match="CSR"):
-            fixed_rows.check(good, n, d)
+            good.check(n, d)
     for spoilt in (
         good._replace(term_start=np.array([0, 2, 4])),
         good._replace(term_start=np.array([0, 4, 3])),
@@ -518,13 +506,13 @@ def test_what_is_not_a_list_of_planes_is_refused():
         good._replace(values=np.array([1, 1, 1])),
     ):
         with pytest.raises(ValueError, match="CSR"):
-            fixed_rows.check(spoilt, n=2, d=1)
+            spoilt.check(n=2, d=1)
     for spoilt in (
         good._replace(values=np.array([1.0, np.nan, 1.0])),
         good._replace(offset=np.array([1.0, 1.0, np.inf])),
     ):
         with pytest.raises(ValueError, match="not finite"):
-            fixed_rows.check(spoilt, n=2, d=1)
+            spoilt.check(n=2, d=1)
 
 
 def test_chains_have_too_many_planes():

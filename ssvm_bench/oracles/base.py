@@ -41,6 +41,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.constraints import Constraints
 
 
 class Plane(NamedTuple):
@@ -193,6 +194,10 @@ class Oracle(ABC):
         indices, values, offset, value = checks.check_plane(self, i, self.plane(i, y), w)
         checks.check_value(self, i, y, value, w)
         return Plane(indices, values, offset), value
+
+    def constraints(self) -> Constraints | None:
+        """Return all planes, where terms have few; None: they cannot be listed."""
+        return None
 
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features for a solver's w: itself, without a prior."""

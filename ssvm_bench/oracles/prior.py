@@ -23,12 +23,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.jit import kernel
 from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.constraints import Constraints
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -76,6 +78,20 @@ class Prior:
         """Return the plane of ŵ for a plane of w."""
         indices, values, offset = plane
         return Plane(*self.row(indices, values), offset + self.shift(indices, values))
+
+    def constraints(self, given: Constraints) -> Constraints:
+        """Return the planes of ŵ for listed planes of w."""
+        star = given.star(self.mean.size)
+        offset = given.offset + star @ self.mean
+        if self.root.ndim == 1:
+            scaled = star.copy()
+            scaled.data *= self.root[star.indices]
+        else:
+            dense = np.zeros(star.shape)
+            for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
+                _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)
+            scaled = csr_array(dense)
+        return given.with_star(scaled, offset)
 
     def oracle(self, inner: Oracle) -> Oracle:
         """Return the oracle that a solver sees: ``inner``, unless its planes change."""
@@ -181,6 +197,14 @@ class WithPrior(Oracle):
         """Yield those of the chunks."""
         for begin, part in self.inner.chunks():
             yield begin, WithPrior(part, self.prior)
+
+    def constraints(self) -> Constraints | None:
+        """Return all φ̂^{iy}, if those of w can be listed."""
+        given = self.inner.constraints()
+        if given is None:
+            return None
+        given.check(self.n, self.d)
+        return self.prior.constraints(given)
 
     def fresh(self) -> Oracle:
         """Return one for one solver."""

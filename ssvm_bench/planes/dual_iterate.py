@@ -28,6 +28,7 @@ from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
+from ssvm_bench.oracles.signed_oracle import SignedOracle
 from ssvm_bench.planes import fixed_rows, labelings, lone_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.problem import Problem, best_scale
@@ -40,29 +41,25 @@ def dual_iterate(problem: Problem, N: int) -> DualIterate:
     return _Rows(problem, N)
 
 
-def with_all_planes(problem: Problem) -> DualIterate | None:
+def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
 
-    It can where the oracle lists its planes (it has a method ``constraints``, which returns what
-    :func:`ssvm_bench.planes.fixed_rows.check` describes), and where examples have one label each.
-    An exact pass then asks no oracle: its visits are `passes.whole_visit`. φ^i stays at the ground
-    truth's plane: solvers of this kind keep the weights of the planes.
+    It can where the oracle lists its planes, and, if ``labels`` are wanted, too, where a plane is
+    the label of an example. An exact pass then asks no oracle: its visits are
+    `passes.whole_visit`. φ^i stays at the ground truth's plane: solvers of this kind keep the
+    weights of the planes.
     """
-    oracle: Any = problem.oracle
-    if lists_planes(problem):
-        constraints = oracle.constraints()
-        fixed_rows.check(constraints, problem.n, problem.d)
-        alone = bool((np.diff(constraints.term_start) == 1).all())
-        storage = lone_rows if alone else fixed_rows
-        return _GivenRows(problem, storage.allocate(constraints, problem.d))
-    if isinstance(oracle, LabelingOracle) and longest(oracle.features) == 1:
-        return _AllLabels(problem, oracle)
-    return None
-
-
-def lists_planes(problem: Problem) -> bool:
-    """Tell whether the oracle lists its planes as rows."""
-    return hasattr(problem.oracle, "constraints")
+    oracle = problem.oracle
+    has_labels = isinstance(oracle, LabelingOracle) and not isinstance(oracle, SignedOracle)
+    if has_labels and longest(oracle.features) == 1:
+        return _AllLabels(problem, oracle) if labels else None
+    constraints = oracle.constraints()
+    if constraints is None:
+        return None
+    constraints.check(problem.n, problem.d)
+    alone = bool((np.diff(constraints.term_start) == 1).all())
+    storage = lone_rows if alone else fixed_rows
+    return _GivenRows(problem, storage.allocate(constraints, problem.d))
 
 
 def no_average() -> Average:

@@ -7,12 +7,13 @@ more than for anything else.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.linalg import dot_at
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.fixed_rows import narrow
 
@@ -53,8 +54,8 @@ class LoneRows(NamedTuple):
     height: np.ndarray
 
 
-def allocate(constraints: Any, d: int) -> LoneRows:
-    """Return the storage, at α = 0, of planes for which `fixed_rows.check` has been called."""
+def allocate(constraints: Constraints, d: int) -> LoneRows:
+    """Return the storage, at α = 0, of planes that have been checked."""
     n = constraints.offset.size
     blocks = LoneRows(
         n_planes=np.full(n, 2),

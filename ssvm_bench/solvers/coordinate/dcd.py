@@ -50,12 +50,7 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
-from ssvm_bench.planes.dual_iterate import (
-    DualIterate,
-    dual_iterate,
-    lists_planes,
-    with_all_planes,
-)
+from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate, with_all_planes
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule
@@ -109,8 +104,9 @@ class DCD(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        wanted = config.planes == ALL or (config.planes == AUTO and lists_planes(problem))
-        every = with_all_planes(problem) if wanted else None
+        every = None
+        if config.planes != FOUND:
+            every = with_all_planes(problem, labels=config.planes == ALL)
         if every is None and config.planes == ALL:
             raise ConfigError(
                 "solver.planes=all needs terms with few planes, as those of examples with one "

@@ -12,9 +12,11 @@ from helpers import (
     solver,
 )
 
+from ssvm_bench import memory
 from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
@@ -513,6 +515,31 @@ def test_what_is_not_a_list_of_planes_is_refused():
     ):
         with pytest.raises(ValueError, match="not finite"):
             spoilt.check(n=2, d=1)
+
+
+@pytest.mark.parametrize("planes", ["all", "found"])
+def test_inner_products_for_which_there_is_no_memory_are_refused(planes, monkeypatch):
+    posed = problem(DATA["multiclass"])
+    room = 8 * 12 * 9 if planes == "all" else 8 * 12  # three planes a term, or one at first
+    monkeypatch.setattr(memory, "available", lambda: room)
+    made = solver(posed, "dcd", planes=planes)
+    made.visits.prepare(np.arange(12), new=0)
+    with pytest.raises(RunFailedError, match=r"12 examples.*Set solver\.products=compute"):
+        made.visits.prepare(np.arange(12), new=1)
+    monkeypatch.setattr(memory, "available", lambda: 8 * 12 - 1)
+    with pytest.raises(RunFailedError, match=r"Set solver\.products=compute"):
+        solver(posed, "dcd", planes=planes)
+    solver(posed, "dcd", planes=planes, products="compute").visits.prepare(np.arange(12), new=1)
+
+
+def test_a_list_of_planes_for_which_there_is_no_memory_is_refused(monkeypatch):
+    inner = problem(DATA["multiclass"]).oracle
+    mapped = WithPrior(inner, Prior(np.ones(inner.d), np.ones(inner.d)))
+    assert not solver(Problem(mapped, 0.1), "dcd").finds
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    with pytest.raises(RunFailedError, match=r"all 24 planes .* Set solver\.planes=found"):
+        solver(Problem(mapped, 0.1), "dcd")
+    assert solver(Problem(mapped, 0.1), "dcd", planes="found", products="compute").finds
 
 
 def test_chains_have_too_many_planes():

@@ -7,6 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from ssvm_bench.memory import check_room
+
+_BYTES = 64
+"""Of a non-zero while planes are listed: its value, row and column, and copies of these."""
+
 
 class Constraints(NamedTuple):
     """All planes φ^{iy} of all terms but those of the ground truths, which are 0; scaled by 1/n.
@@ -80,3 +85,15 @@ def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.nd
     """
     term, label = np.nonzero(np.arange(n_labels) != truth[:, None])
     return term, label
+
+
+def check_fit(planes: int, entries: float) -> None:
+    """Raise ``RunFailedError`` if planes, of so many entries in all, take too much memory.
+
+    To be asked before they are listed.
+    """
+    check_room(
+        _BYTES * entries,
+        f"A list of all {planes} planes",
+        "Set solver.planes=found, or use fewer examples.",
+    )

@@ -18,7 +18,7 @@ from scipy.sparse import coo_array, csr_array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
+from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
 from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.scoring import label_loss
@@ -44,6 +44,7 @@ class MulticlassOracle(LabelingOracle):
         """Return all planes; with K labels, that is 2 (K − 1) times what the features take."""
         features, n = self.features, self.n
         K, f = features.n_labels, features.n_features
+        check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
         term, label = of_wrong_labels(features.truth, K)
         places = features.places // features.stride
         rows = csr_array((features.values, places, features.indptr), shape=(n, f))[term].tocoo()

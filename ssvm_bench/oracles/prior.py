@@ -19,6 +19,7 @@ oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from ssvm_bench.jit import kernel
 from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.constraints import Constraints, check_fit
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -87,6 +88,7 @@ class Prior:
             scaled = star.copy()
             scaled.data *= self.root[star.indices]
         else:
+            check_fit(star.shape[0], float(math.prod(star.shape)))
             dense = np.zeros(star.shape)
             for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
                 _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)

@@ -85,13 +85,18 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     """Return the numbers with places for as many planes as each term needs, int64, shape (n,)."""
-    short = needed > simplex.room
-    if not short.any():
+    room = room_for(simplex, needed)
+    if (room == simplex.room).all():
         return simplex
-    room = np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
     grown = _allocate(room, simplex.square, simplex.known, simplex.gram.size > 0)
     _move(simplex, grown)
     return grown
+
+
+def room_for(simplex: Simplex, needed: np.ndarray) -> np.ndarray:
+    """Return the places that each term has after `reserve`, int64, shape (n,)."""
+    short = needed > simplex.room
+    return np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
 
 
 def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool) -> Simplex:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.memory import check_room
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.lone_rows import ALPHA, STRIDE, VIOLATION, LoneRows
@@ -94,8 +95,10 @@ class TurnVisits(Visits):
         self, phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool
     ) -> None:
         self._bits = np.random.PCG64([seed, 2])
-        n = phi.problem.n
-        numbers = simplex.allocate(n, phi.blocks.n_planes.copy(), with_gram=keeps)
+        n, room = phi.problem.n, phi.blocks.n_planes.copy()
+        if keeps:
+            _check_products_fit(room)
+        numbers = simplex.allocate(n, room, with_gram=keeps)
         policy = turns.Coordinates(
             epsilon=epsilon,
             shuffles=shuffles,
@@ -123,6 +126,9 @@ class TurnVisits(Visits):
         """Make room for weights and inner products, and draw random words."""
         super().prepare(order, new)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
+        room = simplex.room_for(policy.simplex, n_planes + new)
+        if policy.simplex.gram.size and not np.array_equal(room, policy.simplex.room):
+            _check_products_fit(room)
         numbers = simplex.reserve(policy.simplex, n_planes + new)
         places = policy.places
         if numbers.values.size > places.size:
@@ -162,3 +168,12 @@ class LoneVisits(Visits):
         """See `Visits`."""
         state = self.phi.state
         state.circ[0] = lone.sum_of_planes(self.phi.blocks, state.lam, state.w)
+
+
+def _check_products_fit(room: np.ndarray) -> None:
+    """Raise ``RunFailedError`` if inner products of so many planes a term take too much memory."""
+    check_room(
+        8.0 * float(np.square(room, dtype=np.float64).sum()),
+        f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",
+        "Set solver.products=compute.",
+    )

@@ -123,6 +123,10 @@ class OracleConfig(Options):
                     f"{what}, which this oracle would pass over. Choose another one."
                 )
 
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest C_i by which the features and losses of an example are multiplied."""
+        return 1.0 if dataset.costs is None else float(dataset.costs.max())
+
 
 class Oracle(ABC):
     """Max-oracle of the n terms of a problem with d weights.

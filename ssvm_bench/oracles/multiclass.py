@@ -71,7 +71,7 @@ def build(config: Config, dataset: Dataset) -> MulticlassOracle:
         If the dataset's labels form a structure.
     """
     config.check_structure(dataset)
-    costs = config.example_costs(dataset, range(dataset.n_labels))
+    costs = config.example_costs(dataset)
     return MulticlassOracle(Enumeration(joint_features.build(dataset, costs=costs)))
 
 

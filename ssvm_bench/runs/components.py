@@ -133,8 +133,7 @@ def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
         dataset = next(examples.chunks(chunk_rows(config) or 1))
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    if dataset.costs is not None:
-        largest *= float(dataset.costs.max())
+    largest *= config.oracle.largest_cost(dataset)
     parts = math.ceil(dataset.y.size / dataset.n * examples.n)
     _check_sizes(config, examples.n, largest, parts)
     if isinstance(config.solver, SolverConfig):

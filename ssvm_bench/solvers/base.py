@@ -155,12 +155,17 @@ class Solver(ABC):
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ, from all that is known so far, and with a new clock."""
+    alternates : bool
+        Whether it does: then it tells `exact_pass_ended`.
         raise NotImplementedError
+
+    alternates: ClassVar[bool] = False
 
     @abstractmethod
     def reported(self) -> Iterate:
         """Return the iterate to report; called while the clock is paused."""
 
+    _keeps_after_exact_pass: bool = False
     def keep_after_exact_pass(self) -> None:  # noqa: B027 - most solvers have nothing to keep
         """Keep ``after_exact_pass`` from now on, off the clock."""
 
@@ -171,3 +176,11 @@ class Solver(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Return what else to log of the solver's state: trace column → value."""
         return {}
+        self._keeps_after_exact_pass = self.alternates
+        self.exact_pass_ended()
+
+    def exact_pass_ended(self) -> None:
+        """Keep what is reported now, if that is wanted."""
+        if self._keeps_after_exact_pass:
+            with self.clock.paused():
+                self.after_exact_pass = self.reported()

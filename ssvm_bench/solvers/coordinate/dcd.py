@@ -134,11 +134,13 @@ class DCD(Solver):
             self.visits.recompute()
         order = next(self._orders)
         self.visits.prepare(order, new=int(self.finds))
+    alternates = True
+
         changed = self.phi.exact_pass(self.visits.policy, order, self.clock).changed
         self._judge(changed > 0)
         self.approx_passes = 0
         if changed and not self.converged and self.config.M > 0:
-            self._sweeps_over_planes_at_hand(order, rule)
+            self._approximate_passes(order, rule)
         if self.finds:
             self.visits.drop_idle(self.config.T)
 
@@ -157,7 +159,8 @@ class DCD(Solver):
         no_step_left = not changed and float(self.visits.violations.max()) <= least
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
 
-    def _sweeps_over_planes_at_hand(self, order: np.ndarray, rule: SlopeRule) -> None:
+    def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
+        """Sweep over the planes at hand, until that does not pay any more."""
         rule.begin(self.clock.now(), self.phi.dual())
         while self.approx_passes < self.config.M:
             visited = self.visits.worth_visiting(order, self.config.shrink)
@@ -170,6 +173,7 @@ class DCD(Solver):
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of the weights."""
+        self.exact_pass_ended()
         self.phi.go_on(lam, self.visits.policy)
         self.problem, self.clock = self.phi.problem, clock
         self.converged = False

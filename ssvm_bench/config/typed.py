@@ -101,11 +101,13 @@ def convert(annotation: Any, value: Any, option: str) -> Any:
         raise ConfigError(f"{option} must be {_words(annotation)}, got {_show(value)}.") from None
 
 
-def unknown_option(option: str, valid: Iterable[str], where: str = "") -> ConfigError:
+def unknown_option(
+    option: str, valid: Iterable[str], where: str = "", owners: Iterable[str] = ()
+) -> ConfigError:
     """Return the error for an option that does not exist.
 
     The nearest valid option is the one whose last word is nearest, whatever its section:
-    ``max_iterations`` is a near miss of ``budget.max_iterations``.
+    ``max_iterations`` is a near miss of ``budget.max_iterations``. ``owners`` are what has it.
     """
     valid = list(valid)
     section, _, word = option.rpartition(".")
@@ -117,6 +119,9 @@ def unknown_option(option: str, valid: Iterable[str], where: str = "") -> Config
             break
     hint = f"Did you mean {last[close[0]]}? " if close else ""
     context = f" with {where}" if where else ""
+    if owners:
+        context += f": it is one of {', '.join(owners)}"
+        hint = ""
     return ConfigError(
         f"There is no option {shown(option)}{context}. {hint}Valid: {', '.join(sorted(siblings))}."
     )

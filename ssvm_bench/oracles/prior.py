@@ -117,14 +117,20 @@ def build(config: PriorConfig, d: int) -> Prior:
     return Prior(np.broadcast_to(mean, d).copy(), root, scale)
 
 
-def text(config: PriorConfig) -> str:
+def text(config: PriorConfig, constraint: str = "") -> str:
     """Name a prior, whatever its options are written like; empty for N(0, 1).
+
+    A constraint on w makes another prior, of which it is a part.
 
     >>> text(PriorConfig()), text(PriorConfig(mean=0.5, variance=(4.0, 4.0)))
     ('', 'N(0.5, 4)')
+    >>> text(PriorConfig(), "w ≥ 0")
+    'N(0, 1), w ≥ 0'
     """
     mean, variance = config.moments()
     named = f"N({_word(mean, 'vector')}, {_word(variance, 'diagonal')})"
+    if constraint:
+        return f"{named}, {constraint}"
     return "" if named == "N(0, 1)" else named
 
 

@@ -50,8 +50,8 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     weights of the planes.
     """
     oracle = problem.oracle
-    has_labels = isinstance(oracle, LabelingOracle) and not isinstance(oracle, SignedOracle)
-    if has_labels and longest(oracle.features) == 1:
+    listed = isinstance(oracle, SignedOracle)
+    if isinstance(oracle, LabelingOracle) and not listed and longest(oracle.features) == 1:
         return _AllLabels(problem, oracle) if labels else None
     constraints = oracle.constraints()
     if constraints is None:
@@ -178,6 +178,10 @@ class DualIterate(ABC):
         """Return w, given in the storage's layout, in the outer one; a copy, shape (d,)."""
 
     @abstractmethod
+    def inner(self, w: np.ndarray) -> np.ndarray:
+        """Return w, given in the outer layout, in the storage's; a copy, shape (D,)."""
+
+    @abstractmethod
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
         """Visit terms with their exact oracle."""
 
@@ -199,6 +203,9 @@ class _Labelings(DualIterate):
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         return joint_features.unpack(self.oracle.features, w)
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
+        return joint_features.pack(self.oracle.features, w)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))
@@ -226,6 +233,9 @@ class _Rows(DualIterate):
         passes.begin_at_candidates(self.blocks, N, 0)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
@@ -285,6 +295,9 @@ class _GivenRows(DualIterate):
         return ()
 
     def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
 
     def approximate_pass(

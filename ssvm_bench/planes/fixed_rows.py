@@ -162,6 +162,17 @@ def _add_direction(blocks, i, scale, v):
                 v[blocks.places[k]] += factor * blocks.values[k]
 
 
+@implements(operations.direction_places, FixedRows)
+def _direction_places(blocks, i, listed, places):
+    first = blocks.start[i]
+    size = 0
+    for p in range(blocks.n_planes[i]):
+        if blocks.change[p] != 0.0:
+            for k in range(blocks.begin[first + p], blocks.begin[first + p + 1]):
+                size = operations.list_place(blocks.places[k], listed, places, size)
+    return size
+
+
 @implements(operations.inner_products, FixedRows)
 def _inner_products(blocks, i, p, row):
     first = blocks.start[i]

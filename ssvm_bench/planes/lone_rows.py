@@ -105,6 +105,19 @@ def _gather(blocks, w, i):
     blocks.height[0] = product + blocks.numbers[STRIDE * i + OFFSET]
 
 
+@implements(operations.add_direction, LoneRows)
+def _add_direction(blocks, i, scale, v):
+    add_plane(blocks, i, scale, v)
+
+
+@implements(operations.direction_places, LoneRows)
+def _direction_places(blocks, i, listed, places):
+    size = 0
+    for k in range(blocks.begin[i], blocks.begin[i + 1]):
+        size = operations.list_place(blocks.places[k], listed, places, size)
+    return size
+
+
 @kernel
 def add_plane(blocks, i, scale, v):
     """Add scale · n φ^{i1}⋆ to v."""

@@ -91,7 +91,6 @@ def check_requirements(config: RunConfig) -> None:
         If they do not fit together.
     """
     solver, budget = config.solver, config.budget
-    changes_planes = not config.prior.is_another_lam()
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
@@ -109,7 +108,8 @@ def check_requirements(config: RunConfig) -> None:
                 "stream are read in chunks. Give a weight for each label, as "
                 "oracle.class_weight={0:1,1:2}, or choose a solver that loads them all."
             )
-    if solver.needs_expectations and changes_planes:
+    solver.check_prior(*config.prior.moments())
+    if solver.needs_expectations and not config.prior.is_another_lam():
         raise ConfigError(
             f"solver={solver.name} needs the expectations of a distribution over labelings, which "
             "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "

@@ -177,6 +177,7 @@ def _run(
     solver: Solver | None,
 ) -> tuple[Outcome, Solver]:
     """Do one run, from a solver that has solved another λ if there is one; return it, too."""
+    prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
     metadata = {
         "config": config.resolved(),
         "dataset": {
@@ -188,7 +189,7 @@ def _run(
             "fingerprint": dataset.fingerprint,
         },
         "lam": config.lam_of(dataset.n),
-        **({"prior": prior} if (prior := priors.text(config.prior)) else {}),
+        **({"prior": prior} if prior else {}),
         "seed": config.seed,
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,

@@ -61,6 +61,11 @@ class SolverConfig(Options):
         return ""
 
     @property
+    def constraint(self) -> str:
+        """Which w it may return, where that is not all: such a problem has another optimum."""
+        return ""
+
+    @property
     def needs_path(self) -> bool:
         """See the class."""
         return False
@@ -100,6 +105,21 @@ class SolverConfig(Options):
                 "intractable. Choose another solver for this dataset."
             )
 
+    def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:
+        """Raise ``ConfigError`` if the solver's constraint is none of ŵ under N(μ, Σ).
+
+        Parameters
+        ----------
+        mean, variance : ndarrays of float64
+            μ and Σ in their simplest form, of shape () or (d,), and (), (d,) or (d, d).
+        """
+        if self.constraint and (mean.any() or variance.ndim == 2):
+            raise ConfigError(
+                f"solver={self.name} with {self.constraint} needs prior.mean=0, and as "
+                "prior.variance a number or one per weight: under another prior, the sign of a "
+                "weight is not that of a variable of the solver."
+            )
+
     def check_data(self, n: int, structure: str) -> None:
         """Raise ``ConfigError`` if there are too few examples, or they are of another structure."""
         if n < self.least_n:
@@ -135,12 +155,17 @@ class Solver(ABC):
     after_exact_pass : Iterate or None
         What would have been reported after the last exact pass; None unless `keep_after_exact_pass`
         was called, and of solvers that do not alternate exact and approximate passes.
+    alternates : bool
+        Whether it does: then it tells `exact_pass_ended`.
     """
+
+    alternates: ClassVar[bool] = False
 
     converged: bool = False
     ended: str | None = None
     approx_passes: int = 0
     after_exact_pass: Iterate | None = None
+    _keeps_after_exact_pass: bool = False
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem = problem
@@ -155,27 +180,14 @@ class Solver(ABC):
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ, from all that is known so far, and with a new clock."""
-    alternates : bool
-        Whether it does: then it tells `exact_pass_ended`.
         raise NotImplementedError
-
-    alternates: ClassVar[bool] = False
 
     @abstractmethod
     def reported(self) -> Iterate:
         """Return the iterate to report; called while the clock is paused."""
 
-    _keeps_after_exact_pass: bool = False
-    def keep_after_exact_pass(self) -> None:  # noqa: B027 - most solvers have nothing to keep
+    def keep_after_exact_pass(self) -> None:
         """Keep ``after_exact_pass`` from now on, off the clock."""
-
-    def working_set_mean(self) -> float:
-        """Return the mean number of cached planes per term."""
-        return 0.0
-
-    def diagnostics(self) -> dict[str, float]:
-        """Return what else to log of the solver's state: trace column → value."""
-        return {}
         self._keeps_after_exact_pass = self.alternates
         self.exact_pass_ended()
 
@@ -184,3 +196,11 @@ class Solver(ABC):
         if self._keeps_after_exact_pass:
             with self.clock.paused():
                 self.after_exact_pass = self.reported()
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of cached planes per term."""
+        return 0.0
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what else to log of the solver's state: trace column → value."""
+        return {}

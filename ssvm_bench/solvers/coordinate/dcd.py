@@ -23,7 +23,8 @@ option       meaning
 planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
              are labels, those found are fewer, and sweeps over them cheaper
 order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
-products     inner products between planes of a term: ``keep`` or ``compute`` when needed
+products     inner products between planes of a term: ``keep`` or ``compute`` when needed; never
+             kept where weights must not be negative
 bound        ``tracked``, or ``true``: UB is computed after every sweep
 tol          relative gap at which the solver is done
 epsilon      gradients up to this size call for no step, in units of the loss
@@ -31,6 +32,8 @@ M            most sweeps over planes at hand in an iteration
 shrink       these leave out terms that violate optimality by less than this share of the mean
 T            planes found are dropped that had no weight, and were not the oracle's, in the last T
              iterations
+nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
+             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
 ===========  ==================================================================================
 
 Units are those of P, in which L of the paper is P/λ. Its hot start is `DCD.go_on`: another λ, with
@@ -41,12 +44,14 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.config import ranges
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
@@ -65,6 +70,8 @@ ORDERS = {"random": "permutation", "sequential": "sequential"}
 PRODUCTS = KEEP, COMPUTE = ("keep", "compute")
 BOUNDS = TRACKED, TRUE = ("tracked", "true")
 
+_NONNEGATIVE = "solver.nonnegative"
+
 _REBUILD_EVERY = 10
 """Iterations between two recomputations of φ from the weights."""
 
@@ -74,6 +81,7 @@ class Config(SolverConfig):
     """Options; see the module's docstring."""
 
     follows_paths: ClassVar[bool] = True
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"nonnegative": ranges.NONE}
 
     planes: Annotated[str, one_of(PLANES)]
     order: Annotated[str, one_of(ORDERS)]
@@ -84,6 +92,31 @@ class Config(SolverConfig):
     M: Natural
     shrink: NotNegative
     T: Count
+    nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the options, and write ranges of weights in one way."""
+        super().__post_init__()
+        object.__setattr__(self, "nonnegative", ranges.canonical(_NONNEGATIVE, self.nonnegative))
+
+    @property
+    def constraint(self) -> str:
+        """See the base class."""
+        weights = ranges.text(ranges.parse(_NONNEGATIVE, self.nonnegative))
+        return {"": "", "0-": "w ≥ 0"}.get(weights, f"w[{weights}] ≥ 0")
+
+    def floor(self, d: int) -> np.ndarray:
+        """Return the least value of each of d weights, or an empty array if all may be negative.
+
+        Raises
+        ------
+        ConfigError
+            If there are not as many weights.
+        """
+        if self.nonnegative == ranges.NONE:
+            return np.zeros(0)
+        given = ranges.parse(_NONNEGATIVE, self.nonnegative)
+        return np.where(ranges.chosen(_NONNEGATIVE, given, d), 0.0, -np.inf)
 
 
 class DCD(Solver):
@@ -101,9 +134,12 @@ class DCD(Solver):
         UB, NaN if the last sweep has not computed it, and UB'.
     """
 
+    alternates = True
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
+        floor = config.floor(problem.d)
         every = None
         if config.planes != FOUND:
             every = with_all_planes(problem, labels=config.planes == ALL)
@@ -120,6 +156,7 @@ class DCD(Solver):
             config.epsilon,
             shuffles=config.order == "random",
             keeps=config.products == KEEP,
+            floor=floor,
         )
         self.iteration = 0
         self.upper = self.tracked = math.nan
@@ -134,9 +171,8 @@ class DCD(Solver):
             self.visits.recompute()
         order = next(self._orders)
         self.visits.prepare(order, new=int(self.finds))
-    alternates = True
-
         changed = self.phi.exact_pass(self.visits.policy, order, self.clock).changed
+        self.exact_pass_ended()
         self._judge(changed > 0)
         self.approx_passes = 0
         if changed and not self.converged and self.config.M > 0:
@@ -173,8 +209,9 @@ class DCD(Solver):
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of the weights."""
-        self.exact_pass_ended()
         self.phi.go_on(lam, self.visits.policy)
+        if self.config.constraint:
+            self.visits.recompute()
         self.problem, self.clock = self.phi.problem, clock
         self.converged = False
         self.upper = self.tracked = math.nan

@@ -44,21 +44,20 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config import ranges
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate, with_all_planes
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule
+from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.coordinate.visits import visits_of
 from ssvm_bench.solvers.orders import orders
@@ -70,18 +69,15 @@ ORDERS = {"random": "permutation", "sequential": "sequential"}
 PRODUCTS = KEEP, COMPUTE = ("keep", "compute")
 BOUNDS = TRACKED, TRUE = ("tracked", "true")
 
-_NONNEGATIVE = "solver.nonnegative"
-
 _REBUILD_EVERY = 10
 """Iterations between two recomputations of φ from the weights."""
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
+class Config(ConstrainedConfig):
     """Options; see the module's docstring."""
 
     follows_paths: ClassVar[bool] = True
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"nonnegative": ranges.NONE}
 
     planes: Annotated[str, one_of(PLANES)]
     order: Annotated[str, one_of(ORDERS)]
@@ -92,31 +88,6 @@ class Config(SolverConfig):
     M: Natural
     shrink: NotNegative
     T: Count
-    nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
-
-    def __post_init__(self) -> None:
-        """Check the options, and write ranges of weights in one way."""
-        super().__post_init__()
-        object.__setattr__(self, "nonnegative", ranges.canonical(_NONNEGATIVE, self.nonnegative))
-
-    @property
-    def constraint(self) -> str:
-        """See the base class."""
-        weights = ranges.text(ranges.parse(_NONNEGATIVE, self.nonnegative))
-        return {"": "", "0-": "w ≥ 0"}.get(weights, f"w[{weights}] ≥ 0")
-
-    def floor(self, d: int) -> np.ndarray:
-        """Return the least value of each of d weights, or an empty array if all may be negative.
-
-        Raises
-        ------
-        ConfigError
-            If there are not as many weights.
-        """
-        if self.nonnegative == ranges.NONE:
-            return np.zeros(0)
-        given = ranges.parse(_NONNEGATIVE, self.nonnegative)
-        return np.where(ranges.chosen(_NONNEGATIVE, given, d), 0.0, -np.inf)
 
 
 class DCD(Solver):

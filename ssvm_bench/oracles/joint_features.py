@@ -341,11 +341,6 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
             other_row[labels[s]] += other_factor * delta[s]
 
 
-@implements(scoring.label_place, JointFeatures)
-def _label_place(features, label):
-    return np.int64(label)
-
-
 @implements(scoring.squared_label_norm, JointFeatures)
 def _squared_label_norm(features, labels, count, delta):
     total = 0.0

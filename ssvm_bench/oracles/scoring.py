@@ -51,11 +51,6 @@ def add_marginals(features, part, scale, delta, v):
 
 
 @generic
-def label_place(features, label):
-    """Return where a label has its weight, among the weights of a feature."""
-
-
-@generic
 def squared_label_norm(features, labels, count, delta):
     """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels."""
 

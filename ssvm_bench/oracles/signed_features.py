@@ -182,11 +182,6 @@ def _add_marginals(features, part, scale, delta, v):
     _add(features, part, scale * _sum(features, delta), v)
 
 
-@implements(scoring.label_place, SignedFeatures)
-def _label_place(features, label):
-    return 0
-
-
 @implements(scoring.squared_label_norm, SignedFeatures)
 def _squared_label_norm(features, labels, count, delta):
     return _sum_of_some(features, labels, count, delta) ** 2

@@ -204,7 +204,7 @@ def _direction_places(blocks, i, listed, places):
         q = features.offsets[i] + blocks.moved[s]
         for k in range(features.indptr[q], features.indptr[q + 1]):
             for c in range(blocks.seen_count[q]):
-                place = features.places[k] + label_place(features, blocks.seen[q, c])
+                place = label_place(features, k, blocks.seen[q, c])
                 size = operations.list_place(place, listed, places, size)
     if features.transitions:
         base = features.n_features * features.stride

@@ -68,7 +68,7 @@ class Coordinates(NamedTuple):
     simplex : Simplex
         α, and K if inner products are kept.
     cone : Cone
-        Which weights must not be negative: inner products are then not kept.
+        Which weights must not be negative: inner products are then of no use.
     words : ndarray of uint64
     drawn : ndarray of int64, shape (1,)
         Random words for a pass, one for each turn at terms with a choice, and which comes next.
@@ -146,8 +146,8 @@ def _turns(policy, blocks, i, highest, state):
     m = blocks.n_planes[i]
     alpha = numbers.alpha[numbers.start[i] :]
     gram = numbers.gram[numbers.gram_start[i] :]
-    kept = numbers.gram.size > 0
     bounded = policy.cone.floor.size > 0
+    kept = numbers.gram.size > 0 and not bounded
     room = numbers.room[i]
     g, change = numbers.values, numbers.change
     lam_n = state.lam * blocks.n_planes.size

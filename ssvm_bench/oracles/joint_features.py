@@ -79,6 +79,11 @@ class JointFeatures(NamedTuple):
         return self.n_labels, self.stride
 
     @property
+    def last_place(self) -> int:
+        """Largest place that there can be."""
+        return (self.n_features - 1) * self.stride
+
+    @property
     def label_radius2(self) -> float:
         """Largest ‖e(c) − e(c_i)‖² of a label and the ground truth's."""
         return 2.0
@@ -166,7 +171,7 @@ def is_consistent(features: Any) -> bool:
         and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
         and np.diff(indptr).min(initial=0) >= 0
         and indptr[-1] == features.places.size == features.values.size
-        and int(features.places.max(initial=0)) <= (features.n_features - 1) * features.columns[1]
+        and int(features.places.max(initial=0)) <= features.last_place
         and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
         and gram_start[-1] == features.gram.size
     )
@@ -342,7 +347,7 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
 
 
 @implements(scoring.squared_label_norm, JointFeatures)
-def _squared_label_norm(features, labels, count, delta):
+def _squared_label_norm(features, part, labels, count, delta):
     total = 0.0
     for k in range(count):
         total += delta[k] * delta[k]
@@ -350,7 +355,7 @@ def _squared_label_norm(features, labels, count, delta):
 
 
 @implements(scoring.label_difference_product, JointFeatures)
-def _label_difference_product(features, row, one, other):
+def _label_difference_product(features, part, row, one, other):
     return row[one] - row[other]
 
 

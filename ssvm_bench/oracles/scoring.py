@@ -51,13 +51,13 @@ def add_marginals(features, part, scale, delta, v):
 
 
 @generic
-def squared_label_norm(features, labels, count, delta):
-    """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels."""
+def squared_label_norm(features, part, labels, count, delta):
+    """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels of a part."""
 
 
 @generic
-def label_difference_product(features, row, one, other):
-    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩."""
+def label_difference_product(features, part, row, one, other):
+    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part."""
 
 
 @generic

@@ -62,6 +62,11 @@ class SignedFeatures(NamedTuple):
         return 1, 1
 
     @property
+    def last_place(self) -> int:
+        """Largest place that there can be."""
+        return self.n_features - 1
+
+    @property
     def label_radius2(self) -> float:
         """Largest (s(y) − s(y_i))²."""
         return float(np.square(self.signs - self.signs[self.truth][:, None]).max())
@@ -183,12 +188,12 @@ def _add_marginals(features, part, scale, delta, v):
 
 
 @implements(scoring.squared_label_norm, SignedFeatures)
-def _squared_label_norm(features, labels, count, delta):
+def _squared_label_norm(features, part, labels, count, delta):
     return _sum_of_some(features, labels, count, delta) ** 2
 
 
 @implements(scoring.label_difference_product, SignedFeatures)
-def _label_difference_product(features, row, one, other):
+def _label_difference_product(features, part, row, one, other):
     return _sum(features, row) * (features.signs[one] - features.signs[other])
 
 

@@ -175,7 +175,7 @@ def _squared_length(blocks, i):
         blocks.dense[l] = 0.0
         for k in range(count):
             blocks.dense[l, seen[k]] = delta[k]
-        total += gram[l] * squared_label_norm(features, seen, count, delta)
+        total += gram[l] * squared_label_norm(features, first + l, seen, count, delta)
     if features.transitions:
         for k in range(blocks.moves_count[i]):
             total += blocks.move_delta[k] ** 2

@@ -107,12 +107,12 @@ def load(
         The real data is broken; or it is missing and ``source=real``.
     """
     if not config.trust:  # any number may be in a file that is not the known one
-        _check_n(config, max(raw.n, raw.n_stand_in), "examples")
+        check_n(config, max(raw.n, raw.n_stand_in), "examples")
     source = _available(config, raw)
     if source == "synthetic":
-        _check_n(config, raw.n_stand_in, "examples in the stand-in")
+        check_n(config, raw.n_stand_in, "examples in the stand-in")
     elif not config.trust:
-        _check_n(config, raw.n, "examples")
+        check_n(config, raw.n, "examples")
     source, found = _arrays(raw, source, None, config.trust)
     dataset = Dataset(
         name=config.name,
@@ -123,7 +123,7 @@ def load(
     )
     if split is not None:
         dataset = split(dataset)
-    _check_n(config, dataset.n, "examples to train on")
+    check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 
@@ -212,7 +212,8 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     return "real"
 
 
-def _check_n(config: SourceConfig, n: int, what: str) -> None:
+def check_n(config: SourceConfig, n: int, what: str) -> None:
+    """Raise ``ConfigError`` if ``n_samples`` is more than there are."""
     if config.n_samples is not None and config.n_samples > n:
         raise ConfigError(
             f"dataset.n_samples must be ≤ {n}, the number of {what} of {config.name}, "

@@ -77,6 +77,8 @@ class OracleConfig(Options):
         Structures of the datasets that the oracle accepts; none named: any.
     has_expectations : bool or None
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
+    has_latent : bool
+        Whether its terms have latent values, which `Oracle.improved` chooses anew.
     takes_costs, takes_margins : bool
         Whether it heeds the costs of a dataset's examples, and their margins.
     """
@@ -84,6 +86,7 @@ class OracleConfig(Options):
     section: ClassVar[str] = "oracle"
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
+    has_latent: ClassVar[bool] = False
     has_expectations: ClassVar[bool | None] = None
     takes_costs: ClassVar[bool] = False
     takes_margins: ClassVar[bool] = False
@@ -219,6 +222,20 @@ class Oracle(ABC):
         (:mod:`ssvm_bench.oracles.chunked`).
         """
         yield 0, self
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the terms that are fixed in the convex problem, if any are.
+
+        With others, it is another problem.
+        """
+        return None
+
+    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+        """Return the oracle with the latent values that are best at w, and how many are others.
+
+        No H_i(w) is higher with them.
+        """
+        return self, 0
 
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""

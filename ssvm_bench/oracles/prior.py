@@ -214,6 +214,15 @@ class WithPrior(Oracle):
         given.check(self.n, self.d)
         return self.prior.constraints(given)
 
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the oracle of w."""
+        return self.inner.latent()
+
+    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+        """Return the oracle with the latent values that are best at w."""
+        inner, changed = self.inner.improved(self.prior.weights(w))
+        return WithPrior(inner, self.prior), changed
+
     def fresh(self) -> Oracle:
         """Return one for one solver."""
         return WithPrior(self.inner.fresh(), self.prior)

@@ -153,6 +153,7 @@ class DataStream:
                 source=header.source,
                 n_labels=header.n_labels,
                 structure=header.structure,
+                windows=header.windows,
                 **fields_of(block, header.features, header.n_features),
             )
         except RunFailedError as error:

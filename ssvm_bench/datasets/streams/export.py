@@ -250,13 +250,14 @@ class _Content:
     def header(self, **about: Any) -> Header:
         """Return what the file says of itself."""
         data, features = self._dataset, self._features
-        kind = data.structure, data.n_labels, data.n_features
+        kind = data.structure, data.n_labels, data.n_features, *(data.windows or ())
         return Header(
             dataset=data.name,
             source=data.source,
             structure=data.structure,
             n_labels=int(data.n_labels),
             n_features=data.n_features,
+            windows=data.windows,
             features=features,
             dtypes=self._dtypes,
             largest=self._largest,

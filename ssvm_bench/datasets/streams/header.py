@@ -19,6 +19,7 @@ from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets.checks import MOST_LABELS
 from ssvm_bench.datasets.streams.blocks import OF_PARTS
 from ssvm_bench.datasets.streams.features import Features
+from ssvm_bench.datasets.windows import Windows
 
 KEY, CHECKSUM_KEY = b"ssvm_bench_stream", b"ssvm_bench_stream_checksum"
 
@@ -87,6 +88,8 @@ class Header:
         form, however they lie in row groups.
     made : mapping
         How: options, versions, time.
+    windows : Windows, optional
+        As of a `Dataset`.
     """
 
     dataset: str
@@ -102,6 +105,7 @@ class Header:
     row_groups: tuple[RowGroup, ...]
     fingerprint: str
     made: Mapping[str, Any]
+    windows: Windows | None = None
 
     @cached_property
     def splits(self) -> dict[str, list[int]]:
@@ -117,7 +121,8 @@ class Header:
 
     def metadata(self) -> dict[bytes, bytes]:
         """Return what to write."""
-        content = json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False).encode()
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        content = json.dumps({"format": FORMAT, **values}, allow_nan=False).encode()
         return {KEY: content, CHECKSUM_KEY: hashlib.sha256(content).hexdigest().encode()}
 
     @classmethod
@@ -142,6 +147,9 @@ class Header:
             if version == FORMAT:
                 values["features"] = Features(**values["features"])
                 values["row_groups"] = tuple(RowGroup(*each) for each in values["row_groups"])
+                if "windows" in values:
+                    canvas, window, step = values["windows"]
+                    values["windows"] = Windows(tuple(canvas), tuple(window), step)
                 header = cls(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise HeaderError("its metadata are not as this program writes them") from None

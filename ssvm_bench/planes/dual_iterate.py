@@ -51,8 +51,9 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     """
     oracle = problem.oracle
     listed = isinstance(oracle, SignedOracle)
-    if isinstance(oracle, LabelingOracle) and not listed and longest(oracle.features) == 1:
-        return _AllLabels(problem, oracle) if labels else None
+    if isinstance(oracle, LabelingOracle) and oracle.any_label and not listed:
+        if longest(oracle.features) == 1:
+            return _AllLabels(problem, oracle) if labels else None
     constraints = oracle.constraints()
     if constraints is None:
         return None
@@ -163,6 +164,19 @@ class DualIterate(ABC):
         self.set(lam=lam)
         self.problem = replace(self.problem, lam=lam)
 
+    def improve(self, problem: Problem) -> np.ndarray | None:
+        """Go to a problem with other true labelings, and the same labelings in φ^i and all W_i.
+
+        φ is to be summed anew.
+
+        Returns
+        -------
+        ndarray of int64, or None
+            The terms whose planes have changed; None where planes are kept as rows: nothing is
+            done then.
+        """
+        return None
+
     def changing(self) -> list[np.ndarray]:
         """Return the arrays that approximate passes change, as long as no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
@@ -206,6 +220,13 @@ class _Labelings(DualIterate):
 
     def inner(self, w: np.ndarray) -> np.ndarray:
         return joint_features.pack(self.oracle.features, w)
+
+    def improve(self, problem: Problem) -> np.ndarray | None:
+        assert isinstance(problem.oracle, LabelingOracle)
+        self.problem, self.oracle = problem, problem.oracle
+        self.blocks = self.blocks._replace(features=self.oracle.features)
+        self.state.steps[0] = 0
+        return labelings.follow_truth(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))

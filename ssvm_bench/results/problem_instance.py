@@ -7,7 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint, with a prior of w behind it if there is one; and λ."""
+    """The data, by their fingerprint, and λ.
+
+    Behind the fingerprint are the latent values that are fixed (``@``), and a prior of w (after a
+    space), if there are some.
+    """
 
     fingerprint: str
     lam: float
@@ -30,7 +34,8 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
-    parts = str(metadata["dataset"]["fingerprint"]), str(metadata.get("prior") or "")
+    latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
+    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(metadata.get("prior") or "")
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 

@@ -94,6 +94,7 @@ def check_requirements(config: RunConfig) -> None:
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
+    solver.check_latent(getattr(config.oracle, "has_latent", False), bool(config.path))
     if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
         raise ConfigError(
             f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
@@ -186,6 +187,9 @@ def warm_up(
             problem.primal(solver.reported().w)
             if config.path:
                 solver.go_on(0.5, Clock("work"))
+            if getattr(config.solver, "latent_rounds", 1) > 1:
+                better, _ = problem.oracle.improved(np.ones(problem.d))
+                solver.improve(replace(problem, oracle=better))
     finally:
         notice.cancel()
 

@@ -20,6 +20,9 @@ paused, and ends for one of the named reasons:
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
 
+A problem with latent values may be solved in several rounds (:mod:`ssvm_bench.runs.rounds`); the
+reason is then that of the last one.
+
 The partial trace is written while the run goes on as well: ``kill -9`` costs the rows of the last
 ten seconds, and the iteration.
 """
@@ -27,6 +30,7 @@ ten seconds, and the iteration.
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import time
 import traceback
@@ -67,11 +71,15 @@ from ssvm_bench.runs.components import (
     warm_up,
 )
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.rounds import next_round
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BROKEN_OFF = ("interrupted", "diverged")
+"""Stop reasons of runs that have a partial trace."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,7 @@ def _run(
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **_latent(problem),
         **provenance(),
     }
     build = registry.module("oracle", config.oracle.kind).build
@@ -211,7 +220,13 @@ def _run(
             except RunFailedError as error:
                 display.message(f"What was measured so far is not on disk: {error}")
 
-    recorder = Recorder(problem, display, held_out, None if had_finished else keep)
+    recorder = Recorder(
+        problem,
+        display,
+        held_out,
+        None if had_finished else keep,
+        getattr(config.solver, "latent_rounds", 1),
+    )
 
     def summary(reason: str) -> dict[str, Any]:
         return {
@@ -239,7 +254,8 @@ def _run(
             f"The run failed in iteration {len(rows)}: {described(error)}. "
             f"What it had measured, and the traceback, are in {where}."
         ) from error
-    if reason in ("interrupted", "diverged"):
+    metadata |= _latent(recorder.problem)
+    if reason in BROKEN_OFF:
         where = write_partial(config.folder, recorder.rows, metadata, summary(reason))
         if reason == "diverged":
             fixed = getattr(config.solver, "step", "line_search") != "line_search"
@@ -258,8 +274,14 @@ def _run(
     return Outcome("finished", reason, config.folder, final), solver
 
 
+def _latent(problem: Problem) -> dict[str, str]:
+    """Return what tells the fixed latent values of a problem from others, if it has some."""
+    values = problem.oracle.latent()
+    return {} if values is None else {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
+
+
 def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = False) -> str:
-    """Iterate and evaluate until something ends the run; return the stop reason.
+    """Iterate and evaluate until something ends the run; return the stop reason of its last round.
 
     Parameters
     ----------
@@ -274,18 +296,29 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = 
                 solver.begin()
             if config.eval.after_exact_pass:
                 solver.keep_after_exact_pass()
-            return _loop(config, solver, recorder, arrived)
+            reason, begin = _loop(config, solver, recorder, arrived, 0.0), solver.clock.now()
+            while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
+                solver = after
+                reason, begin = _loop(config, solver, recorder, arrived, begin), solver.clock.now()
+            if reason not in BROKEN_OFF:
+                recorder.predict()
+            return reason
         except interrupts.EndedEarlyError:
             return "interrupted"
 
 
 def _loop(
-    config: RunConfig, solver: Solver, recorder: Recorder, arrived: interrupts.Arrived
+    config: RunConfig,
+    solver: Solver,
+    recorder: Recorder,
+    arrived: interrupts.Arrived,
+    begin: float,
 ) -> str:
+    """Do a round that began at some moment of the clock."""
     iteration = due = 0
     while True:
         interrupts.checkpoint()
-        reason = _exhausted(config.budget, iteration, solver.clock)
+        reason = _exhausted(config.budget, iteration, solver.clock.now() - begin)
         if reason is None:
             reason = "converged" if solver.converged else solver.ended
         if arrived.count:
@@ -300,8 +333,6 @@ def _loop(
             if reason is None and relative <= config.budget.gap_tol > 0:
                 reason = "gap_tol"
         if reason is not None:
-            if reason != "interrupted":
-                recorder.predict()
             return reason
         recorder.keep()
         solver.iterate()
@@ -314,9 +345,9 @@ def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
     return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
 
 
-def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
+def _exhausted(budget: Budget, iteration: int, seconds: float) -> str | None:
     if budget.max_iterations is not None and iteration >= budget.max_iterations:
         return "max_iterations"
-    if budget.max_seconds is not None and clock.now() >= budget.max_seconds:
+    if budget.max_seconds is not None and seconds >= budget.max_seconds:
         return "max_seconds"
     return None

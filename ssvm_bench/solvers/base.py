@@ -9,13 +9,14 @@ known of a solver before anything is loaded is data on its ``Config``, a `Solver
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import Options
+from ssvm_bench.config.validation import Count, Options
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.problem import Problem
 
@@ -44,9 +45,13 @@ class SolverConfig(Options):
     chunk_rows : int or None
         It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
         it needs all of them there.
+    latent_rounds : int
+        Most convex problems to solve, each with the latent values that are best at the solution of
+        the one before (:mod:`ssvm_bench.runs.rounds`).
     """
 
     section: ClassVar[str] = "solver"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"latent_rounds": 1}
     has_dual: ClassVar[bool] = True
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
@@ -54,6 +59,7 @@ class SolverConfig(Options):
 
     name: str
     kind: str
+    latent_rounds: Count = field(default=1, kw_only=True)
 
     @property
     def revision(self) -> str:
@@ -96,13 +102,23 @@ class SolverConfig(Options):
                 "leave path empty, or choose another solver."
             )
 
+    def check_latent(self, has_latent: bool, path: bool) -> None:
+        """Raise ``ConfigError`` if there is nothing latent to choose anew, or too much to do."""
+        if self.latent_rounds > 1 and (path or not has_latent):
+            why = (
+                "take a path of λ: leave path empty"
+                if has_latent
+                else ("are for oracles with latent values, as oracle=latent")
+            )
+            raise ConfigError(f"solver.latent_rounds={self.latent_rounds} {why}, or set it to 1.")
+
     def check_oracle(self, has_expectations: bool | None) -> None:
         """Raise ``ConfigError`` if the oracle is known not to do what the solver asks."""
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
-                "which the oracles of graphs have not: sums over all labelings of a graph are "
-                "intractable. Choose another solver for this dataset."
+                "which the oracles of graphs and of latent positions have not: sums over all "
+                "labelings of a graph are intractable. Choose another solver for this dataset."
             )
 
     def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:
@@ -181,6 +197,16 @@ class Solver(ABC):
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ, from all that is known so far, and with a new clock."""
         raise NotImplementedError
+
+    def improve(self, problem: Problem) -> bool:
+        """Go on with the problem of other latent values, from all that is known so far, if it can.
+
+        Returns
+        -------
+        bool
+            Whether it does. If not, a new solver has to begin.
+        """
+        return False
 
     @abstractmethod
     def reported(self) -> Iterate:

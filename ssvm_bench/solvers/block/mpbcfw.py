@@ -64,7 +64,11 @@ _REBUILD_EVERY = 10
 class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH, "approx_order": SAME}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {
+        **SolverConfig.NEUTRAL,
+        "start": TRUTH,
+        "approx_order": SAME,
+    }
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -222,6 +226,16 @@ class MultiPlane(Solver):
         self.problem, self.clock = self.phi.problem, clock
         self._begun = self.iteration
         self.converged = False
+
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: from the best multiple of φ, with all working sets."""
+        changed = self.phi.improve(problem)
+        if changed is None:
+            return False
+        self.phi.recompute()
+        self.visits.renew(self.phi.blocks, changed)
+        self.go_on(problem.lam, self.clock)
+        return True
 
     def reported(self) -> Iterate:
         """Return φ, or the best interpolation of its averages."""

@@ -187,6 +187,16 @@ class DCD(Solver):
         self.converged = False
         self.upper = self.tracked = math.nan
 
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: from the best multiple of the weights, with all planes."""
+        changed = self.phi.improve(problem)
+        if changed is None:
+            return False
+        self.visits.renew(changed)
+        self.visits.recompute()
+        self.go_on(problem.lam, self.clock)
+        return True
+
     def reported(self) -> Iterate:
         """Return w and LB."""
         w = self.phi.outer(self.phi.state.w)

@@ -94,6 +94,9 @@ class Visits(ABC):
     def drop_idle(self, T: int) -> None:  # noqa: B027 - where all planes are known, none is dropped
         """Drop planes found that had no weight in the last T iterations."""
 
+    def renew(self, changed: np.ndarray) -> None:  # noqa: B027 - where all planes are known, they stay
+        """Get ready for other planes of some terms, with the weights that these have."""
+
     def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
         """Return the terms with a violation above ε, and above a share of the mean one."""
         violations = self.violations
@@ -163,6 +166,11 @@ class TurnVisits(Visits):
     def _sum_of_planes(self, v: np.ndarray) -> float:
         blocks, lam = self.phi.blocks, self.phi.state.lam
         return float(turns.sum_of_planes(self.policy, blocks, lam, v))
+
+    def renew(self, changed: np.ndarray) -> None:
+        """Compute their inner products anew, if these are kept."""
+        if self.policy.simplex.gram.size:
+            simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
     def drop_idle(self, T: int) -> None:
         """See `Visits`."""

@@ -8,6 +8,7 @@ from helpers import Plain, oracle, problem, random_chains, random_multiclass, so
 from program import call, error_of, run_here
 
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.streams import export
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles.chunked import ChunkedOracle
@@ -186,13 +187,11 @@ def test_an_order_at_random_is_for_examples_in_memory():
 
 def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path):
     path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), **ABOUT)
-    words = ("clock=work", "budget.max_iterations=2", "solver.verify=true")
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+    words = ("solver=dcd_online", "clock=work", "budget.max_iterations=2", "solver.verify=true")
     data = ("dataset=stream", f"dataset.path={path}")
     runs = [
-        run_here(
-            tmp_path / str(chunk), "solver=dcd_online", *words, f"solver.chunk={chunk}", data=data
-        )
+        run_here(tmp_path / str(chunk), *words, f"solver.chunk={chunk}", data=data)
         for chunk in (7, 40)
     ]
     one, other = [read_trace(run.folder).frame for run in runs]
@@ -203,12 +202,12 @@ def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path):
     np.testing.assert_allclose(one["primal"], other["primal"], rtol=1e-14)
     np.testing.assert_allclose(one["upper_bound"][1:], one["primal"][1:], rtol=1e-14)
     assert runs[0].summary["train_loss"] == pytest.approx(runs[1].summary["train_loss"])
-    assert run_here(tmp_path / "7", "solver=dcd_online", *words, data=data).status == "skipped"
+    assert run_here(tmp_path / "7", *words, data=data).status == "skipped"
 
 
 def test_what_a_stream_cannot_do_is_told_before_it_is_read(tmp_path):
     path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), **ABOUT)
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
 
     def said(*words):
         return error_of(
@@ -221,7 +220,7 @@ def test_what_a_stream_cannot_do_is_told_before_it_is_read(tmp_path):
 
 def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), **ABOUT)
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
     optimise = cached_problem.CachedProblem.optimise
 
     def deleting(self, *arguments):
@@ -229,8 +228,6 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(tmp_path
         optimise(self, *arguments)
 
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
-    from ssvm_bench.datasets import stream
-
     of = in_chunks(stream.open(config.dataset), 8)
     made = solver(of, "dcd_online")
     monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)

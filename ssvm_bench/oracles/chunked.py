@@ -14,7 +14,7 @@ own only chunk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -32,6 +32,13 @@ class Examples(Protocol):
 
     def chunks(self, rows: int) -> Iterator[Dataset]:
         """Yield the examples in their order, so many at a time."""
+
+
+def _of_one(*_: object) -> NoReturn:
+    raise TypeError("examples of a stream are met in chunks: ask `chunks` for their oracles")
+
+
+_OF_ONE: Any = _of_one
 
 
 class ChunkedOracle(Oracle):
@@ -95,7 +102,4 @@ class ChunkedOracle(Oracle):
         """Return the mean loss of the predictions by one pass over the chunks."""
         return sum(part.mean_loss(w) * part.n for _, part in self.chunks()) / self.n
 
-    def _of_an_example(self, *_: object) -> NoReturn:
-        raise TypeError("examples of a stream are met in chunks: ask `chunks` for their oracles")
-
-    truth = argmax = predict = loss = joint_feature = _of_an_example
+    truth = argmax = predict = loss = joint_feature = _OF_ONE

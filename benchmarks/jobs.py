@@ -21,6 +21,8 @@ FUNCTIONS = {
 }
 """The measuring function of each module; it says which datasets it has no rows for."""
 
+OTHERS = tuple(name for name in FUNCTIONS if name != "passes")
+
 SOLVERS = (
     *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
     *("mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_fast"),
@@ -44,7 +46,7 @@ class Part(NamedTuple):
     """
 
     solvers: Sequence[str] = SOLVERS
-    modules: Sequence[str] = tuple(module for module in FUNCTIONS if module != "passes")
+    modules: Sequence[str] = OTHERS
     most_repeats: int = 1000
     cold: bool = True
 

@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC, LinearSVR
 
-from benchmarks.passes import seconds
+from benchmarks.passes import loaded, seconds
 from benchmarks.report import COORDINATE, LIBLINEAR, OPTIMA, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
@@ -89,7 +89,7 @@ _RIVALS = {"binary": _classifier, "regression": _regressor}
 
 
 def _beside_liblinear(config: RunConfig) -> Iterator[Measurement]:
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     components.warm_up(config, dataset, Silent())
     subject = (dataset.name, dataset.source)
     known = _solved(config, dataset, PRECISION)
@@ -144,7 +144,7 @@ def _fit(
 
 
 def _beside_our_own(configs: Sequence[RunConfig]) -> Iterator[Measurement]:
-    dataset = components.load_dataset(configs[0].dataset)
+    dataset = loaded(configs[0].dataset)
     oracle = components.build_oracle(configs[0].oracle, configs[0].dataset)
     problem = Problem(oracle, configs[0].lam_of(dataset.n))
     for config in configs:

@@ -3,7 +3,8 @@
 Strict means that nothing is guessed: text is not a number, a truth value is not an integer, and
 NaN and infinity are no values of an option, nor are integers beyond 64 bits or texts with control
 characters. The one convenience is that ``1e3`` may stand for the
-integer 1000, and an integer for a float, so that equal values written differently are equal.
+integer 1000, and an integer for a float, so that equal values written differently are equal; and
+that ``true`` is a word where that is one of the words to choose from.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _WORDS: dict[Any, str] = {
 
 _NOT_SET = "???"
 """What a config file has in place of a value that must be given."""
+
+_TRUTH = {True: "true", False: "false"}
+"""Truth values as they are written."""
 
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
@@ -127,6 +131,11 @@ def unknown_option(
     )
 
 
+def _chooses(checks: Iterable[Any], word: str) -> bool:
+    """Tell whether a word is a choice of one of the checks of an option (`validation.one_of`)."""
+    return any(word in getattr(check, "keywords", {}).get("valid", ()) for check in checks)
+
+
 def _convert(annotation: Any, value: Any) -> Any:
     """Convert without a message; the recursion over unions and sequences."""
     if type(value) is int and not _fits(value):
@@ -145,7 +154,10 @@ def _convert(annotation: Any, value: Any) -> Any:
                 continue
         raise _WrongTypeError
     if get_origin(annotation) is Annotated:
-        return _convert(get_args(annotation)[0], value)
+        inner, *checks = get_args(annotation)
+        if inner is str and type(value) is bool and _chooses(checks, _TRUTH[value]):
+            value = _TRUTH[value]
+        return _convert(inner, value)
     if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
         return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
     if annotation is Table and isinstance(value, Mapping) and {*map(type, value)} <= {int, str}:

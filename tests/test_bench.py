@@ -12,7 +12,17 @@ from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 from program import real_data
 
-from benchmarks import checks, coordinate, graphs, passes, processes, report, rivals, streams
+from benchmarks import (
+    checks,
+    coordinate,
+    first_sweep,
+    graphs,
+    passes,
+    processes,
+    report,
+    rivals,
+    streams,
+)
 from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
@@ -23,7 +33,16 @@ from ssvm_bench.results.provenance import THREAD_VARIABLES
 ROOT = Path(__file__).parents[1]
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "reproduce", "reproduce-quick"),
-    *("beyond", "fidelity", "rivals", "figures", "update-reference", "clean"),
+    *(
+        "beyond",
+        "fidelity",
+        "rivals",
+        "streams",
+        "dual-coordinate",
+        "figures",
+        "update-reference",
+        "clean",
+    ),
 )
 
 
@@ -302,6 +321,14 @@ def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
     assert min(rows[report.STREAM].low, rows[report.ONLINE].low) > 0
     assert [words[:2] for words in launched] == 2 * [("data", "export"), ("run", "dataset=stream")]
     assert not list(streams.measure_streams(("dataset=usps",), (2, 4)))
+
+
+@pytest.mark.parametrize(("name", "count"), [("abalone", 1), ("usps", 0)])
+def test_a_first_sweep_is_compared_where_liblinear_has_the_problem(name, count):
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
+    found = list(first_sweep.measure_first_sweep(call))
+    assert [one.quantity for one in found] == count * [first_sweep.FIRST_SWEEP]
+    assert all(re.fullmatch(r"LIBLINEAR \S+ ms", one.note) for one in found)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def draw_curves(
     if alone:
         shape = -(-len(problems) // SIDE_BY_SIDE), min(len(problems), SIDE_BY_SIDE)
     lines = style.dashes(table["solver"])
-    share = "none" if log_y or alone else "col"
+    share: Literal["none", "col"] = "none" if log_y or alone else "col"
     layout = page(title, notes, shape, legend_of(lines), sharex=share)
     with layout as (figure, panels):
         of_problems = panels.reshape(-1, 1) if alone else panels if log_y else panels.T

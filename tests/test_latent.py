@@ -205,10 +205,18 @@ def test_the_positions_are_found():
         made.improve(replace(posed, oracle=better))
     assert changes == 0 < len(values) - 1
     assert values[-1] < 0.8 * values[0]
-    wrong = better.latent()[data.y == 1] != 1 + data.places[data.y == 1]
-    before = posed.oracle.latent()[data.y == 1] != 1 + data.places[data.y == 1]
-    assert before.mean() > 0.9
-    assert wrong.mean() < 0.2
+    assert 1.5 * aligned(posed.oracle, data) < aligned(better, data)
+
+
+def aligned(made, data):
+    """Return the largest share of objects that lie at the same place of their windows."""
+    positive = data.y == 1
+    (top, left), (r, c) = (
+        data.windows.corners(places[positive])
+        for places in (data.places, made.latent().astype(int) - 1)
+    )
+    _, counts = np.unique(np.stack((top - r, left - c)), axis=1, return_counts=True)
+    return counts.max() / positive.sum()
 
 
 def check_rounds(frame):
@@ -226,7 +234,8 @@ def check_rounds(frame):
 
 @pytest.mark.parametrize("name", ["dcd", "fw"])  # fw begins every round anew
 def test_the_objective_never_rises_from_round_to_round(tmp_path, name):
-    words = (f"solver={name}", "solver.latent_rounds=3", "budget.max_iterations=3", "lam=0.02")
+    budget = ("budget.max_iterations=3", "lam=0.02", "clock=work")
+    words = (f"solver={name}", "solver.latent_rounds=3", *budget)
     outcome = run_here(tmp_path, *words, data=LATENT)
     trace = read_trace(outcome.folder)
     rounds = check_rounds(trace.frame)

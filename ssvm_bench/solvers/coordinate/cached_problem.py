@@ -24,6 +24,7 @@ from ssvm_bench.planes import passes
 from ssvm_bench.planes.cache import PLANES, TERMS, Cache
 from ssvm_bench.planes.dual_iterate import no_average
 from ssvm_bench.planes.passes import State
+from ssvm_bench.solvers.coordinate.nonnegative import cone
 from ssvm_bench.solvers.coordinate.turns import Coordinates
 from ssvm_bench.solvers.orders import permutation
 
@@ -51,6 +52,8 @@ class CachedProblem:
     epsilon : float
         Gradients up to this size call for no step, in units of the loss.
     seed : int
+    floor : ndarray of float64, shape (D,) or (0,)
+        0 for weights that must not be negative, −∞ for others; empty if all are such.
 
     Attributes
     ----------
@@ -64,7 +67,14 @@ class CachedProblem:
     """
 
     def __init__(
-        self, n: int, D: int, lam: float, capacity: int, epsilon: float, seed: int
+        self,
+        n: int,
+        D: int,
+        lam: float,
+        capacity: int,
+        epsilon: float,
+        seed: int,
+        floor: np.ndarray,
     ) -> None:
         self.n, self.lam = n, lam
         self.cache = caches.allocate(capacity, D)
@@ -76,6 +86,7 @@ class CachedProblem:
             epsilon=epsilon,
             shuffles=True,
             simplex=self.cache.numbers,
+            cone=cone(floor),
             words=np.zeros(0, np.uint64),
             drawn=np.zeros(1, np.int64),
             places=np.zeros(self.cache.numbers.values.size, np.int64),
@@ -214,7 +225,10 @@ class CachedProblem:
 
     def recompute(self) -> None:
         """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
-        w, terms = self.state.w, np.arange(self.cache.used[TERMS])
-        w[:] = self._fixed_w
-        circ = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), w) / self.n
+        w, limits, terms = self.state.w, self.policy.cone, np.arange(self.cache.used[TERMS])
+        v = limits.v if limits.floor.size else w
+        v[:] = self._fixed_w
+        circ = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), v) / self.n
+        if limits.floor.size:
+            np.maximum(v, limits.floor, out=w)
         self.state.circ[0] = (self._fixed_circ + circ) / self._unit

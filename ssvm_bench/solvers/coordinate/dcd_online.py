@@ -41,6 +41,8 @@ cache        most planes in the cache
 chunk        examples of a stream that are in memory at a time
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over the cache in an optimisation
+nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
+             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
 ===========  ==================================================================================
 """
 
@@ -59,9 +61,10 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate import exploring
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
+from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.exploring import (
     ENTERED,
     FULL,
@@ -116,7 +119,7 @@ SCHEDULES: Mapping[str, Schedule] = {
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
+class Config(ConstrainedConfig):
     """Options; see the module's docstring."""
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("chunk",)
@@ -165,8 +168,12 @@ class DCDOnline(Solver):
         self.config = config
         self._head = problem.oracle.head
         self.schedule = SCHEDULES[config.schedule]
-        D = exploring.inner_dimension(self._head)
-        self.cached = CachedProblem(problem.n, D, problem.lam, config.cache, config.epsilon, seed)
+        D, floor = exploring.inner_dimension(self._head), config.floor(problem.d)
+        if floor.size:
+            floor = exploring.inner(self._head, floor)
+        self.cached = CachedProblem(
+            problem.n, D, problem.lam, config.cache, config.epsilon, seed, floor
+        )
         self.plan = Plan(
             steps=self.schedule.steps,
             revisits=self.schedule.revisits,

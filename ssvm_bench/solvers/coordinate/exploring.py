@@ -362,6 +362,13 @@ def inner_dimension(oracle: Oracle) -> int:
     return oracle.d
 
 
+def inner(oracle: Oracle, w: np.ndarray) -> np.ndarray:
+    """Return w, given in the outer layout, in that one; a copy."""
+    if isinstance(oracle, LabelingOracle):
+        return joint_features.pack(oracle.features, w)
+    return w.copy()
+
+
 def outer(oracle: Oracle, w: np.ndarray) -> np.ndarray:
     """Return w, given in that layout, in the outer one; a copy."""
     if isinstance(oracle, LabelingOracle):

@@ -200,6 +200,34 @@ def test_a_hot_start_keeps_the_weights(name):
     assert hot.reported().dual > cold.reported().dual
 
 
+@pytest.mark.parametrize("name", ["binary", "chains"])
+def test_cyclic_online_descent_finds_the_same_optimum(name):
+    """With a cache of 12 planes, weights that have left it count, too."""
+    inner, terms = posed(name)
+    floor, option = floor_of("some", inner.d)
+    optimum, best, _ = quadratic_program(terms, floor, np.ones(inner.d))
+    problem = Problem(inner, LAM)
+    made = solver(problem, "dcd_online", nonnegative=option, tol=1e-9, verify=True)
+    for _ in range(100):
+        made.iterate()
+        reported = made.reported()
+        assert (reported.w >= floor).all()
+        assert reported.dual <= optimum + 1e-8
+        assert problem.primal(reported.w) >= optimum - 1e-8
+        if made.converged:
+            break
+    assert made.converged
+    assert reported.dual == pytest.approx(optimum, abs=1e-8)
+    np.testing.assert_allclose(reported.w, best, atol=1e-4)
+    before = reported.w
+    made.cached.recompute()
+    np.testing.assert_allclose(made.reported().w, before, atol=1e-12)
+    small = solver(problem, "dcd_online", nonnegative=option, cache=12, tol=0.01)
+    small.iterate()
+    assert (small.reported().w >= floor).all()
+    assert small.reported().dual <= optimum + 1e-8
+
+
 # ---- runs, and what the caller can do wrong -----------------------------------------------------
 
 
@@ -256,7 +284,7 @@ def test_a_weight_that_does_not_exist_is_refused_before_work_starts(tmp_path):
 
 
 def test_other_solvers_refuse_it_and_say_which_one_has_it(tmp_path):
-    says = r"solver\.nonnegative with solver=bcfw: it is one of solver=dcd\."
+    says = r"solver\.nonnegative with solver=bcfw: it is one of solver=dcd, solver=dcd_online\."
     with pytest.raises(ConfigError, match=says):
         config_of(tmp_path, "solver=bcfw", "solver.nonnegative=all")
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC, LinearSVR
 
-from benchmarks.passes import seconds
+from benchmarks.passes import loaded, seconds
 from benchmarks.report import Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -34,7 +34,7 @@ def measure_first_sweep(call: Sequence[str]) -> Iterator[Measurement]:
     config = compose_runs((*call, "solver=dcd", "solver.M=0"))[0]
     if config.oracle.name not in ("binary", "regression"):
         return
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
     components.warm_up(config, dataset, Silent())
     ours, theirs = [], []

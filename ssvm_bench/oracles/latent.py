@@ -41,6 +41,7 @@ trained part-based models. IEEE TPAMI, 2010.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -86,6 +87,10 @@ class Config(CostsConfig):
 
     bias: NotNegative = field(kw_only=True)
     start: Annotated[str, one_of(STARTS)] = field(kw_only=True)
+
+    def names(self, dataset: Dataset) -> Sequence[int]:
+        """Return −1 and 1."""
+        return NAMES
 
 
 class Detection(NamedTuple):
@@ -151,7 +156,7 @@ def build(config: Config, dataset: Dataset) -> LatentOracle:
             f"oracle={config.name} is for up to {_MOST_POSITIONS} positions, and {dataset.name} "
             f"has {windows.positions}. Use a smaller canvas, or a larger step between windows."
         )
-    costs = config.example_costs(dataset, NAMES)
+    costs = config.example_costs(dataset)
     truth = np.where(dataset.y > 0, 1 + _places(config, dataset), 0).astype(np.uint8)
     features = window_features.build(dataset, windows, truth, config.bias, costs)
     built = LatentOracle(Detection(features))

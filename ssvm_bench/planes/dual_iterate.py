@@ -50,10 +50,13 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     weights of the planes.
     """
     oracle = problem.oracle
-    listed = isinstance(oracle, SignedOracle)
-    if isinstance(oracle, LabelingOracle) and oracle.any_label and not listed:
-        if longest(oracle.features) == 1:
-            return _AllLabels(problem, oracle) if labels else None
+    if (
+        isinstance(oracle, LabelingOracle)
+        and not isinstance(oracle, SignedOracle)
+        and oracle.any_label
+        and longest(oracle.features) == 1
+    ):
+        return _AllLabels(problem, oracle) if labels else None
     constraints = oracle.constraints()
     if constraints is None:
         return None

@@ -74,7 +74,7 @@ _ONLINE = [
     *(_schedule_claim(*schedule) for schedule in SCHEDULES.items()),
 ]
 _NO_TUNING = [
-    SAID.claim("start", poster.above_start(BATCH, SSG), times),
+    SAID.claim("stable", poster.above_start(BATCH, SSG), times),
     SAID.claim(
         "ahead_of_ssg",
         poster.share_ahead(BATCH, SUBGRADIENT, MOST),

@@ -78,8 +78,8 @@ def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame
 def _of_distances(*_: object) -> list[str]:
     return [
         "UB and UB': above F*, the highest dual value seen. LB: below the lowest primal value.",
-        "An iteration is a sweep over all terms. UB' is no bound: where it is not drawn, it is below "
-        "F*.",
+        "An iteration is a sweep over all terms. UB' is no bound: it may be below F*, where it is "
+        "not drawn.",
     ]
 
 

@@ -36,8 +36,13 @@ def add_labels(features, part, labels, count, scale, delta, v):
 
 
 @generic
-def label_place(features, k, label):
-    """Return where non-zero k of ψ meets the weights of a label."""
+def label_size(features, part):
+    """Return how many of a label's features may be non-zero, at least."""
+
+
+@generic
+def label_place(features, part, k, label):
+    """Return the place in v of the k-th of these; some may be there twice."""
 
 
 @generic
@@ -172,9 +177,9 @@ def difference_row(features, i, y, labels, signs, dense, places, values):
     for l in range(features.offsets[i + 1] - first):
         labels[0], labels[1] = y[l], features.truth[first + l]
         if labels[0] != labels[1]:
-            for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+            for k in range(label_size(features, first + l)):
                 for s in range(2):
-                    place = label_place(features, k, labels[s])
+                    place = label_place(features, first + l, k, labels[s])
                     count = _take(dense, place, places, values, count)
         if l > 0 and features.transitions:
             before, after = base + y[l] * features.stride, base + labels[1] * features.stride

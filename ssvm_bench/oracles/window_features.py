@@ -259,6 +259,24 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
             _add_window(features, part, labels[k], other_scale * delta[k], other)
 
 
+@implements(scoring.label_size, WindowFeatures)
+def _label_size(features, part):
+    return features.indptr[part + 1] - features.indptr[part] + 1  # b
+
+
+@implements(scoring.label_place, WindowFeatures)
+def _label_place(features, part, k, label):
+    k += features.indptr[part]
+    if label > 0 and k < features.indptr[part + 1]:
+        height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
+        top, left = _corner(features, label)
+        a = np.int64(features.rows[k]) - top
+        b = np.int64(features.places[k]) - (a + top) * canvas - left
+        if 0 <= a < height and 0 <= b < width:
+            return a * width + b
+    return features.n_features - 1
+
+
 @implements(scoring.squared_label_norm, WindowFeatures)
 def _squared_label_norm(features, part, labels, count, delta):
     features.dense[:] = 0.0

@@ -164,18 +164,26 @@ def _corner(features, label):
 
 
 @kernel
+def _place(features, k, corner):
+    """Return the place of non-zero k in the window with this corner; −1: it is not in it."""
+    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
+    a = np.int64(features.rows[k])
+    b = np.int64(features.places[k]) - a * canvas - corner[1]
+    a -= corner[0]
+    return a * width + b if 0 <= a < height and 0 <= b < width else -1
+
+
+@kernel
 def _window_score(features, w, i, label):
     """Return the score of one label."""
     if label == 0:
         return 0.0
-    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
-    top, left = _corner(features, label)
+    corner = _corner(features, label)
     total = features.bias[i] * w[features.n_features - 1]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        a = np.int64(features.rows[k]) - top
-        b = np.int64(features.places[k]) - (a + top) * canvas - left
-        if 0 <= a < height and 0 <= b < width:
-            total += features.values[k] * w[a * width + b]
+        place = _place(features, k, corner)
+        if place >= 0:
+            total += features.values[k] * w[place]
     return total
 
 
@@ -184,14 +192,12 @@ def _add_window(features, i, label, scale, v):
     """Add scale · ϕ(x_i, label) to v."""
     if label == 0:
         return
-    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
-    top, left = _corner(features, label)
+    corner = _corner(features, label)
     v[features.n_features - 1] += scale * features.bias[i]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        a = np.int64(features.rows[k]) - top
-        b = np.int64(features.places[k]) - (a + top) * canvas - left
-        if 0 <= a < height and 0 <= b < width:
-            v[a * width + b] += scale * features.values[k]
+        place = _place(features, k, corner)
+        if place >= 0:
+            v[place] += scale * features.values[k]
 
 
 @allocating_kernel
@@ -268,13 +274,10 @@ def _label_size(features, part):
 def _label_place(features, part, k, label):
     k += features.indptr[part]
     if label > 0 and k < features.indptr[part + 1]:
-        height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
-        top, left = _corner(features, label)
-        a = np.int64(features.rows[k]) - top
-        b = np.int64(features.places[k]) - (a + top) * canvas - left
-        if 0 <= a < height and 0 <= b < width:
-            return a * width + b
-    return features.n_features - 1
+        place = _place(features, k, _corner(features, label))
+        if place >= 0:
+            return place
+    return features.n_features - 1  # b, of which there is one
 
 
 @implements(scoring.squared_label_norm, WindowFeatures)

@@ -268,6 +268,38 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
     assert cases >= kinds or planes == "found"
 
 
+def opposite(rng, n, d, apart):
+    """Return terms of two planes, [x, a] and [−x, b], with a + b = −apart."""
+    x, a = rng.normal(size=(n, d)) / n, rng.normal(size=(n, 1)) / n
+    return [np.array([[*x[i], *a[i]], [*-x[i], *(-apart - a[i])]]) for i in range(n)]
+
+
+def test_a_visit_of_opposite_planes_leaves_nothing_to_gain_at_its_term():
+    rng, seen, steps = np.random.default_rng(5), set(), np.zeros(2)  # single, pair
+    for lam in (3.0, 0.3, 0.03) * 3:
+        posed = Problem(OfRows(opposite(rng, n=12, d=3, apart=0.02)), lam)
+        made = solver(posed, "dcd", **quiet(order="sequential"))
+        assert type(made.phi.blocks).__name__ == "LineRows"
+        for _ in range(20):
+            made.iterate()
+            weights = made.visits.weights(posed.n - 1)  # of the term visited last
+            values = posed.oracle.planes[-1] @ np.append(made.reported().w, 1.0)
+            assert weights.min() == 0.0
+            assert weights.sum() == pytest.approx(1.0, abs=1e-15)
+            assert values.max() - values[weights > 0.0].min() <= 1e-12
+            inside = (weights > 0.0).sum() == 2
+            seen.add("inside" if inside else int(weights.argmax()))
+        steps += made.visits.policy.steps
+    assert steps.min() > 0
+    assert seen == {"inside", 0, 1, 2}
+
+
+def test_opposite_planes_that_gain_together_are_no_line():
+    posed = Problem(OfRows(opposite(np.random.default_rng(5), n=4, d=3, apart=-0.02)), 0.3)
+    made = solver(posed, "dcd")
+    assert type(made.phi.blocks).__name__ == "FixedRows"
+
+
 @pytest.mark.parametrize("products", ["keep", "compute"])
 def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(products):
     # max(0.5 + w, 1 + w): the second plane is above the first one everywhere
@@ -285,11 +317,12 @@ def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(product
 @pytest.mark.parametrize("products", ["keep", "compute"])
 @pytest.mark.parametrize("name", FINITE)
 def test_planes_given_as_rows_are_planes_that_are_labels(name, products):
-    """Binary problems are lone rows, others not; both as if all labels were planes."""
+    """Opposite planes are line rows, others not; both as if all labels were planes."""
     data = DATA[name]
     of_labels = solver(problem(data), "dcd", planes="all", products=products)
     of_rows = solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
-    assert type(of_rows.phi.blocks).__name__ == ("LoneRows" if name == "binary" else "FixedRows")
+    storage = "FixedRows" if name == "multiclass" else "LineRows"
+    assert type(of_rows.phi.blocks).__name__ == storage
     for _ in range(12):
         of_labels.iterate()
         of_rows.iterate()
@@ -465,12 +498,12 @@ def test_agreement_with_other_solvers(name, rival):
 # ---- hot starts, and what the caller can do wrong -----------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*DATA, "rows", "lone"])
+@pytest.mark.parametrize("name", [*DATA, "rows", "line"])
 def test_a_hot_start_keeps_the_weights(name):
     if name in DATA:
         posed = problem(DATA[name])
     else:
-        data = DATA["binary" if name == "lone" else "multiclass"]
+        data = DATA["binary" if name == "line" else "multiclass"]
         posed = Problem(Listed(data), 1 / data.n)
     hot = solver(posed, "dcd")
     for _ in range(15):

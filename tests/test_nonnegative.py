@@ -49,7 +49,7 @@ def posed(name):
     return oracle(data), Table(data).planes
 
 
-KINDS = {"binary": "LoneRows", "regression": "FixedRows", "chains": "Labelings", "graphs": "Rows"}
+KINDS = {"binary": "LineRows", "regression": "LineRows", "chains": "Labelings", "graphs": "Rows"}
 """A kind of problem for each storage of planes."""
 
 

@@ -69,8 +69,13 @@ class Constraints(NamedTuple):
                 return False
         if indices.size and (indices.min() < 0 or indices.max() >= d):
             return False
+        rising = np.diff(indices) > 0
+        starts = indptr[(indptr > 0) & (indptr < indices.size)]
+        rising[starts - 1] = True
+        if rising.all():
+            return True
         places = np.repeat(np.arange(planes), np.diff(indptr)) * d + indices
-        return bool((np.diff(places) > 0).all()) or np.unique(places).size == places.size
+        return np.unique(places).size == places.size
 
 
 def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,8 +88,9 @@ def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.nd
     n_labels : int
         K.
     """
-    term, label = np.nonzero(np.arange(n_labels) != truth[:, None])
-    return term, label
+    label = np.arange(n_labels - 1)
+    wrong = label + (label >= truth[:, None])
+    return np.repeat(np.arange(truth.size), label.size), wrong.ravel()
 
 
 def check_fit(planes: int, entries: float) -> None:

@@ -10,7 +10,7 @@ from ssvm_bench.planes import (
     fixed_rows,
     labeling_products,
     labeling_steps,
-    lone_rows,
+    line_rows,
     row_products,
     rows,
 )
@@ -19,7 +19,7 @@ __all__ = [
     "fixed_rows",
     "labeling_products",
     "labeling_steps",
-    "lone_rows",
+    "line_rows",
     "row_products",
     "rows",
 ]

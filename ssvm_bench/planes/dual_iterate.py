@@ -29,7 +29,7 @@ from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.oracles.signed_oracle import SignedOracle
-from ssvm_bench.planes import fixed_rows, labelings, lone_rows, passes, rows
+from ssvm_bench.planes import fixed_rows, labelings, line_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.problem import Problem, best_scale
 
@@ -61,9 +61,9 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     if constraints is None:
         return None
     constraints.check(problem.n, problem.d)
-    alone = bool((np.diff(constraints.term_start) == 1).all())
-    storage = lone_rows if alone else fixed_rows
-    return _GivenRows(problem, storage.allocate(constraints, problem.d))
+    line = line_rows.allocate(constraints, problem.d)
+    blocks = fixed_rows.allocate(constraints, problem.d) if line is None else line
+    return _GivenRows(problem, blocks)
 
 
 def no_average() -> Average:
@@ -77,7 +77,7 @@ class DualIterate(ABC):
     Parameters
     ----------
     problem : Problem
-    blocks : Labelings, Rows, FixedRows or LoneRows
+    blocks : Labelings, Rows, FixedRows or LineRows
         The storage; the ground truth's planes are its candidates, or the first of every W_i.
     D : int
         Number of weights in the storage's layout.
@@ -309,7 +309,7 @@ class _AllLabels(_Labelings):
 
 
 class _GivenRows(DualIterate):
-    """All planes, given as rows: `FixedRows` or `LoneRows`."""
+    """All planes, given as rows: `FixedRows` or `LineRows`."""
 
     def __init__(self, problem: Problem, blocks: Any) -> None:
         super().__init__(problem, blocks, problem.d, N=int(blocks.n_planes.max()))

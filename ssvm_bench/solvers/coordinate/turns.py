@@ -247,6 +247,20 @@ def _swap(items, a, b):
 
 
 @kernel
+def select(violations, order, epsilon, shrink, selected):
+    """Select the terms with a violation above ε, and above a share of the mean; count them."""
+    total = 0.0
+    for violation in violations:
+        total += violation
+    least = max(epsilon, shrink * total / violations.size)
+    size = 0
+    for k in range(order.size):
+        selected[size] = order[k]
+        size += violations[order[k]] > least
+    return size
+
+
+@kernel
 def sum_of_planes(policy, blocks, lam, w):
     """Recompute w from the weights of all planes, in place, and return φ∘."""
     numbers, n = policy.simplex, blocks.n_planes.size

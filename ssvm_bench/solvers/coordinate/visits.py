@@ -1,8 +1,8 @@
 """The visits of dual coordinate descent, as a solver holds them.
 
-What happens at a term is compiled (:mod:`~ssvm_bench.solvers.coordinate.turns`, and where there is
-no choice :mod:`~ssvm_bench.solvers.coordinate.lone`); what that needs before and between sweeps is
-here.
+What happens at a term is compiled (:mod:`~ssvm_bench.solvers.coordinate.turns`, and where
+planes lie along one line :mod:`~ssvm_bench.solvers.coordinate.line`); what that needs before and
+between sweeps is here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from ssvm_bench.memory import check_room
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
-from ssvm_bench.planes.lone_rows import ALPHA, STRIDE, VIOLATION, LoneRows
-from ssvm_bench.solvers.coordinate import lone, turns
+from ssvm_bench.planes.line_rows import BETA, STRIDE, VIOLATION, LineRows
+from ssvm_bench.solvers.coordinate import line, turns
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, cone
 
 
@@ -38,8 +38,8 @@ def visits_of(
         0 for weights that must not be negative, −∞ for others; empty if all are such.
     """
     limits = cone(phi.inner(floor) if floor.size else floor)
-    if isinstance(phi.blocks, LoneRows):
-        return LoneVisits(phi, epsilon, limits)
+    if isinstance(phi.blocks, LineRows):
+        return LineVisits(phi, epsilon, limits)
     return TurnVisits(phi, seed, epsilon, shuffles, keeps and not floor.size, limits)
 
 
@@ -99,9 +99,9 @@ class Visits(ABC):
 
     def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
         """Return the terms with a violation above ε, and above a share of the mean one."""
-        violations = self.violations
-        least = max(self.policy.epsilon, shrink * float(violations.mean()))
-        return order[violations[order] > least]
+        worth = np.empty_like(order)
+        size = turns.select(self.violations, order, self.policy.epsilon, shrink, worth)
+        return worth[:size]
 
 
 class TurnVisits(Visits):
@@ -177,11 +177,11 @@ class TurnVisits(Visits):
         turns.drop_idle(self.policy, self.phi.blocks, self.phi.state.now, T)
 
 
-class LoneVisits(Visits):
-    """One plane a term; see `visits_of`."""
+class LineVisits(Visits):
+    """All planes of a term along one line; see `visits_of`."""
 
     def __init__(self, phi: DualIterate, epsilon: float, limits: Cone) -> None:
-        super().__init__(phi, lone.Lone(epsilon, limits, np.zeros(1), np.zeros(2, np.int64)))
+        super().__init__(phi, line.Line(epsilon, limits, np.zeros(1), np.zeros(2, np.int64)))
 
     @property
     def violations(self) -> np.ndarray:
@@ -190,11 +190,13 @@ class LoneVisits(Visits):
 
     def weights(self, i: int) -> np.ndarray:
         """See `Visits`."""
-        alpha = self.phi.blocks.numbers[STRIDE * i + ALPHA]
-        return np.array([1.0 - alpha, alpha])
+        beta = self.phi.blocks.numbers[STRIDE * i + BETA]
+        return np.array([1.0 - abs(beta), max(beta, 0.0), max(-beta, 0.0)])[
+            : self.phi.blocks.n_planes[i]
+        ]
 
     def _sum_of_planes(self, v: np.ndarray) -> float:
-        return float(lone.sum_of_planes(self.phi.blocks, self.phi.state.lam, v))
+        return float(line.sum_of_planes(self.phi.blocks, self.phi.state.lam, v))
 
 
 def _check_products_fit(room: np.ndarray) -> None:

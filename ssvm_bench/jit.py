@@ -9,7 +9,8 @@ damaged, or a folder that cannot be used, only means to compile again (`Kept`).
 
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
-compiled, so that a call costs nothing at run time and can be inlined.
+compiled, so that a call costs nothing at run time and can be inlined
+(:mod:`ssvm_bench.inlining`).
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -19,7 +20,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import os
 import pickle
 import shutil
@@ -36,16 +36,15 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
-from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from ssvm_bench import files, places
+from ssvm_bench.inlining import Inlined, Kernel, Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OLD_CACHES_KEPT = 3
-_IMPLEMENTED: set[tuple[Callable[..., Any], type]] = set()
 _NO_COUNTS: Any = {"_nrt": False, "forceinline": True}
 
 
@@ -96,9 +95,10 @@ class Kept(FunctionCache):
     function is compiled, as it is where none can be written.
     """
 
-    def __init__(self, function: Any) -> None:  # numba's looks for a place of its own
-        self._py_func = function
-        self._source = Path(function.__code__.co_filename)
+    def __init__(self, dispatcher: Kernel | Inlined) -> None:  # numba's looks for its own place
+        self._dispatcher = dispatcher
+        self._py_func = dispatcher.py_func
+        self._source = Path(self._py_func.__code__.co_filename)
         self._enabled = True
 
     @property
@@ -119,7 +119,7 @@ class Kept(FunctionCache):
             if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
                 types_of, compiled = pickle.loads(content[_DIGEST:])
                 if types_of == sig:
-                    return CompileResult._rebuild(target_context, *compiled)
+                    return self._dispatcher.rebuild(target_context, *compiled)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -133,7 +133,8 @@ class Kept(FunctionCache):
     def _path(self, sig: Any, codegen: Any) -> Path:
         if CACHE_FOLDER is None:
             raise FileNotFoundError
-        key = self._index_key(sig, codegen), _source_of(self._source)
+        kind = type(self._dispatcher).__name__
+        key = self._index_key(sig, codegen), _source_of(self._source), kind
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         name = f"{self._source.stem}.{self._py_func.__qualname__}"
         return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
@@ -168,9 +169,10 @@ def allocating_kernel(function: F) -> F:
 
 
 def _compiled(function: Any, **options: bool) -> Any:
-    dispatcher = numba.njit(**options)(function)
-    dispatcher._cache = Kept(function)
-    return dispatcher
+    made = Kernel(function, {"nopython": True, "no_cfunc_wrapper": True, **options})
+    for dispatcher in (made, made.inlined):
+        dispatcher._cache = Kept(dispatcher)
+    return made
 
 
 def generic(function: F) -> F:
@@ -178,20 +180,14 @@ def generic(function: F) -> F:
 
     The body of the declared function is its documentation only.
     """
-    return function
+    return Operation(function)  # type: ignore[return-value]
 
 
 def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
-    """Register a kernel as the implementation of a generic operation for a ``NamedTuple`` type."""
+    """Compile a function as the implementation of a generic operation for a ``NamedTuple`` type."""
 
     def register(function: F) -> F:
-        def select(first: Any, *rest: Any) -> Any:
-            return function if getattr(first, "instance_class", None) is kind else None
-
-        # numba compares the argument names of the two
-        select.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-        overload(operation, jit_options=_NO_COUNTS)(select)
-        _IMPLEMENTED.add((operation, kind))
+        operation.implementations[kind] = kernel(function)  # type: ignore[attr-defined]
         return function
 
     return register
@@ -199,7 +195,7 @@ def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
 
 def is_implemented(operation: Callable[..., Any], kind: type) -> bool:
     """Tell whether a generic operation is implemented for a ``NamedTuple`` type."""
-    return (operation, kind) in _IMPLEMENTED
+    return kind in operation.implementations  # type: ignore[attr-defined]
 
 
 _MONOTONIC = 6 if sys.platform == "darwin" else 1

@@ -48,6 +48,61 @@ def test_the_type_of_the_first_argument_selects_the_implementation():
     assert twice(Circle(1.0)) == 2.0 * np.pi
 
 
+def test_kernels_inside_others_have_no_machine_code_and_can_be_called_nonetheless():
+    @kernel
+    def half(value):
+        return 0.5 * value
+
+    @kernel
+    def quarter(value):
+        return half(half(value))
+
+    assert quarter(3.0) == 0.75
+    assert [list(each.overloads) for each in (half, half.inlined)] == [
+        [],
+        [(numba.float64,)],
+    ]
+    (inner,) = half.inlined.overloads.values()
+    assert not numba.core.registry.cpu_target.target_context.codegen()._engine.is_symbol_defined(
+        inner.fndesc.llvm_func_name
+    )
+    assert half(3.0) == 1.5
+
+
+KERNELS = """
+import sys
+from ssvm_bench.jit import kernel
+
+@kernel
+def half(value):
+    return 0.5 * value
+
+@kernel
+def quarter(value):
+    return half(half(value))
+
+@kernel
+def eighth(value):
+    return half(quarter(value))
+
+print(globals()[sys.argv[1]](4.0), sum(half.inlined._cache_hits.values()))
+"""
+
+
+def test_code_that_is_inlined_is_kept_for_other_callers(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS)
+    for caller, printed in (("quarter", "1.0 0"), ("eighth", "0.5 1"), ("eighth", "0.5 0")):
+        done = subprocess.run(
+            [sys.executable, str(path), caller],
+            env={"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == printed
+
+
 def test_a_type_without_an_implementation_fails_to_compile():
     with pytest.raises(numba.core.errors.TypingError, match="area"):
         twice(Line(1.0))

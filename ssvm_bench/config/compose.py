@@ -30,7 +30,7 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ssvm_bench.config import catalog, overrides, registry, typed, yaml_files
+from ssvm_bench.config import catalog, overrides, plug_ins, registry, typed, yaml_files
 from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import check_choice
@@ -116,6 +116,7 @@ class Composer:
 
     def __init__(self, config_dirs: Sequence[Path] = ()) -> None:
         self._config_dirs = catalog.check_folders(config_dirs)
+        plug_ins.use(self._config_dirs)
         self._names = {g: catalog.entries(g, self._config_dirs) for g in catalog.GROUPS}
         self._composed: dict[Choices, dict[str, Any]] = {}
         self._first: Choices | None = None
@@ -258,7 +259,13 @@ class _Checked(FileConfigSource):
                 f"{file} must be a mapping of options to values. Its defaults can be one other "
                 f"file of its folder, and of a dataset `{_ORACLE}: NAME`."
             )
-        return super().load_config(config_path)
+        result = super().load_config(config_path)
+        if file.parent.name in catalog.COMPONENTS:  # a file need not say what its name says
+            named = {"name": file.stem} if "name" not in content else {}
+            if "kind" not in content and not others:
+                named["kind"] = file.stem
+            result.config = OmegaConf.merge(result.config, named)
+        return result
 
 
 def _is_oracle(entry: Any) -> bool:

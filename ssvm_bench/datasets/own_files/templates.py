@@ -24,7 +24,7 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,14 +170,16 @@ def applied(
     """
     number: dict[str, int] = {}
 
-    def number_of(name: str) -> int:
-        return number.setdefault(name, len(number)) if known is None else known.get(name, -1)
+    def numbered(names: Iterable[str]) -> list[int]:
+        if known is None:
+            return [number.setdefault(name, len(number)) for name in names]
+        return [known.get(name, -1) for name in names]
 
-    found = [_applied(template, columns, offsets, boundary, number_of) for template in used]
+    found = [_applied(template, columns, offsets, boundary, numbered) for template in used]
     if boundary == "ends":
         for name, parts in zip(ENDS, (offsets[:-1], offsets[1:] - 1), strict=True):
             found.append(np.full(offsets[-1], -1))
-            found[-1][parts] = number_of(name)
+            found[-1][parts] = numbered([name])[0]
     return list(number), np.column_stack(found)
 
 
@@ -186,7 +188,7 @@ def _applied(
     columns: Sequence[Any],
     offsets: np.ndarray,
     boundary: str,
-    number_of: Callable[[str], int],
+    numbered: Callable[[Iterable[str]], list[int]],
 ) -> np.ndarray:
     """Return the feature that a template gives each part."""
     parts = np.arange(offsets[-1])
@@ -212,15 +214,13 @@ def _applied(
     # numbered as they come; written from the last part to the first, the first one stays
     first = np.zeros(int(combined.max()) + 1, np.int64)
     first[combined[::-1]] = parts[::-1]
-    if boundary == "ends":
-        first = np.where(inside[first], first, -1)
-    seen = [np.array(values, object)[codes[first]].tolist() for codes, values in of_references]
-    names = map(template.form.format, *seen)
-    numbers = [
-        number_of(name) if part >= 0 else -1
-        for part, name in zip(first.tolist(), names, strict=True)
+    kept = np.flatnonzero(inside[first]) if boundary == "ends" else np.arange(first.size)
+    seen = [
+        np.array(values, object)[codes[first[kept]]].tolist() for codes, values in of_references
     ]
-    return np.array(numbers)[combined]
+    numbers = np.full(first.size, -1)
+    numbers[kept] = numbered(map(template.form.format, *seen))
+    return numbers[combined]
 
 
 def rows(places: np.ndarray, n_features: int) -> csr_array:

@@ -174,7 +174,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
         (
             "dataset=orc",
-            "Did you mean ocr? Valid: abalone, adult, conll2000, digits, file, horseseg, latent, mnist",
+            "Did you mean ocr? Valid: abalone, adult, conll2000, digits, file, horseseg, latent",
         ),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),

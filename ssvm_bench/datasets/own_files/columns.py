@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ssvm_bench.datasets.own_files import templates
 from ssvm_bench.datasets.own_files.templates import Template
@@ -81,6 +80,8 @@ def parse(raw: bytes) -> Columns:
 
 
 def _column(entries: tuple[bytes, ...], number: int, lines: np.ndarray) -> Column:
+    import pandas as pd
+
     array = np.empty(len(entries), object)
     array[:] = entries
     codes, values = pd.factorize(array)

@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ssvm_bench import files
 from ssvm_bench.datasets.base import Dataset
@@ -169,6 +168,8 @@ def _x(found: Arrays) -> Any:
     if "x" in found:
         x = found["x"]
     elif all(name in found for name in _SPARSE):
+        from scipy.sparse import csr_array
+
         data, indices, indptr, shape = (found[name] for name in _SPARSE)
         try:
             x = csr_array((data, indices, indptr), shape=tuple(map(int, shape)))
@@ -200,6 +201,8 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
         ordered = np.zeros((x.shape[0], n_features), x.dtype)
         ordered[:, there] = x[:, here]
         return ordered
+    from scipy.sparse import csr_array
+
     taken = x[:, here].tocoo()
     return csr_array((taken.data, (taken.row, there[taken.col])), shape=(x.shape[0], n_features))
 

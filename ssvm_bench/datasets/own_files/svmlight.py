@@ -5,15 +5,17 @@ With comments, and blank lines; parsed by :mod:`ssvm_bench.datasets.libsvm`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ssvm_bench.datasets import libsvm
 from ssvm_bench.datasets.own_files.numbers import normalised
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FORM = "svmlight"
 

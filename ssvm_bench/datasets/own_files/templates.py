@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ssvm_bench.datasets.reading import ContentError, content
 from ssvm_bench.errors import ConfigError, shown
@@ -191,6 +190,8 @@ def _applied(
     numbered: Callable[[Iterable[str]], list[int]],
 ) -> np.ndarray:
     """Return the feature that a template gives each part."""
+    import pandas as pd
+
     parts = np.arange(offsets[-1])
     lengths = np.diff(offsets)
     begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)

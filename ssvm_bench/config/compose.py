@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, TypeAlias
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
@@ -279,8 +278,7 @@ def _is_word(text: Any) -> bool:
 def _compose(choices: Choices, config_dirs: Sequence[Path]) -> dict[str, Any]:
     """Return the values of the chosen files, nested."""
     Plugins.instance().register(_Checked)
-    folders = [QuotedString(f"checked://{folder}", Quote.single) for folder in config_dirs]
-    search = ",".join(folder.with_quotes() for folder in folders)
+    search = ",".join(overrides.quoted(f"checked://{folder}") for folder in config_dirs)
     words = [f"hydra.searchpath=[{search}]"] if config_dirs else []
     words += [f"{group}={name}" for group, name in choices]
     try:

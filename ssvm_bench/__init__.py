@@ -12,6 +12,28 @@ The objective, its dual and every name used below:
 
 The data's path is straight: config → dataset → problem (terms, oracle, λ) → solver → trace →
 figures. Nothing reaches back.
+
+From Python, ``ssvm_bench.run`` makes a run, ``sweep`` many, and ``load_runs`` reads what is there
+(:mod:`ssvm_bench.api`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssvm_bench.api import Run, load_runs, run, sweep
+    from ssvm_bench.datasets.base import Dataset
+
+__all__ = ["Dataset", "Run", "__version__", "load_runs", "run", "sweep"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and not before: the command line answers at once."""
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = import_module("ssvm_bench.datasets.base" if name == "Dataset" else "ssvm_bench.api")
+    return getattr(found, name)

@@ -22,7 +22,8 @@ def random_regression(n, f, seed=0, **fields):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, f))
     y = x @ rng.normal(size=f) + rng.normal(size=n)
-    return Dataset("tiny", "synthetic", x, y, np.arange(n + 1), 0, "regression", **fields)
+    offsets = np.arange(n + 1)
+    return Dataset("tiny", x, y, offsets, 0, "regression", source="synthetic", **fields)
 
 
 def binary_oracle(data, **options):

@@ -253,7 +253,7 @@ def test_a_run_on_abalone_tells_mean_absolute_errors(tmp_path):
 
 def test_prepare_describes_labels_and_targets(monkeypatch):
     monkeypatch.delenv("SSVM_BENCH_DATA", raising=False)
-    for name, line in (("adult", "labels: 0 75.9%, 1 24.1%"), ("abalone", "targets: ")):
+    for name, line in (("adult", "labels: -1 75.9%, 1 24.1%"), ("abalone", "targets: ")):
         result = call("data", "prepare", name, "--source", "synthetic")
         assert result.exit_code == 0, result.stderr
         assert line in result.stdout

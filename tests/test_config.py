@@ -174,7 +174,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
         (
             "dataset=orc",
-            "Did you mean ocr? Valid: abalone, adult, digits, horseseg, latent, mnist, neighbours",
+            "Did you mean ocr? Valid: abalone, adult, conll2000, digits, file, horseseg, latent",
         ),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),
@@ -334,8 +334,8 @@ def test_a_file_of_the_user_with_a_mistake(mine):
     for content, part in (
         ("defaults: [mpbcfw, _self_]\nname: odd\nTT: 2\n", "no option solver.TT"),
         ("defaults: [mpbcfw, _self_]\nname: odd\nT: none\n", "solver.T must be an integer"),
-        ("defaults: [mpbcfw]\n", "calls itself name: mpbcfw"),
-        ("name: odd\n", "sets no kind"),
+        ("name: even\nkind: fw\n", "calls itself name: even"),
+        ("name: odd\n", "Unknown solver kind 'odd'"),
         ("name: odd\nkind: block\n", "solver.N has no value"),
         ("name: odd\nkind: fw\nstep: ???\n", "solver.step"),
     ):

@@ -65,7 +65,7 @@ WRONG = {
     "labels ±1": (CHAINS, {"y": np.array([1, -1] * 4), "n_labels": 2}, "they seem to be −1 and 1"),
     "label 300": (CHAINS, {"y": changed(CHAINS.y, 0, 300, np.int64)}, "example 0 is 300"),
     "float labels": (CHAINS, {"y": CHAINS.y.astype(float)}, "y must be an array of integers"),
-    "many labels": (CHAINS, {"n_labels": 257}, "1 to 256 labels, and n_labels is 257"),
+    "many labels": (CHAINS, {"n_labels": 65537}, "1 to 65536 labels, and n_labels is 65537"),
     "labels missing": (CHAINS, {"y": CHAINS.y[:-1]}, "offsets end at 8, and there are 7 labels"),
     "offsets not from 0": (CHAINS, {"offsets": CHAINS.offsets + 1}, "begin with 0"),
     "empty example": (CHAINS, {"offsets": np.array([0, 3, 3, 8])}, "example 1 is empty"),

@@ -135,7 +135,7 @@ def test_their_oracles_are_built_at_the_end_and_only_there(tmp_path):
         built.append(seed)
         return multiclass.build(config.oracle, random_multiclass(5, 3, 2, seed))
 
-    held_out = {"validation": lambda: of(1), "test": lambda: of(2)}
+    held_out = {"validation": lambda w: of(1).mean_loss(w), "test": lambda w: of(2).mean_loss(w)}
     recorder = runner.Recorder(problem, Silent(), held_out)
     made = FrankWolfe(config.solver, problem, Clock("work"))
     recorder.evaluate(made, 0)

@@ -320,7 +320,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     inner = multiclass.build(run.oracle, train)
     mean, variance = moments("diagonal", inner.d)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
-    held_out = {"test": lambda: multiclass.build(run.oracle, test)}
+    held_out = {"test": lambda w: multiclass.build(run.oracle, test).mean_loss(w)}
     recorder = runner.Recorder(posed, Silent(), held_out)
     made = solver(posed, "mpbcfw", clock=Clock("work"))
     runner.loop(run, made, recorder)

@@ -17,8 +17,10 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.cli import help_texts
+from ssvm_bench.cli.check import check_command
 from ssvm_bench.cli.data import data
 from ssvm_bench.cli.options import Commands, Settings, common_options
+from ssvm_bench.cli.prediction import predict_command, score_command
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
 from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
@@ -297,5 +299,8 @@ def list_command(settings: Settings, kind: str | None) -> None:
             click.echo(f"{indent}{shown(name):<{width}}  {catalog.description(file)}".rstrip())
 
 
+main.add_command(check_command)
 main.add_command(data)
+main.add_command(predict_command)
+main.add_command(score_command)
 main.add_command(report_command)

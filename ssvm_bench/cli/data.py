@@ -188,7 +188,7 @@ def export_command(
     source: str,
     trust: bool,
 ) -> None:
-    """Write a dataset to FILE.parquet, for dataset=stream dataset.path=FILE.parquet.
+    """Write a dataset to FILE.parquet, for dataset=stream, or to FILE.npz, for dataset=file.
 
     Examples that are held out are written once, as they are. OVERRIDES are options of the dataset,
     as dataset.n_samples=1000.

@@ -56,7 +56,7 @@ def _described(dataset: Dataset, raw: RawFile) -> str:
     if dataset.structure == "regression":
         return f"  targets: {y.min():g} to {y.max():g}, {y.mean():.3f} on average"
     shares = np.bincount(y, minlength=dataset.n_labels) / y.size
-    labels = raw.labels if isinstance(raw, PictureFile) else range(shares.size)
+    labels = raw.labels if isinstance(raw, PictureFile) else dataset.label_names
     shown = zip(labels, shares, strict=True)
     return "  labels: " + ", ".join(f"{label} {share:.1%}" for label, share in shown)
 

@@ -13,11 +13,15 @@ import numpy as np
 from ssvm_bench.config import overrides, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.streams.export import SUFFIX, Export, check_images, write
 from ssvm_bench.datasets.streams.jitter import Jitter
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.results.files import cannot_write
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.runs.components import load_dataset
+
+ARRAYS = ".npz"
 
 
 def export(
@@ -59,12 +63,19 @@ def export(
                 f"{setting.text}: what is exported depends on options of the dataset alone, as "
                 "dataset.n_samples=1000."
             )
-    if path.suffix != SUFFIX or path.is_dir():
-        raise ConfigError(f"{path} must be a file whose name ends in {SUFFIX}.")
+    if path.suffix not in (SUFFIX, ARRAYS) or path.is_dir():
+        raise ConfigError(f"{path} must be a file whose name ends in {SUFFIX} or {ARRAYS}.")
+    if path.suffix == ARRAYS and how != Export():
+        raise ConfigError(
+            f"{path}: repeats, orders and deformations are for streams, in a {SUFFIX} file."
+        )
     (config,) = compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
     images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
     dataset = load_dataset(config.dataset)
     assert isinstance(dataset, Dataset)  # as a whole
+    if path.suffix == ARRAYS:
+        yield _arrays(dataset, path)
+        return
     if how.jitter is not None:
         check_images(dataset, images, ", ".join(_with_images()))
     with registry.blamed("oracle", config.oracle.kind):
@@ -86,6 +97,20 @@ def export(
     yield f"  examples: {', '.join(counts)}; row groups: {len(header.row_groups)}"
     rate = header.total("n") / seconds
     yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
+
+
+def _arrays(dataset: Dataset, path: Path) -> str:
+    """Write a dataset to an npz; return a line that says what is in it."""
+    if dataset.structure not in npz.STRUCTURES:
+        raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")
+    try:
+        npz.write(dataset, path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    counts = [f"{dataset.n} to train on"]
+    counts += [f"{examples.n} {split}" for split, examples in dataset.held_out.items()]
+    size = path.stat().st_size / 1e6
+    return f"{path}: {dataset.name} ({dataset.source} data), {size:.1f} MB: {', '.join(counts)}"
 
 
 def _with_images() -> list[str]:

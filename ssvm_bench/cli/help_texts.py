@@ -79,6 +79,27 @@ Examples:
 Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
 """)
 
+CHECK = verbatim("""
+Examples:
+  ssvm-bench check oracle viterbi
+  ssvm-bench check solver mine --config-dir plugins
+  ssvm-bench check oracle mine dataset=mine --config-dir plugins
+
+  ✓ kept   ✗ broken   ! worth knowing   – not checked
+""")
+
+PREDICT = verbatim("""
+Examples:
+  ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data new.txt --out labels.txt
+  ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
+""")
+
+SCORE = verbatim("""
+Examples:
+  ssvm-bench score results/runs/conll2000/mpbcfw_fast/…/seed=0
+  ssvm-bench score results/runs/file/mpbcfw_fast/…/seed=0 --data test.txt.gz --out scores.json
+""")
+
 SHOW = verbatim("""
 Examples:
   ssvm-bench data show weizmann 17
@@ -88,6 +109,7 @@ Examples:
 EXPORT = verbatim("""
 Examples:
   ssvm-bench data export ocr words.parquet 'dataset.folds=[0]'
+  ssvm-bench data export usps digits.npz
   ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
   ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
 """)

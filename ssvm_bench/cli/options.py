@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ssvm_bench.config import catalog
+from ssvm_bench.config import catalog, plug_ins
 from ssvm_bench.errors import ConfigError, nearest, shown
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -23,8 +23,10 @@ class Settings:
     folders: list[Path] = field(default_factory=list)
 
     def config_dirs(self) -> list[Path]:
-        """Return the folders of ``--config-dir``, checked."""
-        return catalog.check_folders(self.folders)
+        """Return the folders of ``--config-dir``, checked; components in them can be imported."""
+        found = catalog.check_folders(self.folders)
+        plug_ins.use(found)
+        return found
 
 
 class Commands(click.Group):

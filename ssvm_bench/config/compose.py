@@ -23,14 +23,13 @@ from typing import Any, NamedTuple, TypeAlias
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ssvm_bench.config import catalog, overrides, registry, typed, yaml_files
+from ssvm_bench.config import catalog, overrides, plug_ins, registry, typed, yaml_files
 from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import check_choice
@@ -116,6 +115,7 @@ class Composer:
 
     def __init__(self, config_dirs: Sequence[Path] = ()) -> None:
         self._config_dirs = catalog.check_folders(config_dirs)
+        plug_ins.use(self._config_dirs)
         self._names = {g: catalog.entries(g, self._config_dirs) for g in catalog.GROUPS}
         self._composed: dict[Choices, dict[str, Any]] = {}
         self._first: Choices | None = None
@@ -258,7 +258,13 @@ class _Checked(FileConfigSource):
                 f"{file} must be a mapping of options to values. Its defaults can be one other "
                 f"file of its folder, and of a dataset `{_ORACLE}: NAME`."
             )
-        return super().load_config(config_path)
+        result = super().load_config(config_path)
+        if file.parent.name in catalog.COMPONENTS:  # a file need not say what its name says
+            named = {"name": file.stem} if "name" not in content else {}
+            if "kind" not in content and not others:
+                named["kind"] = file.stem
+            result.config = OmegaConf.merge(result.config, named)
+        return result
 
 
 def _is_oracle(entry: Any) -> bool:
@@ -272,8 +278,7 @@ def _is_word(text: Any) -> bool:
 def _compose(choices: Choices, config_dirs: Sequence[Path]) -> dict[str, Any]:
     """Return the values of the chosen files, nested."""
     Plugins.instance().register(_Checked)
-    folders = [QuotedString(f"checked://{folder}", Quote.single) for folder in config_dirs]
-    search = ",".join(folder.with_quotes() for folder in folders)
+    search = ",".join(overrides.quoted(f"checked://{folder}") for folder in config_dirs)
     words = [f"hydra.searchpath=[{search}]"] if config_dirs else []
     words += [f"{group}={name}" for group, name in choices]
     try:

@@ -22,6 +22,8 @@ from hydra.core.override_parser.types import (
     IntervalSweep,
     Override,
     OverrideType,
+    Quote,
+    QuotedString,
     RangeSweep,
     Sweep,
 )
@@ -134,6 +136,11 @@ def read(words: Iterable[str]) -> list[Setting]:
             )
         settings.append(_read(word))
     return settings
+
+
+def quoted(text: str) -> str:
+    """Return a text as a value that is read as this text, whatever is in it."""
+    return QuotedString(text, Quote.single).with_quotes()
 
 
 def _read(word: str) -> Setting:

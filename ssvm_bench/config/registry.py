@@ -1,15 +1,17 @@
 """From the kind in a YAML file to the module that implements it.
 
 ``kind: viterbi`` of the group ``oracle`` is the module ``viterbi.py`` in ``ssvm_bench/oracles``, or
-in a folder of it, or that of another package which declares the entry point ``viterbi`` in the
-group ``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load`` (datasets) or
-``build`` (oracles, solvers).
+in a folder of it; or that in ``DIR/oracle`` of a folder given with ``--config-dir DIR``
+(:mod:`ssvm_bench.config.plug_ins`); or that of another package which declares the entry point
+``viterbi`` in the group ``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load``
+(datasets) or ``build`` (oracles, solvers).
 """
 
 from __future__ import annotations
 
 import functools
 import pkgutil
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -19,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ssvm_bench.config import typed
+from ssvm_bench.config import plug_ins, typed
 from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
 
 GROUPS = ("dataset", "oracle", "solver")
@@ -50,10 +52,17 @@ def module(group: str, kind: str) -> ModuleType:
     RunFailedError
         A package declares the kind, but cannot be imported.
     """
-    own = _own_modules(group)
+    own, file = _own_modules(group), plug_ins.file_of(group, kind)
     if kind in own:
         found = import_module(own[kind])
         if hasattr(found, "Config"):
+            if file is not None:
+                raise ConfigError(f"{file} has the kind of a {group} of ours. Rename it.")
+            return found
+    if file is not None:
+        with blamed(group, kind):
+            found = plug_ins.module(group, kind)
+            _check(group, found)
             return found
     for entry in entry_points(group=f"ssvm_bench.{group}s", name=kind):
         with blamed(group, kind):
@@ -88,18 +97,42 @@ def blamed(group: str, kind: str) -> Iterator[None]:
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         if is_own(group, kind):
             raise
+        file = plug_ins.file_of(group, kind)
+        if file is None:
+            whose, what = "is that of another installed package", "Repair or uninstall that package"
+        else:
+            whose, what = f"is in {_place(file, error)}", "Repair it"
         raise RunFailedError(
-            f"The {group} kind {kind!r} is that of another installed package, which failed: "
-            f"{type(error).__name__}: {shown(error, 300)}. Repair or uninstall that package."
+            f"The {group} kind {kind!r} {whose}, which failed: {type(error).__name__}: "
+            f"{shown(error, 300)}. {what}."
         ) from error
+
+
+def _place(file: Path, error: BaseException) -> str:
+    """Return a file, and the last line of it that was at work when an error was raised."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(file)
+    ]
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        lines.append(error.lineno)
+    return f"{file}, line {lines[-1]}" if lines else str(file)
 
 
 def _check(group: str, found: ModuleType) -> None:
     """Raise an error unless a module of another package has what each of its group must have."""
-    needed = ("load",) if group == "dataset" else ("build", "CODE_VERSION")
-    missing = [name for name in needed if not hasattr(found, name)]
-    if missing or not is_dataclass(found.Config):
-        raise TypeError(f"it has no {missing[0] if missing else 'dataclass Config'}")
+    needed = "load" if group == "dataset" else "build"
+    if not callable(getattr(found, needed, None)):
+        raise TypeError(f"it has no function {needed}")
+    if not is_dataclass(getattr(found, "Config", None)):
+        raise TypeError("it has no dataclass Config")
+
+
+def code_version(group: str, kind: str) -> int | str:
+    """Return the ``CODE_VERSION`` of a component, or what stands for it."""
+    found = module(group, kind)
+    return getattr(found, "CODE_VERSION", None) or plug_ins.version(found)
 
 
 def kinds(group: str) -> list[str]:
@@ -107,7 +140,8 @@ def kinds(group: str) -> list[str]:
     own = [
         kind for kind, name in _own_modules(group).items() if hasattr(import_module(name), "Config")
     ]
-    return sorted({*own, *(entry.name for entry in entry_points(group=f"ssvm_bench.{group}s"))})
+    installed = (entry.name for entry in entry_points(group=f"ssvm_bench.{group}s"))
+    return sorted({*own, *plug_ins.kinds(group), *installed})
 
 
 def is_own(group: str, kind: str) -> bool:

@@ -157,21 +157,28 @@ class RunConfig(Options):
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
         object.__setattr__(self, "path", path)
         lambdas.check_falling("path", self.path)
-        check_choice("dataset.source", getattr(self.dataset, "source", None), SOURCES)
+        check_choice("dataset.source", self.source, SOURCES)
+
+    @property
+    def source(self) -> str:
+        """Where the dataset is to come from; one of another package may have no such option."""
+        return str(getattr(self.dataset, "source", "real"))
 
     def with_source(self, source: str) -> RunConfig:
         """Return the config that says where the dataset really came from.
 
         Trust is needed for altered data only: without them, it changes nothing.
         """
-        found: dict[str, Any] = {"source": "real" if source == ALTERED else source}
+        found: dict[str, Any] = {}
+        if hasattr(self.dataset, "source"):
+            found["source"] = "real" if source == ALTERED else source
         if hasattr(self.dataset, "trust"):
             found["trust"] = source == ALTERED
         return replace(self, dataset=replace(self.dataset, **found))
 
     def sources(self) -> tuple[str, ...]:
         """Return where the dataset may come from, the preferred first."""
-        asked = self.dataset.source
+        asked = self.source
         real = ("real", ALTERED) if getattr(self.dataset, "trust", False) else ("real",)
         return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
@@ -208,7 +215,7 @@ class RunConfig(Options):
         ConfigError
             If a file of the prior cannot be used.
         """
-        if self.dataset.source == "auto":
+        if self.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
         if "prior" in content:
@@ -217,7 +224,7 @@ class RunConfig(Options):
             for name in getattr(getattr(self, group), "NOT_HASHED", ()):
                 content[group].pop(name, None)
         content["code"] = {
-            group: registry.module(group, getattr(self, group).kind).CODE_VERSION
+            group: registry.code_version(group, getattr(self, group).kind)
             for group in ("oracle", "solver")
         }
         if revision := getattr(self.solver, "revision", ""):

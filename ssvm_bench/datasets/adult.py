@@ -22,16 +22,20 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.bias import BiasConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.libsvm import Rows
+from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP
 from ssvm_bench.datasets.stand_ins import tables as made_tables
 from ssvm_bench.datasets.tables import check_lines
+from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
 
 N_TRAINING, N_TEST = 32561, 16281
 N_RICH = (7841, 3846)
 """Examples of label 1: to train on, and held out."""
+
+LABELS = ("-1", "1")
 
 ATTRIBUTES = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
 """Features of each attribute: age, work, weight, education, its years, family, …, country."""
@@ -104,7 +108,15 @@ class LibsvmFiles(FileSet):
         """Return the fields of all people."""
         y = arrays["y"].astype(np.uint8)
         x = cache.sparse_rows(arrays, N_FEATURES)
-        return {"x": x, "y": y, "offsets": np.arange(y.size + 1), "fold": arrays["fold"]}
+        vocabulary = Vocabulary(LABELS, svmlight.FORM, "independent", N_FEATURES)
+        offsets = np.arange(y.size + 1)
+        return {
+            "x": x,
+            "y": y,
+            "offsets": offsets,
+            "fold": arrays["fold"],
+            "vocabulary": vocabulary,
+        }
 
 
 RAW = LibsvmFiles(

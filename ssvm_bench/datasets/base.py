@@ -21,7 +21,7 @@ Examples that are held out are datasets of their own, whose loss the final w of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -31,6 +31,7 @@ import numpy as np
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import Options
 from ssvm_bench.datasets import checks
+from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
 from ssvm_bench.datasets.windows import Windows
 from ssvm_bench.errors import ConfigError
 
@@ -65,7 +66,7 @@ class Dataset:
         ``"real"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show. Never mixed.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; an ndarray is C-contiguous.
-    y : ndarray of uint8, shape (parts,)
+    y : ndarray of integers, shape (parts,)
         Ground-truth labels, in ``0 .. n_labels - 1``. Of a regression: float64, the targets.
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
@@ -88,6 +89,11 @@ class Dataset:
         Where the object of an example may be, if that is latent.
     places : ndarray of int64, shape (n,), optional
         Where that of each example is, if anybody knows; no matter of examples without any.
+    vocabulary : Vocabulary, optional
+        What labels and features are called, if not by their numbers, and how they are read.
+    unseen : Unseen, optional
+        Of held-out examples: labels that training does not know. They are 0 in ``y``, and whatever
+        is predicted for them is wrong.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
@@ -96,7 +102,7 @@ class Dataset:
     """
 
     name: str
-    source: str
+    source: str = field(default="real", kw_only=True)
     x: np.ndarray | csr_array
     y: np.ndarray
     offsets: np.ndarray
@@ -109,6 +115,8 @@ class Dataset:
     margins: np.ndarray | None = None
     windows: Windows | None = None
     places: np.ndarray | None = None
+    vocabulary: Vocabulary | None = None
+    unseen: Unseen | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -150,6 +158,13 @@ class Dataset:
         """Number of features f of a part."""
         return int(self.x.shape[1])
 
+    @property
+    def label_names(self) -> Sequence[str]:
+        """What the labels 0, …, K − 1 are called."""
+        if self.vocabulary is not None:
+            return self.vocabulary.labels
+        return [str(label) for label in range(self.n_labels)]
+
     def derived(self, **changes: Any) -> Dataset:
         """Return a copy with other fields, which follow from checked ones and need no check."""
         copy = object.__new__(type(self))
@@ -170,6 +185,7 @@ class Dataset:
             offsets=offsets,
             edges=edges,
             edge_offsets=edge_offsets,
+            unseen=self.unseen and self.unseen._replace(codes=self.unseen.codes[parts]),
             **{
                 name: array[examples]
                 for name in ("fold", "costs", "margins", "places")
@@ -191,13 +207,27 @@ def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 @dataclass(frozen=True)
-class SourceConfig(Options):
-    """Options of a dataset that has real data and a stand-in.
+class DatasetConfig(Options):
+    """Options of every dataset.
 
     Attributes
     ----------
     name, kind : str
         The dataset's name, and the module that loads it.
+    """
+
+    section: ClassVar[str] = "dataset"
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class SourceConfig(DatasetConfig):
+    """Options of a dataset that has real data and a stand-in.
+
+    Attributes
+    ----------
     source : str
         ``"auto"``: the real data, or the stand-in with a warning; ``"real"``; ``"synthetic"``.
     n_samples : int, optional
@@ -206,11 +236,8 @@ class SourceConfig(Options):
         Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
 
-    section: ClassVar[str] = "dataset"
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"trust": False}
 
-    name: str
-    kind: str
     source: str = "auto"
     n_samples: int | None = None
     trust: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,14 +25,22 @@ class BiasConfig(SourceConfig):
 
     def with_bias(self, dataset: Dataset) -> Dataset:
         """Return the dataset with the constant feature, if there is to be one."""
-        if self.bias == 0.0:
-            return dataset
-        x = dataset.x
-        column = np.full((x.shape[0], 1), self.bias)
-        if np.array_equal(column, column.astype(x.dtype)):
-            column = column.astype(x.dtype)
-        if isinstance(x, np.ndarray):
-            return dataset.derived(x=np.hstack((x, column)))
-        from scipy.sparse import csr_array, hstack
+        return with_bias(dataset, self.bias)
 
-        return dataset.derived(x=csr_array(hstack((x, csr_array(column)), format="csr")))
+
+def with_bias(dataset: Dataset, bias: float) -> Dataset:
+    """Return the dataset with a constant feature, unless that is 0; its vocabulary tells."""
+    if bias == 0.0:
+        return dataset
+    x, vocabulary = dataset.x, dataset.vocabulary
+    column = np.full((x.shape[0], 1), bias)
+    if np.array_equal(column, column.astype(x.dtype)):
+        column = column.astype(x.dtype)
+    if vocabulary is not None:
+        vocabulary = replace(vocabulary, bias=bias)
+    if isinstance(x, np.ndarray):
+        return dataset.derived(x=np.hstack((x, column)), vocabulary=vocabulary)
+    from scipy.sparse import csr_array, hstack
+
+    wider = csr_array(hstack((x, csr_array(column)), format="csr"))
+    return dataset.derived(x=wider, vocabulary=vocabulary)

@@ -6,7 +6,7 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 
 ===============  ==================================================================================
 ``offsets``      integers that rise from 0 to the number of parts: no empty example
-``y``            integers, one a part, in 0 … K − 1, K ≤ 256; of a regression finite numbers,
+``y``            integers, one a part, in 0 … K − 1, K ≤ 65536; of a regression finite numbers,
                  float64, one an example of one part, K = 0
 ``x``            one row a part; a matrix of numbers, or a CSR matrix with columns in 0 … f − 1;
                  finite, and small enough for sums of squares
@@ -28,8 +28,10 @@ import numpy as np
 
 from ssvm_bench.errors import RunFailedError
 
-MOST_LABELS = 256
-"""Labelings are kept as bytes."""
+MOST_LABELS = 1 << 16
+"""Labelings are kept in two bytes a label, or in one."""
+
+_LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
 
 LARGEST = 1e100
 """Of a feature: ‖ϕ‖²/λ must not overflow in float64."""
@@ -37,6 +39,11 @@ LARGEST = 1e100
 
 class _WrongError(Exception):
     """The message says what is wrong, and where."""
+
+
+def label_type(n_labels: int) -> np.dtype:
+    """Return the type in which labels are kept: that of one byte, if it is enough."""
+    return _LABELS[n_labels > 256]  # a type that is made: comparing with a class is slow
 
 
 def check(dataset: Any) -> None:
@@ -68,6 +75,13 @@ def _check(dataset: Any) -> None:
         _windows(dataset, offsets)
     if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
         raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
+    if dataset.vocabulary is not None and len(dataset.vocabulary.labels) != dataset.n_labels:
+        raise _WrongError(
+            f"there are names for {len(dataset.vocabulary.labels)} labels, and n_labels is "
+            f"{dataset.n_labels}"
+        )
+    if dataset.unseen is not None and dataset.unseen.codes.shape != (int(offsets[-1]),):
+        raise _WrongError(f"unseen is of {dataset.unseen.codes.size} parts, not {offsets[-1]}")
     for name, other in dataset.held_out.items():
         if (other.n_labels, other.n_features) != (dataset.n_labels, dataset.n_features):
             raise _WrongError(

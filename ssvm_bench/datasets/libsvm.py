@@ -7,12 +7,12 @@ neither in which line it fails, nor anything of values that are not finite, and 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.tables import check_lines
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,8 +32,16 @@ class Rows(NamedTuple):
     y: np.ndarray
 
 
-def parse(raw: bytes, n_features: int) -> Rows:
+def parse(raw: bytes, n_features: int | None = None, comments: bool = False) -> Rows:
     """Return the rows of an unpacked file.
+
+    Parameters
+    ----------
+    raw : bytes
+    n_features : int, optional
+        Number of features, which no index exceeds; by default the largest index.
+    comments : bool
+        Whether lines may be blank, and end in a comment behind ``#``.
 
     Raises
     ------
@@ -42,26 +50,35 @@ def parse(raw: bytes, n_features: int) -> Rows:
     """
     from scipy.sparse import csr_array
 
-    lines = raw.rstrip().split(b"\n")
-    if lines == [b""]:
+    lines = rows_in(raw) if comments else [*enumerate(raw.rstrip().split(b"\n"), 1)]
+    if not lines or lines == [(1, b"")]:
         raise ContentError("the file is empty")
-    for k, line in enumerate(lines, 1):
+    for k, line in lines:
         if not line.strip() or b"#" in line or b"qid" in line:
             what = "it has a comment or a query" if line.strip() else "it is blank"
             raise ContentError(f"line {k} is no row, label index:value … ({what})")
     try:
-        x, y = _rows(b"\n".join(lines))
+        x, y = _rows(b"\n".join(line for _, line in lines))
     except (ValueError, OverflowError):
         raise _first_wrong(lines) from None
-    check_lines(np.isfinite(y), lambda k: f"label {y[k]:g}, expected a finite number")
+    if not np.isfinite(y).all():
+        k = int(np.argmin(np.isfinite(y)))
+        raise ContentError(f"line {lines[k][0]}: label {y[k]:g}, expected a finite number")
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
+    f = int(x.indices.max(initial=0)) + 1 if n_features is None else n_features
     for wrong, what in (
         (~np.isfinite(x.data), "a value that is not a finite number"),
-        (x.indices >= n_features, f"an index above {n_features}, the number of features"),
+        (x.indices >= f, f"an index above {f}, the number of features"),
     ):
         if wrong.any():
-            raise ContentError(f"line {row[np.argmax(wrong)] + 1}: {what}")
-    return Rows(csr_array((x.data, x.indices, x.indptr), shape=(y.size, n_features)), y)
+            raise ContentError(f"line {lines[row[np.argmax(wrong)]][0]}: {what}")
+    return Rows(csr_array((x.data, x.indices, x.indptr), shape=(y.size, f)), y)
+
+
+def rows_in(raw: bytes) -> list[tuple[int, bytes]]:
+    """Return the lines that are rows, without their comments, and their numbers."""
+    lines = ((k, line.partition(b"#")[0]) for k, line in enumerate(raw.split(b"\n"), 1))
+    return [(k, line) for k, line in lines if line.strip()]
 
 
 def _rows(text: bytes) -> tuple[csr_array, np.ndarray]:
@@ -71,9 +88,9 @@ def _rows(text: bytes) -> tuple[csr_array, np.ndarray]:
     return x, y
 
 
-def _first_wrong(lines: list[bytes]) -> ContentError:
+def _first_wrong(lines: Sequence[tuple[int, bytes]]) -> ContentError:
     """Return the error for the first line that is no row by itself."""
-    for k, line in enumerate(lines, 1):
+    for k, line in lines:
         try:
             _rows(line)
         except (ValueError, OverflowError) as error:

@@ -43,21 +43,22 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, cut_edges, exponent
+from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
-FREE = 255
+FREE = -1
 """Mark of a node whose label is not known to be optimal."""
 
 
 @dataclass(frozen=True)
-class Config(OracleConfig):
+class Config(ClassesConfig):
     """Options of the oracle.
 
     Attributes
@@ -102,13 +103,14 @@ class AlphaExpansion(GraphOracle):
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
-        super().__init__(dataset)
+        super().__init__(dataset, config.part_weights(dataset))
         self.config = config
         self.fixed = self.asked = 0
         self._last: dict[int, np.ndarray] | None = None
         parts = self.theta.shape[0]
         self.u = np.zeros((parts, dataset.n_labels), np.int64)
-        self._optimal, self._y, self._other = (np.zeros(parts, np.uint8) for _ in range(3))
+        self._optimal = np.zeros(parts, np.int64)
+        self._y, self._other = (np.zeros(parts, self.features.truth.dtype) for _ in range(2))
 
     def fresh(self) -> AlphaExpansion:
         """Return the oracle for a solver: with ``warm_start``, one that remembers its labelings."""
@@ -193,7 +195,7 @@ def _unary_energies(features, graphs, w, i, loss, theta, u):
         largest = 0.0
         for c in range(K):
             if c != features.truth[first + l]:
-                theta[l, c] += loss / L
+                theta[l, c] += loss * loss_of_part(features, first + l) / L
             size = abs(theta[l, c])
             if not size <= largest:  # also where it is not a number
                 largest = size
@@ -219,13 +221,13 @@ def energy(graphs, i, u, unit, y):
 def _unary_minimum(u, optimal, y):
     """Give every free node the label with the lowest unary energy, the others their optimal one."""
     for l in range(y.size):
-        y[l] = optimal[l]
-        if y[l] == FREE:
+        best = optimal[l]
+        if best == FREE:
             best = 0
             for c in range(1, u.shape[1]):
                 if u[l, c] < u[l, best]:
                     best = c
-            y[l] = best
+        y[l] = best
 
 
 @kernel

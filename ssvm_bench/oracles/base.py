@@ -15,7 +15,8 @@ symbol            name
 Σ_i H_i(w)        ``risk(w).value``
 ================  ==================================================
 
-A labeling is a uint8 array with one label per part of the example. An oracle is *exact* if
+A labeling is an array with one label per part of the example, of uint8, or of uint16 where there
+are more than 256 labels. An oracle is *exact* if
 ``argmax`` returns a maximiser for every w; then weak duality holds and H_i(w) ≥ 0. **Ties are
 broken the same way everywhere: of all maximisers, the one with the lowest label in the first
 part, then in the second, and so on** (as compared in floating point).
@@ -93,8 +94,8 @@ class OracleConfig(Options):
 
     name: str
     kind: str
-    cost_call: NotNegative
-    cost_plane: NotNegative
+    cost_call: NotNegative = field(default=1e-5, kw_only=True)
+    cost_plane: NotNegative = field(default=1e-7, kw_only=True)
     cost_visit: NotNegative = field(default=0.0, kw_only=True)
 
     @property
@@ -248,6 +249,14 @@ class Oracle(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Return what to log of the calls since this was last asked: trace column → value."""
         return {}
+
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """Return the labelings that `predict` finds, of all examples one after the other."""
+        found = []
+        for i in range(self.n):
+            checkpoint()
+            found.append(self.predict(w, i))
+        return np.concatenate(found)
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""

@@ -28,17 +28,17 @@ from ssvm_bench.oracles.signed_oracle import SignedOracle
 
 CODE_VERSION = 1
 
-NAMES = (-1, 1)
-"""What the labels 0 and 1 are called."""
+SIGNS = -1, 1
+"""Of the labels 0 and 1, which are called so unless they have names."""
 
 
 @dataclass(frozen=True)
 class Config(CostsConfig):
     """Options of the oracle."""
 
-    def names(self, dataset: Dataset) -> Sequence[int]:
-        """Return −1 and 1."""
-        return NAMES
+    def names(self, dataset: Dataset) -> Sequence[str]:
+        """Return the labels' names, or −1 and 1."""
+        return super().names(dataset) if dataset.vocabulary else [*map(str, SIGNS)]
 
 
 def build(config: Config, dataset: Dataset) -> SignedOracle:
@@ -50,16 +50,16 @@ def build(config: Config, dataset: Dataset) -> SignedOracle:
         If they have another number of labels, or these form a structure.
     """
     config.check_structure(dataset)
-    if dataset.n_labels != len(NAMES):
+    if dataset.n_labels != len(SIGNS):
         raise ConfigError(
             f"oracle={config.name} is for two labels, and those of {dataset.name} are "
             f"{dataset.n_labels}. Try oracle=multiclass."
         )
     margins = np.ones(dataset.n) if dataset.margins is None else dataset.margins
     truth = np.ascontiguousarray(dataset.y, dtype=np.uint8)
-    losses = np.zeros((dataset.n, len(NAMES)))
+    losses = np.zeros((dataset.n, len(SIGNS)))
     losses[np.arange(dataset.n), 1 - truth] = margins
     costs = config.example_costs(dataset)
-    signs = np.array(NAMES) / 2.0
+    signs = np.array(SIGNS) / 2.0
     features = signed_features.build(dataset, truth, signs, losses, costs)
     return SignedOracle(Enumeration(features))

@@ -1,17 +1,28 @@
-"""What the examples of a problem count: C_i, of their own cost and the weight of their class.
+"""What the classes of a problem count, and its examples: weights in the loss, and costs C_i.
+
+An example of one label costs what its own cost says, times the weight of its class:
 
 .. code-block:: text
 
     P(w) = λ/2 ‖w‖² + 1/n Σ_i C_i max_y { m_i Δ(y_i,y) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
+The parts of a structure have no terms of their own to be multiplied; the weight of the true label
+of a part is what a wrong one counts in the loss that is trained with:
+
+.. code-block:: text
+
+    Δ(y_i, y) = 1/L Σ_l s_l [y_l ≠ y_i^l]
+
 ================  ==================================================================================
-``class_weight``  C_i, times the example's own cost
+``class_weight``  the weight of a class
 ================  ==================================================================================
 ``none``          1
-``balanced``      n / (number of classes · number of examples of the class of i): all classes count
-                  the same
-``{label: C}``    C of the label of i; 1 of labels that are not named
+``balanced``      number of parts / (number of classes · number of parts of that class): all classes
+                  count the same
+``{label: C}``    C of that label, by its name; 1 of labels that are not named
 ================  ==================================================================================
+
+Losses that a run tells at its end are without all that.
 """
 
 from __future__ import annotations
@@ -25,15 +36,15 @@ import numpy as np
 from ssvm_bench.config.typed import Table
 from ssvm_bench.config.validation import check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, shown
 from ssvm_bench.oracles.base import OracleConfig
 
 NONE, BALANCED = "none", "balanced"
 
 
 @dataclass(frozen=True)
-class CostsConfig(OracleConfig):
-    """Options of an oracle for examples of one label each, which may cost differently.
+class ClassesConfig(OracleConfig):
+    """Options of an oracle of labels, which may count differently.
 
     Attributes
     ----------
@@ -41,10 +52,6 @@ class CostsConfig(OracleConfig):
         See the module's docstring.
     """
 
-    structures: ClassVar[tuple[str, ...]] = ("independent",)
-    has_expectations: ClassVar[bool] = True
-    takes_costs: ClassVar[bool] = True
-    takes_margins: ClassVar[bool] = True
     NEUTRAL: ClassVar[dict[str, Any]] = {**OracleConfig.NEUTRAL, "class_weight": NONE}
 
     class_weight: str | Table = field(default=NONE, kw_only=True)
@@ -63,18 +70,56 @@ class CostsConfig(OracleConfig):
         """See `OracleConfig`."""
         return self.class_weight == BALANCED
 
-    def example_costs(self, dataset: Dataset) -> np.ndarray | None:
-        """Return C_i of all examples; None if all are 1.
+    def part_weights(self, dataset: Dataset) -> np.ndarray | None:
+        """Return the weight of the true label of every part; None if all are 1.
 
         Raises
         ------
         ConfigError
             If a label that has a weight does not exist.
         """
-        if self.class_weight == NONE:
-            return dataset.costs
-        of_example = self._weights(dataset)[dataset.y]
-        return of_example if dataset.costs is None else of_example * dataset.costs
+        return None if self.class_weight == NONE else self._weights(dataset)[dataset.y]
+
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest number that features or losses of an example are multiplied by."""
+        weights, largest = self.part_weights(dataset), super().largest_cost(dataset)
+        return largest if weights is None else max(largest, float(weights.max()))
+
+    def names(self, dataset: Dataset) -> Sequence[str]:
+        """Return what the labels 0, …, K − 1 are called."""
+        return dataset.label_names
+
+    def _weights(self, dataset: Dataset) -> np.ndarray:
+        """Return the weight of every label."""
+        names = self.names(dataset)
+        if self.class_weight == BALANCED:
+            counts = np.bincount(dataset.y, minlength=len(names))
+            return dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
+        assert isinstance(self.class_weight, Table)
+        for label in self.class_weight:
+            if label not in names:
+                raise ConfigError(
+                    f"oracle.class_weight has a weight for {label}, and the labels of "
+                    f"{dataset.name} are {shown(', '.join(names), 300)}."
+                )
+        return np.array([self.class_weight.get(name, 1.0) for name in names])
+
+
+@dataclass(frozen=True)
+class CostsConfig(ClassesConfig):
+    """Options of an oracle for examples of one label each, which may cost differently."""
+
+    structures: ClassVar[tuple[str, ...]] = ("independent",)
+    has_expectations: ClassVar[bool] = True
+    takes_costs: ClassVar[bool] = True
+    takes_margins: ClassVar[bool] = True
+
+    def example_costs(self, dataset: Dataset) -> np.ndarray | None:
+        """Return C_i of all examples; None if all are 1. Raises as `part_weights` does."""
+        of_class = self.part_weights(dataset)
+        if of_class is None or dataset.costs is None:
+            return dataset.costs if of_class is None else of_class
+        return of_class * dataset.costs
 
     def largest_cost(self, dataset: Dataset) -> float:
         """Return the largest C_i."""
@@ -83,23 +128,3 @@ class CostsConfig(OracleConfig):
             return super().largest_cost(dataset)
         costs = self.example_costs(dataset)
         return 1.0 if costs is None else float(costs.max())
-
-    def names(self, dataset: Dataset) -> Sequence[int]:
-        """Return what the labels 0, …, K − 1 are called."""
-        return range(dataset.n_labels)
-
-    def _weights(self, dataset: Dataset) -> np.ndarray:
-        """Return the weight of every label."""
-        names = self.names(dataset)
-        if self.class_weight == BALANCED:
-            counts = np.bincount(dataset.y, minlength=len(names))
-            return dataset.n / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
-        assert isinstance(self.class_weight, Table)
-        known = [str(name) for name in names]
-        for label in self.class_weight:
-            if label not in known:
-                raise ConfigError(
-                    f"oracle.class_weight has a weight for {label}, and the labels of "
-                    f"{dataset.name} are {', '.join(known)}."
-                )
-        return np.array([self.class_weight.get(name, 1.0) for name in known])

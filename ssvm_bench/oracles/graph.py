@@ -9,7 +9,7 @@ An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
-    E(y) = Σ_l u[l, y_l] + Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l]/L
+    E(y) = Σ_l u[l, y_l] + Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l] s_l/L
 
 in integers: E times the largest power of two for which no sum can overflow. Rounding u to integers
 is then finer than the rounding of its floating-point sum, and minimisation adds none: what is found
@@ -30,7 +30,7 @@ from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
 from ssvm_bench.oracles.parts import PartsOracle
-from ssvm_bench.oracles.scoring import add_difference, hamming_loss, longest
+from ssvm_bench.oracles.scoring import add_difference, labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -40,6 +40,12 @@ _BITS = 60
 
 class GraphOracle(PartsOracle):
     """A max-oracle over labelings of graphs; a subclass minimises the energy.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    weights : ndarray of float64, shape (parts,), optional
+        What a wrong label of each part counts; by default 1.
 
     Attributes
     ----------
@@ -51,12 +57,12 @@ class GraphOracle(PartsOracle):
         For binary energies on those graphs.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        super().__init__(joint_features.build(dataset, with_gram=False))
+    def __init__(self, dataset: Dataset, weights: np.ndarray | None = None) -> None:
+        super().__init__(joint_features.build(dataset, with_gram=False, weights=weights))
         self.graphs: Graphs = graphs(dataset)
         self.minimiser = Minimiser(self.graphs)
         self.theta = np.zeros((longest(self.features), self.features.stride))
-        self._labels, self._signs = np.zeros(2, np.uint8), np.array([1.0, -1.0])
+        self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(joint_features.inner_dimension(self.features))
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._problem = self.features, self.graphs
@@ -156,7 +162,7 @@ def _plane(features, graphs, i, y, labels, signs, star, indices, values):
                 values[nonzero] = value
                 nonzero += 1
                 star[j * stride + c] = 0.0
-    return nonzero, _extra_cuts(features, graphs, i, y), hamming_loss(features, i, y)
+    return nonzero, _extra_cuts(features, graphs, i, y), labeling_loss(features, i, y)
 
 
 @kernel
@@ -177,4 +183,4 @@ def _value(features, graphs, i, y, w, labels):
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
                 row = w[features.places[k] :]
                 total += features.values[k] * (row[here] - row[there])
-    return total, hamming_loss(features, i, y) - _extra_cuts(features, graphs, i, y)
+    return total, labeling_loss(features, i, y) - _extra_cuts(features, graphs, i, y)

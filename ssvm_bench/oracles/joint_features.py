@@ -30,6 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.jit import allocating_kernel, implements, kernel
 from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import scoring
@@ -45,9 +46,9 @@ class JointFeatures(NamedTuple):
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
-    truth : ndarray of uint8, shape (parts,)
-        Ground-truth labels.
-    indptr, places, values : ndarrays of int64, uint16 or uint32, and the dataset's type
+    truth : ndarray of uint8 or uint16, shape (parts,)
+        Ground-truth labels, of `checks.label_type`.
+    indptr, places, values : ndarrays of int64, uint16 (or wider), and the dataset's type
         ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its place in w, j·stride.
     gram_start : ndarray of int64, shape (n + 1,)
     gram : ndarray of float64
@@ -94,7 +95,10 @@ class JointFeatures(NamedTuple):
 
 
 def build(
-    dataset: Dataset, with_gram: bool = True, costs: np.ndarray | None = None
+    dataset: Dataset,
+    with_gram: bool = True,
+    costs: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> JointFeatures:
     """Arrange a dataset's examples; transitions are learned if its structure is a chain.
 
@@ -105,6 +109,8 @@ def build(
         Without Gram matrices, whose size is the square of an example's, ``gram`` is empty.
     costs : ndarray of float64, shape (n,), optional
         C_i > 0, by which the features and losses of examples of one part are multiplied.
+    weights : ndarray of float64, shape (parts,), optional
+        By which the losses of parts are multiplied, and nothing else.
     """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
@@ -120,7 +126,7 @@ def build(
         )
     return JointFeatures(
         offsets=offsets,
-        truth=np.ascontiguousarray(dataset.y, dtype=np.uint8),
+        truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
         indptr=indptr,
         places=places,
         values=values,
@@ -130,7 +136,7 @@ def build(
         n_labels=dataset.n_labels,
         stride=stride,
         transitions=dataset.structure == "chain",
-        scale=product(costs, dataset.margins),
+        scale=product(costs, dataset.margins, weights),
     )
 
 
@@ -144,7 +150,8 @@ def placed(rows: csr_array, stride: int) -> np.ndarray:
 
     In random order, reading the features is what a pass waits for.
     """
-    narrow = np.uint16 if rows.shape[1] * stride <= 1 << 16 else np.uint32
+    size = rows.shape[1] * stride
+    narrow = np.uint16 if size <= 1 << 16 else np.uint32 if size <= 1 << 32 else np.int64
     return rows.indices.astype(narrow) * narrow(stride)
 
 
@@ -373,18 +380,19 @@ def _marginal_change_product(features, a, a_before, b, b_before):
 
 
 @kernel
-def _loss_of_part(features, part):
+def loss_of_part(features, part):
+    """Return what a wrong label of a part adds to L times the loss."""
     return features.scale[part] if features.scale.size > 0 else 1.0
 
 
 @implements(scoring.label_loss, JointFeatures)
 def _label_loss(features, part, c):
-    return _loss_of_part(features, part) if c != features.truth[part] else 0.0
+    return loss_of_part(features, part) if c != features.truth[part] else 0.0
 
 
 @implements(scoring.expected_label_loss, JointFeatures)
 def _expected_label_loss(features, part, mu):
-    return _loss_of_part(features, part) * (1.0 - mu[features.truth[part]])
+    return loss_of_part(features, part) * (1.0 - mu[features.truth[part]])
 
 
 @implements(scoring.labeling_loss, JointFeatures)

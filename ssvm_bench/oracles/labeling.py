@@ -135,9 +135,15 @@ class LabelingOracle(PartsOracle):
             return math.nan
         return math.sqrt(joint_features.largest_radius2(self.features))
 
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """Return the predictions by one compiled pass over all terms."""
+        y, _ = _predictions(self.predicting, self._pack(w))
+        checks.check_labels(self, y, self.features.n_labels)
+        return y
+
     def mean_loss(self, w: np.ndarray) -> float:
-        """Return the mean loss of the predictions by one compiled pass over all terms."""
-        return float(_total_loss(self.compiled, self._pack(w))) / self.n
+        """Return the mean share of wrong labels by one compiled pass over all terms."""
+        return float(_predictions(self.compiled, self._pack(w))[1]) / self.n
 
     def _pack(self, w: np.ndarray) -> np.ndarray:
         return joint_features.pack(self.features, np.asarray(w, dtype=np.float64))
@@ -148,7 +154,7 @@ def _labeling(oracle, w, i, loss):
     features = oracle.features
     L = features.offsets[i + 1] - features.offsets[i]
     theta = np.zeros((L, features.stride))
-    y = np.zeros(L, np.uint8)
+    y = np.zeros(L, features.truth.dtype)
     unary_scores(features, w, i, theta)
     maximise(oracle, w, i, theta, loss, y)
     return y
@@ -162,8 +168,8 @@ def _risk(oracle, exact, w, with_plane, begin, end, star):
     for i in range(begin, end):
         most = max(most, features.offsets[i + 1] - features.offsets[i])
     theta = np.zeros((most, features.stride))
-    y = np.zeros(most, np.uint8)
-    labels = np.zeros(2, np.uint8)
+    y = np.zeros(most, features.truth.dtype)
+    labels = np.zeros(2, features.truth.dtype)
     signs = np.array([1.0, -1.0])
     value = 0.0
     offset = 0.0
@@ -181,15 +187,15 @@ def _risk(oracle, exact, w, with_plane, begin, end, star):
 
 
 @allocating_kernel
-def _total_loss(oracle, w):
-    """Return the sum of the losses of the predictions."""
+def _predictions(oracle, w):
+    """Return the predictions, shape (parts,), and the sum of their shares of wrong labels."""
     features = oracle.features
-    most = longest(features)
-    theta = np.zeros((most, features.stride))
-    y = np.zeros(most, np.uint8)
+    theta = np.zeros((longest(features), features.stride))
+    all_labels = np.zeros(features.truth.size, features.truth.dtype)
     total = 0.0
     for i in range(features.offsets.size - 1):
+        y = all_labels[features.offsets[i] :]
         unary_scores(features, w, i, theta)
         maximise(oracle, w, i, theta, 0.0, y)
         total += hamming_loss(features, i, y)
-    return total
+    return all_labels, total

@@ -60,7 +60,7 @@ from ssvm_bench.oracles.scoring import label_loss
 
 CODE_VERSION = 1
 
-NAMES = (-1, 1)
+NAMES = ("-1", "1")
 """What the labels 0 and 1 of the examples are called."""
 
 STARTS = INK, CENTRE, PLANTED = ("ink", "centre", "planted")
@@ -88,7 +88,7 @@ class Config(CostsConfig):
     bias: NotNegative = field(kw_only=True)
     start: Annotated[str, one_of(STARTS)] = field(kw_only=True)
 
-    def names(self, dataset: Dataset) -> Sequence[int]:
+    def names(self, dataset: Dataset) -> Sequence[str]:
         """Return −1 and 1."""
         return NAMES
 

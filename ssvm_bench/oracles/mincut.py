@@ -20,9 +20,10 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, exponent
+from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import label_scores
 
 # mypy: disable-error-code="no-untyped-def"
@@ -31,7 +32,7 @@ CODE_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(OracleConfig):
+class Config(ClassesConfig):
     """Options of the oracle."""
 
     structures: ClassVar[tuple[str, ...]] = ("graph",)
@@ -52,14 +53,14 @@ def build(config: Config, dataset: Dataset) -> MinCut:
             f"oracle={config.name} does not fit dataset={dataset.name}: it handles two labels, and "
             f"{dataset.name} has {dataset.n_labels}. Try oracle=alpha_expansion."
         )
-    return MinCut(dataset)
+    return MinCut(dataset, config.part_weights(dataset))
 
 
 class MinCut(GraphOracle):
     """The exact oracle for two labels."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        super().__init__(dataset)
+    def __init__(self, dataset: Dataset, weights: np.ndarray | None = None) -> None:
+        super().__init__(dataset, weights)
         self._difference = np.zeros(joint_features.inner_dimension(self.features))
         self._zero = np.zeros(1, np.uint8)
 
@@ -97,7 +98,8 @@ def _decide(features, graphs, w, i, loss, difference, zero, theta, of):
     for l in range(L):
         row = theta[l]
         label_scores(features, difference, first + l, zero, 1, row)
-        row[0] += loss / L if features.truth[first + l] == 0 else -loss / L
+        share = loss * loss_of_part(features, first + l) / L
+        row[0] += share if features.truth[first + l] == 0 else -share
         total += abs(row[0])
     s = exponent(edges, total)
     if s == 0:

@@ -1,6 +1,6 @@
 """Chains: the oracle is Viterbi's dynamic program (MP-BCFW, equation 9).
 
-With v[l, c] = θ[l, c] + [c ≠ y_i^l]/L + m[l, c], the score of the best labeling of the parts
+With v[l, c] = θ[l, c] + [c ≠ y_i^l] s_l/L + m[l, c], the score of the best labeling of the parts
 l, …, L−1 that begins with c, and messages from the end of the chain to its beginning,
 
 .. code-block:: text
@@ -23,8 +23,8 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.joint_features import JointFeatures
+from ssvm_bench.oracles.costs import ClassesConfig
+from ssvm_bench.oracles.joint_features import JointFeatures, loss_of_part
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.scoring import longest
 
@@ -34,7 +34,7 @@ CODE_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(OracleConfig):
+class Config(ClassesConfig):
     """Options of the oracle."""
 
     structures: ClassVar[tuple[str, ...]] = ("chain",)
@@ -64,7 +64,7 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
         If the dataset's labels do not form chains.
     """
     config.check_structure(dataset)
-    features = joint_features.build(dataset)
+    features = joint_features.build(dataset, weights=config.part_weights(dataset))
     return LabelingOracle(Viterbi(features, np.zeros((longest(features), features.stride))))
 
 
@@ -112,7 +112,7 @@ def _viterbi(oracle, w, i, theta, loss, y):
             here[:] = 0.0
         else:
             _max_plus(w[base:], v[l + 1], here, K)
-        share = loss / L
+        share = loss * loss_of_part(features, first + l) / L
         unary = theta[l]
         for c in range(stride):
             here[c] += unary[c] + share

@@ -35,7 +35,7 @@ class Labelings(NamedTuple):
     Attributes
     ----------
     features : JointFeatures or SignedFeatures
-    seen : ndarray of uint8, shape (parts, width)
+    seen : ndarray of the type of labels, shape (parts, width)
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
     mu : ndarray of float64, shape (parts, width)
@@ -47,7 +47,7 @@ class Labelings(NamedTuple):
         number in φ^i.
     moves_start, moves_count : ndarrays of int64, shape (n,)
         Where term i's transitions begin, and how many there are.
-    labels, links : ndarrays of uint8 and uint16
+    labels, links : ndarrays of the type of labels, and uint16
         Plane p of term i, of L parts: ``labels[plane_start[i] + p·L + l]`` is the place in
         ``seen[l]`` of the label of part l, ``links[…]`` the place in the term's transitions of that
         from part l − 1 to part l.
@@ -102,14 +102,14 @@ def allocate(features: Any) -> Labelings:
         active=np.zeros(n * _ROOM, np.int64),
         circ=np.zeros(n),
         features=features,
-        seen=np.zeros((parts, _WIDTH), np.uint8),
+        seen=np.zeros((parts, _WIDTH), features.truth.dtype),
         seen_count=np.zeros(parts, np.int64),
         mu=np.zeros((parts, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
         moves_start=_starts(moves),
         moves_count=np.zeros(n, np.int64),
-        labels=np.zeros(parts * _ROOM, np.uint8),
+        labels=np.zeros(parts * _ROOM, features.truth.dtype),
         links=np.zeros(parts * _ROOM, np.uint16),
         plane_start=features.offsets[:-1] * _ROOM,
         theta=np.zeros((most, features.stride)),
@@ -233,7 +233,7 @@ def set_candidate(storage, i, y):
         With room for a candidate (`reserve`).
     i : int
         The term.
-    y : ndarray of uint8, shape (≥ L,)
+    y : ndarray of the type of labels, shape (≥ L,)
         The labels of its L parts.
     """
     features = storage.features

@@ -192,7 +192,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state):
     Tally
     """
     most = longest(oracle.features)
-    y = np.zeros(most, np.uint8)
+    y = np.zeros(most, oracle.features.truth.dtype)
     theta = np.zeros((most, oracle.features.stride))
     timespec = np.zeros(2, np.int64)
     changed = 0
@@ -281,7 +281,7 @@ def whole_pass_of_labels(policy, blocks, order, state):
 @allocating_kernel
 def insert_all_labels(blocks, now):
     """Put all labels of the only part of every term into its W_i, behind what is there."""
-    y = np.zeros(1, np.uint8)
+    y = np.zeros(1, blocks.features.truth.dtype)
     for i in range(blocks.n_planes.size):
         for label in range(blocks.features.n_labels):
             y[0] = label

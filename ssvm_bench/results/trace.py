@@ -8,6 +8,7 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``config.yaml``           the resolved configuration
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
 ``weights.npz``           ``w``, float64[d]
+``names.json.gz``         what labels and features are called, where the data have names
 ========================  ======================================================================
 """
 
@@ -32,6 +33,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench import files
+from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
@@ -43,6 +45,7 @@ FORMAT = 1
 METADATA_KEY = b"ssvm_bench"
 CHECKSUMS_KEY = b"ssvm_bench_checksums"
 TRACE, CONFIG, SUMMARY, WEIGHTS = "trace.parquet", "config.yaml", "summary.json", "weights.npz"
+NAMES = "names.json.gz"
 NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
 UNFINISHED = ("interrupted", "error", "diverged")
@@ -117,6 +120,7 @@ def write_run(
     config: Mapping[str, Any],
     summary: Mapping[str, Any],
     w: np.ndarray,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Write the folder of a finished run, all files at once, and remove its partial trace.
 
@@ -130,6 +134,8 @@ def write_run(
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
     w : ndarray, shape (d,)
         Weights of the reported iterate.
+    vocabulary : Vocabulary, optional
+        What the labels and features of the dataset are called.
 
     Raises
     ------
@@ -145,6 +151,8 @@ def write_run(
         WEIGHTS: weights.getvalue(),
         SUMMARY: checks.json_bytes(_plain(summary)),
     }
+    if vocabulary is not None:
+        beside[NAMES] = vocabulary.dumped()
     write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside})
     shutil.rmtree(partial_folder(folder), ignore_errors=True)
 
@@ -277,6 +285,14 @@ def read_weights(folder: Path) -> tuple[np.ndarray, int]:
         if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
             raise ValueError("it holds no vector of finite numbers")
         return w, int(summary["iteration"])
+
+
+def read_vocabulary(folder: Path) -> Vocabulary | None:
+    """Return what a run calls labels and features, if it does. Raises as `read_trace` does."""
+    if not (folder / NAMES).exists():
+        return None
+    with _reading(folder, NAMES) as content:
+        return Vocabulary.read(content)
 
 
 def read_trace(folder: Path) -> Trace:

@@ -74,6 +74,16 @@ def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> O
     return built
 
 
+def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
+    """Return the mean loss of predictions for held-out examples, by an oracle made for that."""
+    oracle = registry.module("oracle", config.kind).build(config, examples)
+    if examples.unseen is None:
+        return float(oracle.mean_loss(w))
+    wrong = (oracle.predictions(w) != examples.y) | examples.unseen.mask
+    shares = np.add.reduceat(wrong, examples.offsets[:-1]) / np.diff(examples.offsets)
+    return float(shares.mean())
+
+
 def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
     """Build the solver of a run, at w = 0, with an oracle of its own."""
     module = registry.module("solver", config.solver.kind)

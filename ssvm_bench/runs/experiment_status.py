@@ -85,7 +85,7 @@ def _state(config: RunConfig) -> RunStatus:
 def _sources(config: RunConfig) -> tuple[str, ...]:
     """Return where the data of a run can come from, as far as that is seen without loading it."""
     sources = config.sources()
-    if config.dataset.source != "auto":
+    if config.source != "auto":
         return sources
     try:
         missing = dataset_status(config.dataset.kind).state == "missing"

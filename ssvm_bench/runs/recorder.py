@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.checks import contradicted
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs.terminal import Display
@@ -34,7 +33,7 @@ class Recorder:
     display : Display
         Told of every row.
     held_out : mapping
-        Name → what builds the oracle of held-out examples, which only `predict` needs.
+        Name → the mean loss of predictions by w for held-out examples, which only `predict` asks.
     keep : callable, optional
         Puts the rows so far on disk.
     latent_rounds : int
@@ -59,7 +58,7 @@ class Recorder:
         self,
         problem: Problem,
         display: Display,
-        held_out: Mapping[str, Callable[[], Oracle]] | None = None,
+        held_out: Mapping[str, Callable[[np.ndarray], float]] | None = None,
         keep: Callable[[pd.DataFrame], object] | None = None,
         latent_rounds: int = 1,
     ) -> None:
@@ -180,10 +179,10 @@ class Recorder:
             self._keeper.look(self.rows)
 
     def predict(self) -> None:
-        """Find the losses of the last row's iterate, with one held-out oracle at a time."""
+        """Find the losses of the last row's iterate."""
         self.losses["train"] = self.problem.oracle.mean_loss(self._iterate)
-        for name, build in self.held_out.items():
-            self.losses[name] = build().mean_loss(self.w)
+        for name, loss in self.held_out.items():
+            self.losses[name] = loss(self.w)
 
     def summary(self) -> dict[str, Any]:
         """Return the last row, the best primal and dual, and ``train_loss`` and others.

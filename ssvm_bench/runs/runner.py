@@ -41,9 +41,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ssvm_bench import interrupts
 from ssvm_bench.clock import Clock
-from ssvm_bench.config import registry
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
@@ -67,6 +68,7 @@ from ssvm_bench.runs.components import (
     check_data,
     check_requirements,
     chunk_rows,
+    held_out_loss,
     load_dataset,
     warm_up,
 )
@@ -147,6 +149,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
+        _tell_unseen(dataset, display)
         warm_up(config, dataset, display, prior)
         solver = None
         for stage, lam in stages:
@@ -161,6 +164,16 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
                 break
             begin = time.perf_counter()
         return outcome
+
+
+def _tell_unseen(dataset: Dataset | DataStream, display: Display) -> None:
+    """Say how many labels that are held out training does not know."""
+    for name, examples in dataset.held_out.items():
+        if examples.unseen is not None:
+            display.message(
+                f"{np.count_nonzero(examples.unseen.mask)} of the {examples.y.size} {name} labels "
+                "are unknown to training. Whatever is predicted for them counts as wrong."
+            )
 
 
 def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
@@ -205,9 +218,8 @@ def _run(
         **_latent(problem),
         **provenance(),
     }
-    build = registry.module("oracle", config.oracle.kind).build
     held_out = {
-        name: functools.partial(build, config.oracle, examples)
+        name: functools.partial(held_out_loss, config.oracle, examples)
         for name, examples in dataset.held_out.items()
     }
     clock = Clock(config.clock, *config.oracle.costs)
@@ -269,7 +281,8 @@ def _run(
     if had_finished:
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
-        write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
+        resolved, vocabulary = config.resolved(), getattr(dataset, "vocabulary", None)
+        write_run(config.folder, recorder.rows, metadata, resolved, final, recorder.w, vocabulary)
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver
 

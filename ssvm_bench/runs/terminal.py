@@ -238,7 +238,7 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
 
 def _entries(config: RunConfig, status: str, summary: Row, options: str | None) -> dict[str, str]:
     """Return heading → text of one run; ``options`` tell it from others of its solver."""
-    data = f"{config.dataset.name} ({summary.get('source', config.dataset.source)})"
+    data = f"{config.dataset.name} ({summary.get('source', config.source)})"
     shown = {
         name: show(summary[key]) if key in summary else "-"
         for key, (name, _, show) in COLUMNS.items()

@@ -18,10 +18,12 @@ import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ssvm_bench import interrupts
 from ssvm_bench.children import Child, DiedError
+from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.terminal import Silent
@@ -162,7 +164,8 @@ class Worker:
     def _start(self) -> None:
         self.dataset: str | None = None
         variables = dict.fromkeys(THREAD_VARIABLES, "1")
-        self.child = Child(work, self.core, self.concurrent_runs, **variables)
+        folders = plug_ins.folders()
+        self.child = Child(work, self.core, self.concurrent_runs, folders, **variables)
 
     @property
     def busy(self) -> bool:
@@ -223,7 +226,9 @@ class _Messages(Silent):
             self.connection.send(text)
 
 
-def work(connection: Connection, core: int | None, concurrent_runs: int) -> None:
+def work(
+    connection: Connection, core: int | None, concurrent_runs: int, folders: tuple[Path, ...]
+) -> None:
     """Make the runs that come through a pipe until it is closed.
 
     Parameters
@@ -234,7 +239,10 @@ def work(connection: Connection, core: int | None, concurrent_runs: int) -> None
         The only core to use.
     concurrent_runs : int
         Number of runs that go on beside.
+    folders : tuple of Path
+        Where components are besides.
     """
+    plug_ins.use(folders)
     if core is not None:
         os.sched_setaffinity(0, {core})
     display = _Messages(connection)

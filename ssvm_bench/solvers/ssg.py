@@ -175,9 +175,9 @@ def _steps(oracle, exact, order, state, lam, average):
     """Do the steps of a pass; return the oracle's share of the time, the last term, its fault."""
     features = oracle.features
     most = longest(features)
-    y = np.zeros(most, np.uint8)
+    y = np.zeros(most, features.truth.dtype)
     theta = np.zeros((most, features.stride))
-    labels = np.zeros(2, np.uint8)
+    labels = np.zeros(2, features.truth.dtype)
     signs = np.array([-1.0, 1.0])
     weights = np.zeros(2)
     timespec = np.zeros(2, np.int64)

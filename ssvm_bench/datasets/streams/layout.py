@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _NOT_OF_EXAMPLES = {
     *("name", "source", "x", "y", "offsets", "n_labels", "structure"),
-    *("edges", "edge_offsets", "windows", "held_out"),
+    *("edges", "edge_offsets", "windows", "held_out", "vocabulary", "unseen"),
 }
 
 

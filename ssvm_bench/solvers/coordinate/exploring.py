@@ -221,10 +221,10 @@ def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
     """Go through a chunk with a compiled oracle; see `Explorer.explore`."""
     features = oracle.features
     most = longest(features)
-    y = np.zeros(most, np.uint8)
+    y = np.zeros(most, features.truth.dtype)
     theta = np.zeros((most, features.stride))
     timespec = np.zeros(2, np.int64)
-    labels = np.zeros(2, np.uint8)
+    labels = np.zeros(2, features.truth.dtype)
     signs = np.array([1.0, -1.0])
     oracle_time = 0
     reason, fault = NOTHING, checks.NONE

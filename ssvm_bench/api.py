@@ -1,0 +1,164 @@
+"""Runs from Python: what ``ssvm-bench run`` does, and what runs have left, as pandas objects.
+
+.. code-block:: python
+
+    import ssvm_bench
+
+    made = ssvm_bench.run("solver=mpbcfw", "dataset=usps", lam=0.01, progress=True)
+    made.trace.plot("oracle_calls", ["primal", "dual"], logy=True)
+    pd.DataFrame({str(made.folder): made.summary for made in ssvm_bench.load_runs("results")})
+
+Options are those of the command line. Mistakes raise `ConfigError`, and failures `RunFailedError`
+(:mod:`ssvm_bench.errors`); nothing is printed unless progress is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config import catalog, overrides, plug_ins
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results.trace import find_runs, read_run, read_weights
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.terminal import Silent, make_display
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes
+    ----------
+    folder : Path
+        Where its files are.
+    trace : DataFrame
+        A row for each evaluated iteration; docs/files.md says what is in the columns.
+    summary : Series
+        The last row, the best values, the stop reason and the mean losses.
+    about : dict
+        Its configuration, dataset, λ, versions and machine.
+    """
+
+    folder: Path
+    trace: pd.DataFrame
+    summary: pd.Series
+    about: dict[str, Any]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights w of the last iterate, float64, shape (d,); read when asked for."""
+        return read_weights(self.folder)[0]
+
+
+def run(
+    *words: str,
+    config_dirs: Iterable[str | Path] = (),
+    progress: bool = False,
+    **options: Any,
+) -> Run:
+    """Make a run, unless it has finished before, and return it.
+
+    Parameters
+    ----------
+    *words : str
+        As on the command line: ``"solver=mpbcfw"``, ``"budget.gap_tol=0.01"``.
+    config_dirs : iterable of path
+        Further folders of config files, and of components in files.
+    progress : bool
+        Show how it goes, on stderr.
+    **options
+        Those without a dot in their name, as ``lam=0.01``; with one, as
+        ``**{"dataset.n_samples": 100}``.
+
+    Raises
+    ------
+    ConfigError
+        A mistake in the options.
+    RunFailedError
+        The data cannot be had, or the run failed or was interrupted.
+    """
+    (config,) = compose_runs([*words, *_words(options)], config_dirs=_paths(config_dirs))
+    return _made(config, progress)
+
+
+def sweep(
+    *words: str,
+    config_dirs: Iterable[str | Path] = (),
+    progress: bool = False,
+    **options: Any,
+) -> list[Run]:
+    """Make all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
+    asked = [*words, *_words(options)]
+    configs = compose_runs(asked, multirun=True, config_dirs=_paths(config_dirs))
+    return [_made(config, progress) for config in configs]
+
+
+def load_runs(
+    results_dir: str | Path = "results", dataset: str = "*", solver: str = "*"
+) -> list[Run]:
+    """Return the finished runs of a results folder, sorted by their folders.
+
+    Parameters
+    ----------
+    results_dir : path
+    dataset, solver : str
+        Only those on this dataset, and of this solver.
+
+    Raises
+    ------
+    RunFailedError
+        A run's files are not what was written.
+    """
+    return [_read(folder) for folder in find_runs(Path(results_dir), dataset, solver)]
+
+
+def _made(config: RunConfig, progress: bool) -> Run:
+    shown = make_display(config.quiet) if progress else nullcontext(Silent())
+    with shown as display:
+        outcome = runner.run(config, display)
+    if outcome.status == "interrupted":
+        raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")
+    return _read(outcome.folder)
+
+
+def _read(folder: Path) -> Run:
+    found = read_run(folder)
+    return Run(folder, found.frame, pd.Series(found.summary, name=str(folder)), found.metadata)
+
+
+def _paths(config_dirs: Iterable[str | Path]) -> list[Path]:
+    found = catalog.check_folders([Path(folder) for folder in config_dirs])
+    plug_ins.use(found)
+    return found
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Return options as overrides."""
+    return [f"{name}={_word(name, value)}" for name, value in options.items()]
+
+
+def _word(name: str, value: Any) -> str:
+    """Return a value in the grammar of overrides."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, int | float | np.number):
+        return repr(value.item() if isinstance(value, np.number) else value)
+    if isinstance(value, str | Path):
+        return overrides.quoted(str(value))
+    if isinstance(value, Mapping):
+        inside = (f"{key}:{_word(name, number)}" for key, number in value.items())
+        return f"{{{','.join(inside)}}}"
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{','.join(_word(name, each) for each in value)}]"
+    raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")

@@ -1,0 +1,109 @@
+"""``predict`` and ``score``: what a finished run says of examples, and how good that is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ssvm_bench.cli import help_texts
+from ssvm_bench.cli.options import Settings, common_options
+from ssvm_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ssvm_bench.runs.prediction import Examples
+
+run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+data_option = click.option(
+    "--data",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Examples like those of the run's file, or an .npz. [default: what the run held out]",
+)
+
+
+@click.command("predict", epilog=help_texts.PREDICT)
+@run_argument
+@data_option
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write the labels. [default: standard output]",
+)
+@common_options
+@click.pass_obj
+def predict_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
+    """Write the labels that a finished run predicts: a line a part, in the order of the data.
+
+    RUN is the folder of a run, or one with a single run in it. Behind each example of several parts
+    is an empty line.
+    """
+    from ssvm_bench.results.files import write
+    from ssvm_bench.runs import prediction
+
+    found, predicted = _predicted(settings, run, data)
+    text = "".join(f"{line}\n" for line in prediction.lines(found.dataset, predicted))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write(out, text.encode())
+
+
+@click.command("score", epilog=help_texts.SCORE)
+@run_argument
+@data_option
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also write all numbers to a JSON file.",
+)
+@common_options
+@click.pass_obj
+def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
+    """Compare what a finished run predicts with the truth.
+
+    Told are accuracy, precision, recall and F1 of each label and, where labels are those of chunks
+    (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
+    """
+    import json
+
+    from ssvm_bench.results.files import write
+    from ssvm_bench.runs import prediction
+
+    found, predicted = _predicted(settings, run, data)
+    if not found.labelled:
+        raise ConfigError(f"{found.of} has no labels to compare with. Try `ssvm-bench predict`.")
+    if found.dataset.structure == "regression":
+        errors = abs(predicted - found.dataset.y)
+        numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
+        click.echo(f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)")
+    else:
+        scores = prediction.score(found.dataset, predicted)
+        numbers = scores.as_dict()
+        click.echo("\n".join(scores.lines()))
+    if out is not None:
+        write(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Examples, Any]:
+    """Return the examples, and what is predicted for them; say how long it took."""
+    from ssvm_bench.runs import prediction
+
+    settings.config_dirs()
+    model = prediction.load(prediction.find(run))
+    begin = time.perf_counter()
+    found = prediction.examples(model, data)
+    read = time.perf_counter()
+    predicted = prediction.predict(model, found.dataset)
+    end = time.perf_counter()
+    click.echo(
+        f"{found.of}: {found.dataset.n} examples, {predicted.size} parts; read in "
+        f"{read - begin:.2f} s, predicted in {end - read:.2f} s",
+        err=True,
+    )
+    return found, predicted

@@ -1,0 +1,161 @@
+"""CoNLL-2000 text chunking (Tjong Kim Sang, Buchholz): the phrases of a sentence.
+
+Columns of text, as :mod:`ssvm_bench.datasets.own_files.columns` reads them: word, part of speech
+and the label, B- and I- of eleven kinds of phrases, or O. The features are those of CRFsuite's
+example for chunking: 19 templates over the words and tags around, and the ends of a sentence.
+Sections 15 to 18 of the Wall Street Journal are to train on, section 20 is held out; a label of
+that, I-LST, no training sentence has.
+
+References
+----------
+E. Tjong Kim Sang, S. Buchholz: Introduction to the CoNLL-2000 shared task: chunking. 2000.
+N. Okazaki: CRFsuite: a fast implementation of conditional random fields. 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.own_files import columns, templates
+from ssvm_bench.datasets.own_files.columns import Columns
+from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.reading import GZIP, ContentError
+from ssvm_bench.datasets.stand_ins import sentences
+from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
+
+Config = SourceConfig
+
+N_TRAINING, N_TEST = 8936, 2012
+N_COLUMNS = 3
+BOUNDARY = "ends"
+
+LABELS = (
+    *("B-NP", "B-PP", "I-NP", "B-VP", "I-VP", "B-SBAR", "O", "B-ADJP", "B-ADVP", "I-ADVP"),
+    *("I-ADJP", "I-SBAR", "I-PP", "B-PRT", "B-LST", "B-INTJ", "I-INTJ", "B-CONJP", "I-CONJP"),
+    *("I-PRT", "B-UCP", "I-UCP"),
+)
+"""In the order in which they come in the file."""
+
+
+def load(config: Config) -> Dataset:
+    """Return the sentences: x sparse, uint8; see `sources.load`. Those held out are ``"test"``."""
+
+    def split(sentences: Dataset) -> Dataset:
+        assert sentences.fold is not None
+        training, test = (sentences.take(np.flatnonzero(sentences.fold == k)) for k in (0, 1))
+        assert test.unseen is not None
+        if not test.unseen.mask.any():
+            test = test.derived(unseen=None)
+        return training.derived(held_out={"test": test}, unseen=None)
+
+    return sources.load(config, RAW, "chain", len(LABELS), split)
+
+
+def parse(raw: bytes) -> Columns:
+    """Return the sentences of a file, of any length.
+
+    Raises
+    ------
+    ContentError
+        Names the first line that has not three columns.
+    """
+    found = columns.parse(raw)
+    if len(found.columns) != N_COLUMNS:
+        raise ContentError(f"line 1: {len(found.columns)} columns, expected {N_COLUMNS}")
+    return found
+
+
+def combine(training: Columns, test: Columns) -> Arrays:
+    """Return what is kept of all sentences; ``fold`` is 1 of the test set.
+
+    Features and labels are those of the training set; ``names`` has the features, a line each.
+
+    Raises
+    ------
+    ContentError
+        The training set has other labels than `LABELS`.
+    """
+    if others := sorted({*training.columns[-1].values} - {*LABELS}):
+        raise ContentError(f"{others[0]!r} in the training set is no label of a chunk")
+    used = templates.default(N_COLUMNS - 1)
+    vocabulary, places = columns.learned(training, used, BOUNDARY, 1)
+    vocabulary = replace(vocabulary, labels=LABELS)
+    first = columns.fields(training, vocabulary, places)
+    second = columns.fields(test, vocabulary)
+    ends = first["x"].indptr, first["x"].indptr[-1] + second["x"].indptr[1:]
+    return {
+        **{
+            name: np.concatenate([getattr(each["x"], name) for each in (first, second)])
+            for name in ("data", "indices")
+        },
+        "indptr": np.concatenate(ends),
+        "y": np.concatenate((first["y"], second["y"])),
+        "offsets": np.concatenate((first["offsets"], first["offsets"][-1] + second["offsets"][1:])),
+        "unseen": np.concatenate((np.full(first["y"].size, -1), _unseen(second).codes)),
+        "unseen_names": np.array(_unseen(second).names, np.str_),
+        "fold": np.repeat([0, 1], [first["offsets"].size - 1, second["offsets"].size - 1]),
+        "names": np.frombuffer("\n".join(vocabulary.features).encode(), np.uint8),
+    }
+
+
+def _unseen(fields: dict[str, Any]) -> Unseen:
+    return fields.get("unseen", Unseen(np.full(fields["y"].size, -1), ()))
+
+
+def stand_in() -> Arrays:
+    """Return arrays like those of the real files, of sentences that a small grammar makes."""
+    return combine(*map(parse, sentences.made()))
+
+
+class ChunkingFiles(FileSet):
+    """The two files."""
+
+    format: ClassVar[str] = "a gzip file, or columns of text"
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell gzip, or a text that was unpacked on the way."""
+        return head.startswith(GZIP) or head[:1].isalpha()
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of all sentences."""
+        names = tuple(arrays["names"].tobytes().decode().split("\n"))
+        used = tuple(each.text for each in templates.default(N_COLUMNS - 1))
+        vocabulary = Vocabulary(
+            labels=LABELS,
+            form=columns.FORM,
+            structure="chain",
+            n_features=len(names),
+            features=names,
+            columns=N_COLUMNS,
+            templates=used,
+            boundary=BOUNDARY,
+        )
+        return {
+            "x": cache.sparse_rows(arrays, len(names)),
+            **{name: arrays[name] for name in ("y", "offsets", "fold")},
+            "unseen": Unseen(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
+            "vocabulary": vocabulary,
+        }
+
+
+RAW = ChunkingFiles(
+    dataset="conll2000",
+    folder="conll2000",
+    url="https://www.clips.uantwerpen.be/conll2000/chunking/",
+    n=N_TRAINING,
+    n_made=sentences.SIZES[0],
+    sha256={
+        "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
+        "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
+    },
+    parse=parse,
+    combine=combine,
+    stand_in=stand_in,
+    version=1,
+)

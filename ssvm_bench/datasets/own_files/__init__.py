@@ -1,0 +1,1 @@
+"""Files that users bring: columns of text, LIBSVM's format, npz."""

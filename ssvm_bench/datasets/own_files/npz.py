@@ -1,0 +1,281 @@
+"""Examples as named arrays in an ``.npz``: what programs write.
+
+===============================  =================================================================
+array                            what is in it
+===============================  =================================================================
+``x``                            features, a row a part; or of a CSR matrix ``data``, ``indices``,
+                                 ``indptr`` and ``shape``, as `scipy.sparse.save_npz` names them
+``y``                            the labels of the parts: texts, or integers; of a regression
+                                 numbers
+``offsets``                      example i has the parts ``offsets[i]:offsets[i + 1]``; without
+                                 it, every part is an example
+``edges``, ``edge_offsets``      of graphs, as of a `Dataset`
+``structure``                    as of a `Dataset`; without it ``graph`` where there are edges,
+                                 ``chain`` where an example has several parts, else
+                                 ``independent``
+``labels``                       names of the labels, which are 0, 1, … in a ``y`` of integers
+``features``                     names of the columns of ``x``
+``costs``, ``margins``           as of a `Dataset`
+``test.x``, ``test.y``, …        the same of examples that are held out; also ``validation.…``
+===============================  =================================================================
+
+Pickled objects are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ssvm_bench import files
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.own_files.numbers import normalised
+from ssvm_bench.datasets.reading import ContentError, too_large
+from ssvm_bench.datasets.vocabulary import Vocabulary
+
+FORM = "npz"
+HELD_OUT = ("validation", "test")
+BIAS = "__BIAS__"
+STRUCTURES = ("independent", "regression", "chain", "graph")
+
+_SPARSE = ("data", "indices", "indptr", "shape")
+_OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "costs", "margins")
+_OF_DATASET = ("structure", "labels", "features")
+_KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def parse(raw: bytes, most: int) -> dict[str, Arrays]:
+    """Return the arrays of a file: name of a split, empty of that to train on → its arrays.
+
+    Parameters
+    ----------
+    raw : bytes
+    most : int
+        Bytes that all arrays may have, unpacked.
+
+    Raises
+    ------
+    ContentError
+        It is no ``.npz``, or has arrays of another name, or of objects.
+    """
+    found: dict[str, dict[str, np.ndarray]] = {}
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as stored:
+            if sum(member.file_size for member in stored.zip.infolist()) > most:
+                raise too_large(most)
+            for name in stored.files:
+                split, _, key = name.rpartition(".")
+                if key not in _KNOWN or split not in ("", *HELD_OUT):
+                    raise ContentError(f"it has an array {name!r}; known are {', '.join(_KNOWN)}")
+                found.setdefault(split, {})[key] = _array(stored, name)
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError, AttributeError) as error:
+        raise ContentError(f"it is no .npz that can be read ({error})") from error
+    if "" not in found:
+        raise ContentError("it has no array x, the features of the parts")
+    whole = {key: found[""][key] for key in _OF_DATASET if key in found[""]}
+    return {split: {**whole, **arrays} for split, arrays in found.items()}
+
+
+def _array(stored: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(stored[name])
+    except ValueError as error:
+        if "pickle" in str(error):
+            raise ContentError(
+                f"its array {name!r} has pickled objects, which are refused: they could run any "
+                "program. Write arrays of numbers or texts"
+            ) from error
+        raise
+
+
+def learned(found: Arrays) -> Vocabulary:
+    """Return the vocabulary of the examples to train on.
+
+    Labels are numbered as in ``labels`` or, without it, as they rise.
+
+    Raises
+    ------
+    ContentError
+        An array is missing, or of another kind.
+    """
+    if "y" not in found:
+        raise ContentError("it has no array y, the labels of the parts")
+    features = _texts(found["features"], "features") if "features" in found else ()
+    structure = _structure(found)
+    labels = () if structure == "regression" else tuple(_labels(found)[0])
+    n_features = int(_x(found).shape[1])
+    if features and (len(features) != n_features or len(set(features)) != n_features):
+        raise ContentError(
+            f"it has {len(set(features))} different names of features for {n_features} columns of x"
+        )
+    return Vocabulary(labels, FORM, structure, n_features, tuple(features))
+
+
+def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return the fields of a `Dataset`; without labels if there are none.
+
+    Features with names may come in another order: those that are missing are 0, and others are
+    passed over.
+
+    Raises
+    ------
+    ContentError
+        There are other features, without names; or another structure.
+    """
+    if (structure := _structure(found)) != vocabulary.structure:
+        raise ContentError(
+            f"its structure is {structure}, and that of the examples trained on is "
+            f"{vocabulary.structure}"
+        )
+    made: dict[str, Any] = {"x": normalised(_in_order(found, vocabulary))}
+    parts = made["x"].shape[0]
+    made["offsets"] = np.arange(parts + 1)
+    made |= {name: found[name] for name in _OF_EXAMPLES if name in found}
+    for name in {"costs", "margins"} & made.keys():
+        made[name] = made[name].astype(np.float64)
+    if structure == "graph" and "edges" in made:
+        made["edges"] = made["edges"].astype(np.int64, casting="same_kind").astype(np.int32)
+    if "y" in found and structure == "regression":
+        made["y"] = found["y"].astype(np.float64)
+    elif "y" in found:
+        made |= vocabulary.fields(*_labels(found))
+    return made
+
+
+def _structure(found: Arrays) -> str:
+    """Return the structure that a file states, or else that of its arrays."""
+    if "structure" in found:
+        structure = str(found["structure"])
+        if structure not in STRUCTURES:
+            raise ContentError(f"its structure is {structure!r}, not {', '.join(STRUCTURES)}")
+        return structure
+    if "edges" in found:
+        return "graph"
+    offsets = found.get("offsets")
+    several = offsets is not None and offsets.ndim == 1 and bool((np.diff(offsets) > 1).any())
+    return "chain" if several else "independent"
+
+
+def _x(found: Arrays) -> Any:
+    """Return the features as they are."""
+    if "x" in found:
+        x = found["x"]
+    elif all(name in found for name in _SPARSE):
+        from scipy.sparse import csr_array
+
+        data, indices, indptr, shape = (found[name] for name in _SPARSE)
+        try:
+            x = csr_array((data, indices, indptr), shape=tuple(map(int, shape)))
+        except (ValueError, TypeError) as error:
+            raise ContentError(f"its CSR matrix is none: {error}") from error
+    else:
+        raise ContentError("it has no array x, and no data, indices, indptr and shape")
+    if x.ndim != 2 or x.dtype.kind not in "biuf":
+        raise ContentError(f"x must be a matrix of numbers, and is {x.dtype} of shape {x.shape}")
+    return x
+
+
+def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
+    """Return the features in the order of a vocabulary."""
+    x, n_features = _x(found), vocabulary.n_features
+    if not vocabulary.features or "features" not in found:
+        if x.shape[1] != n_features:
+            raise ContentError(f"x has {x.shape[1]} columns, and {n_features} were trained on")
+        return x
+    names = _texts(found["features"], "features")
+    if len(names) != x.shape[1]:
+        raise ContentError(f"it has {len(names)} names of features for {x.shape[1]} columns of x")
+    if tuple(names) == vocabulary.features:
+        return x
+    number = vocabulary.number_of_feature
+    pairs = [(k, number[name]) for k, name in enumerate(names) if name in number]
+    here, there = np.array(pairs, np.int64).reshape(-1, 2).T
+    if isinstance(x, np.ndarray):
+        ordered = np.zeros((x.shape[0], n_features), x.dtype)
+        ordered[:, there] = x[:, here]
+        return ordered
+    from scipy.sparse import csr_array
+
+    taken = x[:, here].tocoo()
+    return csr_array((taken.data, (taken.row, there[taken.col])), shape=(x.shape[0], n_features))
+
+
+def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
+    """Return names of labels, and which of them each part has."""
+    y = found["y"]
+    if y.ndim != 1 or y.size == 0:
+        raise ContentError(f"y must be one label a part, and has the shape {y.shape}")
+    if y.dtype.kind in "US":
+        values, codes = np.unique(y, return_inverse=True)
+        return _texts(values, "y"), codes
+    if y.dtype.kind not in "biuf" or not np.array_equal(y, np.rint(y)):
+        raise ContentError(
+            f"y must be texts or integers, and is {y.dtype} (numbers to predict: "
+            "structure='regression')"
+        )
+    whole = y.astype(np.int64)
+    if "labels" not in found:
+        values, codes = np.unique(whole, return_inverse=True)
+        return [str(value) for value in values.tolist()], codes
+    names = _texts(found["labels"], "labels")
+    wrong = (whole < 0) | (whole >= len(names))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ContentError(
+            f"y[{k}] is {whole[k]}, and there are {len(names)} labels: 0 to {len(names) - 1}"
+        )
+    return names, whole
+
+
+def _texts(array: np.ndarray, name: str) -> list[str]:
+    """Return an array of texts, or of numbers that are names, as a list."""
+    if array.ndim != 1 or array.dtype.kind not in "USiu":
+        raise ContentError(f"{name} must be a list of texts, and is {array.dtype}")
+    if array.dtype.kind == "S":
+        try:
+            return [value.decode() for value in array.tolist()]
+        except UnicodeDecodeError as error:
+            raise ContentError(f"{name} has bytes that are no text in UTF-8") from error
+    return [str(value) for value in array.tolist()]
+
+
+def write(dataset: Dataset, path: Path) -> Path:
+    """Write a dataset, and what it holds out; return the path.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    arrays: dict[str, np.ndarray] = {"structure": np.array(dataset.structure)}
+    if dataset.structure != "regression":
+        arrays["labels"] = np.array(dataset.label_names, np.str_)
+    if dataset.vocabulary is not None and dataset.vocabulary.features:
+        bias = [BIAS] * (dataset.vocabulary.bias != 0.0)
+        arrays["features"] = np.array([*dataset.vocabulary.features, *bias], np.str_)
+    for split, examples in {"": dataset, **dataset.held_out}.items():
+        arrays |= {f"{split}.{name}".lstrip("."): a for name, a in _arrays(examples).items()}
+
+    def put(file: BinaryIO) -> None:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    return files.write(path, put)
+
+
+def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
+    """Return the arrays of examples."""
+    x = dataset.x
+    if isinstance(x, np.ndarray):
+        found = {"x": x}
+    else:
+        found = {name: np.asarray(getattr(x, name)) for name in _SPARSE}
+    found |= {"y": dataset.y, "offsets": dataset.offsets}
+    of_examples = {name: getattr(dataset, name) for name in _OF_EXAMPLES[1:]}
+    return found | {name: array for name, array in of_examples.items() if array is not None}

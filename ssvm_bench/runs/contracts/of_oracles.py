@@ -1,0 +1,234 @@
+"""The contract of oracles (:mod:`ssvm_bench.oracles.base`), checked against its definitions.
+
+Labelings to compare with are the ground truth, what the oracle itself returns for other weights
+and, where a labeling is any label for each part, random ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.problem import Problem
+from ssvm_bench.random import bell
+from ssvm_bench.runs.contracts.findings import Findings, expect
+from ssvm_bench.solvers.fw import Config as FwConfig
+from ssvm_bench.solvers.fw import build as build_fw
+
+SCALES = (0.0, 0.1, 1.0, 30.0)
+ROUNDING = 1e-9
+_EXAMPLES, _RANDOM, _PASSES = 6, 12, 12
+
+
+def check(oracle: Oracle, findings: Findings) -> None:
+    """Check an oracle of a few examples."""
+    Check(oracle, findings).all()
+
+
+class Check:
+    """The checks of one oracle.
+
+    Attributes
+    ----------
+    weights : list of ndarray
+        The w at which it is asked.
+    labelings : list of list of ndarray
+        Of each example, some labelings, the ground truth first.
+    """
+
+    def __init__(self, oracle: Oracle, findings: Findings) -> None:
+        self.oracle, self.findings = oracle, findings
+        self.bits = np.random.PCG64(11)
+        self.some = range(min(oracle.n, _EXAMPLES))
+        self.weights = [scale * bell((oracle.d,), self.bits) for scale in SCALES]
+        self.labelings: list[list[np.ndarray]] = []
+
+    def all(self) -> None:
+        """Check everything; what needs labelings, only if there are any."""
+        with self.findings.claim("argmax and predict return labelings"):
+            self.labelings = [self._some_labelings(i) for i in self.some]
+        if not self.labelings:
+            return
+        for text, check in (
+            ("the loss of the ground truth is 0, and no loss is negative", self._losses),
+            ("planes are φ = [ϕ(y) − ϕ(y_i); Δ + Θ(y) − Θ(y_i)]/n", self._planes),
+            ("H_i(w) ≥ 0, and best_plane has its value", self._values),
+            ("risk is the sum of the best planes", self._risk),
+            ("the same call has the same answer, whatever is asked between", self._determinism),
+            ("radius bounds ‖ϕ(y) − ϕ(y_i)‖", self._radius),
+            ("dual ≤ primal while fw trains with it", self._duality),
+        ):
+            with self.findings.claim(text):
+                check()
+        text = "argmax and predict are no worse than the truth and other labelings"
+        if self.oracle.exact:
+            with self.findings.claim(text):
+                self._maximisers()
+            self._ties()
+        else:
+            self.findings.leave_out(text, "the oracle says that it is not exact")
+
+    def _some_labelings(self, i: int) -> list[np.ndarray]:
+        oracle = self.oracle
+        truth = oracle.truth(i)
+        found = [truth]
+        for w in self.weights:
+            found += [oracle.argmax(w, i), oracle.predict(w, i)]
+        for y in found:
+            expect(
+                isinstance(y, np.ndarray) and y.shape == truth.shape and y.dtype == truth.dtype,
+                f"example {i}: {_shown(y)}, and the ground truth is {_shown(truth)}",
+            )
+        if isinstance(oracle, PartsOracle) and getattr(oracle, "any_label", True):
+            draws = np.abs(bell((_RANDOM, truth.size), self.bits) * 1e6).astype(np.int64)
+            found += [*(draws % oracle.features.n_labels).astype(truth.dtype)]
+        return [y.copy() for y in found]
+
+    def _losses(self) -> None:
+        for i in self.some:
+            loss = self.oracle.loss(i, self.oracle.truth(i))
+            expect(loss == 0.0, f"example {i}: that of the ground truth is {loss}")
+            for y in self.labelings[i]:
+                loss = self.oracle.loss(i, y)
+                expect(0.0 <= loss < math.inf, f"example {i}: the loss of {_shown(y)} is {loss}")
+
+    def _defined(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return n φ^{iy}, of d + 1 numbers, by its definition."""
+        oracle, truth = self.oracle, self.oracle.truth(i)
+        plane = np.zeros(oracle.d + 1)
+        for sign, labeling in ((1.0, y), (-1.0, truth)):
+            indices, values = oracle.joint_feature(i, labeling)
+            expect(
+                np.unique(indices).size == len(indices),
+                f"example {i}: joint_feature({_shown(labeling)}) has an index twice",
+            )
+            plane[np.asarray(indices)] += sign * np.asarray(values)
+            plane[-1] += sign * oracle.fixed_score(i, labeling)
+        plane[-1] += oracle.loss(i, y)
+        return plane
+
+    def _planes(self) -> None:
+        for i in self.some:
+            for y in self.labelings[i]:
+                given = _dense(self.oracle.plane(i, y), self.oracle.d) * self.oracle.n
+                wrong = np.abs(given - self._defined(i, y))
+                k, size = int(wrong.argmax()), 1.0 + np.abs(given).max()
+                expect(
+                    wrong[k] <= ROUNDING * size,
+                    f"example {i}: n φ of {_shown(y)} is off by {wrong[k]:.3g} in "
+                    f"{'its offset' if k == self.oracle.d else f'weight {k}'}",
+                )
+
+    def _value(self, i: int, y: np.ndarray, w: np.ndarray, loss: float) -> tuple[float, float]:
+        """Return the score of y above the truth's, with or without the loss, and its rounding."""
+        plane = self._defined(i, y)
+        plane[-1] -= (1.0 - loss) * self.oracle.loss(i, y)
+        terms = plane * np.append(w, 1.0)
+        return float(terms.sum()), ROUNDING * (1.0 + float(np.abs(terms).sum()))
+
+    def _maximisers(self) -> None:
+        for i in self.some:
+            for w in self.weights:
+                for name, loss in (("argmax", 1.0), ("predict", 0.0)):
+                    y = getattr(self.oracle, name)(w, i)
+                    value, rounding = self._value(i, y, w, loss)
+                    for other in self.labelings[i]:
+                        better, _ = self._value(i, other, w, loss)
+                        expect(
+                            better <= value + rounding,
+                            f"example {i}: {name} returns {_shown(y)}, of score {value:.6g} above "
+                            f"the truth's, and {_shown(other)} has {better:.6g}",
+                        )
+
+    def _values(self) -> None:
+        for i in self.some:
+            for w in self.weights:
+                plane, value = self.oracle.best_plane(w, i)
+                dense = _dense(plane, self.oracle.d)
+                at = float(dense @ np.append(w, 1.0))
+                rounding = ROUNDING * (1.0 + float(np.abs(dense * np.append(w, 1.0)).sum()))
+                expect(abs(at - value) <= rounding, f"example {i}: value {value}, its plane {at}")
+                low = value >= -rounding or not self.oracle.exact
+                expect(low, f"example {i}: H_i(w) = {value:.6g}")
+
+    def _risk(self) -> None:
+        for w in self.weights:
+            planes = [self.oracle.best_plane(w, i) for i in range(self.oracle.n)]
+            risk = self.oracle.risk(w)
+            total = sum(value for _, value in planes)
+            size = 1.0 + sum(abs(value) for _, value in planes)
+            expect(abs(risk.value - total) <= ROUNDING * size, f"{risk.value}, and {total} in sum")
+            at = float(risk.star @ w) + risk.offset
+            size += float(np.abs(risk.star * w).sum())
+            expect(abs(at - risk.value) <= ROUNDING * size, f"its plane is {at}, not {risk.value}")
+
+    def _determinism(self) -> None:
+        oracle = self.oracle.fresh()
+        asked = [(w, i) for w in self.weights for i in self.some]
+        first = [oracle.argmax(w, i).copy() for w, i in asked]
+        if oracle is not self.oracle:  # its answers may depend on earlier calls
+            oracle = self.oracle.fresh()
+            again = [oracle.argmax(w, i) for w, i in asked]
+        else:
+            again = [oracle.argmax(w, i) for w, i in reversed(asked)][::-1]
+        for (_, i), one, other in zip(asked, first, again, strict=True):
+            same = np.array_equal(one, other)
+            expect(same, f"example {i}: first {_shown(one)}, then {_shown(other)}")
+
+    def _radius(self) -> None:
+        radius = self.oracle.radius()
+        if math.isnan(radius):
+            return
+        for i in self.some:
+            for y in self.labelings[i]:
+                length = float(np.linalg.norm(self._defined(i, y)[:-1]))
+                expect(length <= radius * (1 + ROUNDING), f"example {i}: {length} > {radius}")
+
+    def _ties(self) -> None:
+        """Tell whether of several best labelings it is the first one."""
+        for i in self.some:
+            w = np.zeros(self.oracle.d)
+            y = self.oracle.predict(w, i)
+            value, rounding = self._value(i, y, w, 0.0)
+            for other in self.labelings[i]:
+                equal = abs(self._value(i, other, w, 0.0)[0] - value) <= rounding
+                if equal and other.tolist() < y.tolist():
+                    self.findings.note(
+                        "ties are broken in another way than in oracles of ours",
+                        f"at w = 0, example {i} has {_shown(y)}, and {_shown(other)} is as good "
+                        "and comes first. Runs are sound; but where labelings tie, they are not "
+                        "those of an oracle that takes the lowest label first",
+                    )
+                    return
+
+    def _duality(self) -> None:
+        problem = Problem(self.oracle.fresh(), 1.0 / self.oracle.n)
+        config = FwConfig(name="fw", kind="fw", step="line_search")
+        solver: Any = build_fw(config, problem, Clock("work"), 0)
+        for k in range(_PASSES):
+            w, dual = solver.reported()
+            primal = problem.primal(w)
+            rounding = ROUNDING * max(1.0, abs(primal))
+            low = dual <= primal + rounding or not self.oracle.exact
+            expect(low, f"after {k} passes, dual {dual:.9g} > primal {primal:.9g}")
+            solver.iterate()
+
+
+def _dense(plane: Any, d: int) -> np.ndarray:
+    indices, values, offset = plane
+    dense = np.zeros(d + 1)
+    np.add.at(dense, np.asarray(indices), np.asarray(values))
+    dense[-1] = offset
+    return dense
+
+
+def _shown(y: Any) -> str:
+    if not isinstance(y, np.ndarray):
+        return f"a {type(y).__name__}"
+    text = np.array2string(y, threshold=8, max_line_width=1000)
+    return f"{text} ({y.dtype}{list(y.shape)})" if y.ndim != 1 else text

@@ -1,0 +1,158 @@
+"""The contract of solvers (:mod:`ssvm_bench.solvers.base`): what they report, and what they count.
+
+Calls are counted by an oracle of which solvers know the abstract methods alone, as if it were that
+of another package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.problem import Problem
+from ssvm_bench.runs.contracts.findings import Findings, expect
+from ssvm_bench.solvers.base import Solver
+
+Build = Callable[[Problem, Clock, int], Solver]
+
+ITERATIONS = 40
+LAM = 0.5  # with which every method is quick
+ROUNDING = 1e-9
+_COSTS = (1e-5, 1e-7)
+
+
+class Counting(Oracle):
+    """An oracle that counts its calls, and hides that it is compiled."""
+
+    def __init__(self, inner: Oracle) -> None:
+        self.inner, self.n, self.d, self.exact = inner, inner.n, inner.d, inner.exact
+        self.calls = 0
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.inner.truth(i)
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Count a call."""
+        self.calls += 1
+        return self.inner.argmax(w, i)
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the prediction, which no solver needs."""
+        return self.inner.predict(w, i)
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return Δ(y_i, y)."""
+        return self.inner.loss(i, y)
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ϕ(x_i,y)."""
+        return self.inner.joint_feature(i, y)
+
+    def fixed_score(self, i: int, y: np.ndarray) -> float:
+        """Return Θ_i(y)."""
+        return self.inner.fixed_score(i, y)
+
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Count a call."""
+        self.calls += 1
+        return self.inner.best_plane(w, i)
+
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
+        """Count a call a term."""
+        self.calls += (self.n if end is None else end) - begin
+        return self.inner.risk(w, with_plane, begin, end)
+
+
+def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None:
+    """Check a solver on the problem of an oracle.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the solver of a problem, with a clock and a seed.
+    config : dataclass
+        Its ``Config``.
+    oracle : Oracle
+        Exact, of a few terms.
+    findings : Findings
+    """
+    has_dual = getattr(config, "has_dual", True)
+    rows: list[tuple[np.ndarray, float, float]] = []
+    with findings.claim("w is float64 of shape (d,), and finite; reporting it changes nothing"):
+        rows = _trace(build, oracle, 0)
+    if not rows:
+        return
+    text = "dual ≤ primal in every row"
+    if has_dual:
+        with findings.claim(text):
+            best = min(primal for _, primal, _ in rows)
+            for k, (_, _, dual) in enumerate(rows):
+                rounding = ROUNDING * max(1.0, abs(best))
+                expect(not math.isnan(dual), f"no dual value in row {k} (has_dual = False?)")
+                low = dual <= best + rounding
+                expect(low, f"row {k} has the dual {dual:.9g}, and a primal is {best:.9g}")
+    else:
+        findings.leave_out(text, "the solver says that it has no dual value")
+    with findings.claim(f"primal is lower after {ITERATIONS} iterations than at the beginning"):
+        first, last = rows[0][1], min(primal for _, primal, _ in rows[1:])
+        expect(last < first, f"{last:.9g}, and {first:.9g} at the beginning")
+    with findings.claim("the same seed makes the same trace"):
+        again = _trace(build, oracle, 0)
+        for k, (one, other) in enumerate(zip(rows, again, strict=True)):
+            same = np.array_equal(one[0], other[0]) and _equal(one[1:], other[1:])
+            expect(same, f"row {k}: primal {one[1]!r}, then {other[1]!r}")
+    text = "every call of the oracle is on the clock"
+    if getattr(config, "needs_expectations", False):
+        findings.leave_out(text, "it asks for expectations, which are compiled")
+    else:
+        with findings.claim(text):
+            _counts(build, oracle)
+
+
+def _trace(build: Build, oracle: Oracle, seed: int) -> list[tuple[np.ndarray, float, float]]:
+    """Return w, primal and dual of every row."""
+    problem = Problem(oracle.fresh(), LAM)
+    solver = build(problem, Clock("work", *_COSTS), seed)
+    solver.begin()
+    rows = []
+    for k in range(ITERATIONS + 1):
+        w, dual = solver.reported()
+        expect(
+            isinstance(w, np.ndarray) and w.shape == (oracle.d,) and w.dtype == np.float64,
+            f"row {k}: w is {getattr(w, 'dtype', type(w).__name__)} {np.shape(w)}",
+        )
+        expect(bool(np.isfinite(w).all()), f"row {k}: w is not finite")
+        again = solver.reported()
+        same = np.array_equal(w, again.w) and _equal((dual,), (again.dual,))
+        expect(same, f"row {k}: reported twice, it is another iterate")
+        rows.append((w.copy(), Problem(oracle, problem.lam).primal(w), float(dual)))
+        if k < ITERATIONS and not solver.converged and solver.ended is None:
+            solver.iterate()
+    return rows
+
+
+def _counts(build: Build, oracle: Oracle) -> None:
+    """Compare the calls that were made with those on the clock, after every iteration."""
+    counting, clock = Counting(oracle), Clock("work", *_COSTS)
+    solver = build(Problem(counting, LAM), clock, 0)
+    solver.begin()
+    for k in range(4):
+        expect(
+            counting.calls == clock.oracle_calls,
+            f"{counting.calls} calls after {k} iterations, and the clock has {clock.oracle_calls}",
+        )
+        if not solver.converged and solver.ended is None:
+            solver.iterate()
+    expect(counting.calls > 0, "it has called no oracle in three iterations")
+
+
+def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return bool(np.array_equal(np.array(one), np.array(other), equal_nan=True))

@@ -1,0 +1,203 @@
+"""What a finished run predicts: for the examples that it held out, or those of another file.
+
+A run folder has the weights and, where the data have names, those of labels and features
+(:class:`~ssvm_bench.datasets.vocabulary.Vocabulary`), by which another file is read. All examples
+are predicted in one compiled pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.config import registry
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.own_files import forms, npz
+from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results import scores
+from ssvm_bench.results.scores import Scores
+from ssvm_bench.results.trace import (
+    TRACE,
+    is_finished,
+    read_metadata,
+    read_vocabulary,
+    read_weights,
+)
+from ssvm_bench.runs.components import load_dataset
+
+HELD_OUT = ("test", "validation")
+"""What is predicted of a run's own data: the first of these that there is, or the training set."""
+
+
+class Model(NamedTuple):
+    """What a run has learned.
+
+    Attributes
+    ----------
+    folder : Path
+    config : mapping
+        Sections of the run's options.
+    fingerprint : str
+        Of the dataset that it was trained on.
+    vocabulary : Vocabulary, optional
+    w : ndarray of float64, shape (d,)
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    fingerprint: str
+    vocabulary: Vocabulary | None
+    w: np.ndarray
+
+
+class Examples(NamedTuple):
+    """What to predict.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    labelled : bool
+        Whether it has true labels.
+    of : str
+        Which examples they are, in words.
+    """
+
+    dataset: Dataset
+    labelled: bool
+    of: str
+
+
+def find(path: Path) -> Path:
+    """Return the folder of a finished run: this one, or the only one below it.
+
+    Raises
+    ------
+    ConfigError
+        There is none, or there are several.
+    """
+    if is_finished(path):
+        return path
+    below = [found.parent for found in sorted(path.rglob(TRACE)) if is_finished(found.parent)]
+    if len(below) == 1:
+        return below[0]
+    if not below:
+        raise ConfigError(
+            f"There is no finished run in {path}. Name the folder that `ssvm-bench run` printed, "
+            "as results/runs/DATASET/SOLVER/HASH/seed=0."
+        )
+    raise ConfigError(
+        f"There are {len(below)} finished runs in {path}. Name one of them: {below[0]}, {below[1]}"
+        f"{', …' * (len(below) > 2)}"
+    )
+
+
+def load(folder: Path) -> Model:
+    """Return what a run has learned.
+
+    Raises
+    ------
+    RunFailedError
+        Its files cannot be read, or are of another version.
+    """
+    metadata = read_metadata(folder)
+    w, _ = read_weights(folder)
+    return Model(
+        folder, metadata["config"], metadata["dataset"]["fingerprint"], read_vocabulary(folder), w
+    )
+
+
+def examples(model: Model, data: Path | None) -> Examples:
+    """Return the examples of a file, or those of the run's own data that it held out.
+
+    Raises
+    ------
+    ConfigError
+        The run is of a kind that cannot be predicted for.
+    RunFailedError
+        The data cannot be had; or they are of another form or structure than the run's.
+    """
+    name = model.config["dataset"]["name"]
+    if data is not None:
+        vocabulary = model.vocabulary or _numbered(_own(model))
+        return Examples(*forms.examples(data, vocabulary, name), of=str(data))
+    dataset = _own(model)
+    for split in HELD_OUT:
+        if split in dataset.held_out:
+            return Examples(dataset.held_out[split], True, f"the {split} examples of {name}")
+    return Examples(dataset, True, f"the examples of {name} that were trained on")
+
+
+def _own(model: Model) -> Dataset:
+    """Return the dataset of a run."""
+    dataset = load_dataset(registry.config("dataset", model.config["dataset"]))
+    assert isinstance(dataset, Dataset)  # as a whole
+    if dataset.fingerprint != model.fingerprint:
+        raise RunFailedError(
+            f"{model.folder} was trained on other data: their fingerprint was {model.fingerprint}, "
+            f"that of {dataset.name} is {dataset.fingerprint} now."
+        )
+    return dataset
+
+
+def _numbered(dataset: Dataset) -> Vocabulary:
+    """Return the vocabulary of a dataset without names: other examples come in an npz."""
+    labels = tuple(dataset.label_names)
+    return Vocabulary(labels, npz.FORM, dataset.structure, dataset.n_features)
+
+
+def predict(model: Model, dataset: Dataset) -> np.ndarray:
+    """Return the label of every part; of a regression, numbers.
+
+    Raises
+    ------
+    ConfigError
+        What is predicted are no labels of parts.
+    RunFailedError
+        The run has other weights than these examples need.
+    """
+    if dataset.structure == "latent":
+        raise ConfigError(f"{model.folder} finds objects in canvases, and predicts no labels.")
+    # what the classes of an example count is a matter of training
+    neutral = {"class_weight": "none"} if "class_weight" in model.config["oracle"] else {}
+    config = registry.config("oracle", {**model.config["oracle"], **neutral})
+    plain = dataset.derived(costs=None, margins=None)
+    oracle = registry.module("oracle", config.kind).build(config, plain)
+    if oracle.d != model.w.size:
+        raise RunFailedError(
+            f"The run {model.folder} has {model.w.size} weights, and these examples need "
+            f"{oracle.d}."
+        )
+    if dataset.structure == "regression":
+        return np.asarray(dataset.x @ model.w)
+    predicted = np.asarray(oracle.predictions(model.w))
+    if predicted.shape != dataset.y.shape:
+        raise ConfigError(f"oracle={config.name} predicts no labels of parts: ask it from Python.")
+    return predicted
+
+
+def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:
+    """Yield a line a part, in order, and an empty one behind each example of several parts."""
+    if dataset.structure == "regression":
+        yield from (f"{value:.9g}" for value in predicted.tolist())
+        return
+    names = np.array(dataset.label_names, object)[predicted].tolist()
+    if dataset.structure == "independent":
+        yield from names
+        return
+    for begin, end in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+        yield from names[begin:end]
+        yield ""
+
+
+def score(dataset: Dataset, predicted: np.ndarray) -> Scores:
+    """Return how good predicted labels are."""
+    names, truth = list(dataset.label_names), dataset.y.astype(np.int64)
+    K = len(names)
+    if dataset.unseen is not None:
+        names += dataset.unseen.names
+        truth = np.where(dataset.unseen.mask, K + dataset.unseen.codes, truth)
+    return scores.compare(names, K, truth, predicted, dataset.offsets)

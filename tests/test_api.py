@@ -1,0 +1,69 @@
+"""Runs from Python: those of the command line, and what they leave as pandas objects."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import USPS, call
+
+import ssvm_bench
+from ssvm_bench import api
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+ODD = Path("it's a \\ {folder}, \\'too\\\\")
+FEW = {"budget.max_iterations": 2, "clock": "work"}
+
+
+def test_a_run_from_python_is_that_of_the_command_line(tmp_path, capsys):
+    made = ssvm_bench.run("solver=bcfw", *USPS, results_dir=tmp_path, lam=0.5, **FEW)
+    assert made.trace["iteration"].tolist() == [0, 1, 2]
+    assert made.summary["primal"] == made.trace["primal"].iloc[-1]
+    assert (made.about["lam"], made.weights.shape) == (0.5, (2560,))
+    assert capsys.readouterr() == ("", "")
+    words = ["lam=0.5", "budget.max_iterations=2", "clock=work", f"results_dir={tmp_path}"]
+    assert "has finished before" in call("run", "solver=bcfw", *USPS, *words).stderr
+    (same,) = ssvm_bench.load_runs(tmp_path, solver="bcfw")
+    assert same.trace.equals(made.trace)
+    assert ssvm_bench.load_runs(tmp_path, dataset="ocr") == []
+    ssvm_bench.run("solver=bcfw", *USPS, results_dir=tmp_path, lam=0.5, progress=True, **FEW)
+    assert "has finished before" in capsys.readouterr().err
+
+
+def test_a_sweep_returns_its_runs_in_order(tmp_path):
+    made = ssvm_bench.sweep("solver=bcfw", *USPS, "seed=range(2)", results_dir=tmp_path, **FEW)
+    assert [run.about["seed"] for run in made] == [0, 1]
+    assert len(ssvm_bench.load_runs(tmp_path)) == 2
+
+
+def test_mistakes_are_errors(tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match="There is no option lamb"):
+        ssvm_bench.run(*USPS, lamb=1)
+    with pytest.raises(ConfigError, match="lam must be a number, text, path, list or mapping"):
+        ssvm_bench.run(*USPS, lam=object())
+    outcome = type("Outcome", (), {"status": "interrupted", "folder": tmp_path})
+    monkeypatch.setattr(api.runner, "run", lambda *_: outcome)
+    with pytest.raises(RunFailedError, match="The run was interrupted"):
+        ssvm_bench.run(*USPS, results_dir=tmp_path)
+    with pytest.raises(AttributeError, match="no attribute 'runs_of'"):
+        _ = ssvm_bench.runs_of
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("lam", 1e-3, 1e-3),
+        ("lam", np.float64(0.25), 0.25),
+        ("lam", None, None),
+        ("lam", "10/n", "10/n"),
+        ("force", True, True),
+        ("path", [4.0, "30/n"], (4.0, "30/n")),
+        ("results_dir", ODD, ODD),
+        ("oracle.class_weight", {"1": 2, "B-NP": 0.5}, {"1": 2.0, "B-NP": 0.5}),
+    ],
+)
+def test_values_are_what_they_were(name, value, expected):
+    (config,) = compose_runs(["dataset=usps", *api._words({name: value})])
+    for part in name.split("."):
+        config = getattr(config, part)
+    assert config == expected

@@ -1,0 +1,81 @@
+"""CoNLL-2000: what is kept of its files, the stand-in, and the real files."""
+
+import gzip
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from program import real_data
+
+from ssvm_bench.datasets import conll2000
+from ssvm_bench.errors import RunFailedError
+
+TRAIN = b"He PRP B-NP\nsat VBD B-VP\n\nHe PRP B-NP\n"
+TEST = b"She PRP B-NP\nsat VBD I-LST\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: tmp_path / "cache")
+
+
+def load(source):
+    return conll2000.load(conll2000.Config("conll2000", "conll2000", source))
+
+
+def files(folder, monkeypatch, train=TRAIN, test=TEST):
+    """Put files into the data folder, as if they were the genuine ones."""
+    known = {}
+    (folder / "conll2000").mkdir(exist_ok=True)
+    for name, raw in zip(conll2000.RAW.sha256, (train, test), strict=True):
+        (folder / "conll2000" / name).write_bytes(gzip.compress(raw))
+        known[name] = hashlib.sha256(raw).hexdigest()
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(folder))
+    monkeypatch.setattr(conll2000, "RAW", replace(conll2000.RAW, n=2, sha256=known))
+
+
+def test_sentences_to_train_on_and_held_out(tmp_path, monkeypatch):
+    files(tmp_path, monkeypatch)
+    for _ in range(2):  # parsed, then from the cache
+        data = load("real")
+        names, x = np.array(data.vocabulary.features), data.x.toarray()
+        assert data.offsets.tolist() == [0, 2, 3]
+        assert [data.label_names[y] for y in data.y] == ["B-NP", "B-VP", "B-NP"]
+        assert {"%x[0,0]=He", "%x[0,0]/%x[1,0]=He/sat", "__BOS__"} <= {*names[x[0] > 0]}
+        assert not any("_B" in name for name in names if not name.startswith("__"))
+        test = data.held_out["test"]
+        assert "%x[0,0]=She" not in names
+        assert {"%x[0,1]=PRP", "__BOS__"} <= {*names[test.x.toarray()[0] > 0]}
+        assert (test.unseen.mask.tolist(), test.unseen.names) == ([False, True], ("I-LST",))
+        assert data.unseen is None
+
+
+def test_what_is_no_file_of_chunks_is_one_message(tmp_path, monkeypatch):
+    for train, message in (
+        (b"He PRP\n", r"train\.txt\.gz: line 1: 2 columns, expected 3"),
+        (b"He PRP B-NP\nsat VBD\n", r"train\.txt\.gz: line 2: 2 columns, and line 1 has 3"),
+        (b"He PRP B-XX\n", "'B-XX' in the training set is no label of a chunk"),
+    ):
+        files(tmp_path, monkeypatch, train)
+        with pytest.raises(RunFailedError, match=message):
+            load("real")
+
+
+def test_the_stand_in_is_the_same_everywhere():
+    """A change here needs a new `version`: cached stand-ins carry the old one."""
+    arrays, digest = conll2000.stand_in(), hashlib.sha256()
+    for name in ("indices", "indptr", "y", "offsets", "fold", "names"):
+        digest.update(arrays[name].tobytes())
+    assert (conll2000.RAW.version, digest.hexdigest()[:16]) == (1, "324cd7f70f6a464c")
+    assert np.bincount(arrays["fold"]).tolist() == [1200, 300]
+
+
+@real_data("conll2000/train.txt.gz")
+def test_real_conll2000():
+    data = load("real")
+    test = data.held_out["test"]
+    assert (data.n, data.y.size, test.n, test.y.size) == (8936, 211727, 2012, 47377)
+    # as many attributes as CRFsuite's example finds
+    assert (data.n_labels, data.n_features) == (22, 335674)
+    assert (test.unseen.mask.sum(), test.unseen.names) == (2, ("I-LST",))

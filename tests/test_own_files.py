@@ -1,0 +1,453 @@
+"""Users' own files: three forms, what is said of those that are wrong, and what runs make of them.
+
+Features of columns are compared with templates that are applied token by token, in plain Python.
+"""
+
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pytest
+from program import call, error_of, run_here
+from scipy.sparse import csr_array
+
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import file as own
+from ssvm_bench.datasets.own_files import columns, npz, templates
+from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results.trace import NAMES, read_vocabulary, read_weights
+
+SENTENCES = [
+    [("the", "DT", "B-NP"), ("cat", "NN", "I-NP"), ("sat", "VBD", "B-VP")],
+    [("on", "IN", "B-PP"), ("the", "DT", "B-NP"), ("mat", "NN", "I-NP"), (".", ".", "O")],
+    [("sat", "VBD", "O")],
+]
+TEXT = "\n\n".join("\n".join(" ".join(row) for row in each) for each in SENTENCES) + "\n"
+
+
+def load(path, *words):
+    """Return the dataset of a file."""
+    (run,) = compose_runs(["dataset=file", f"dataset.path={path}", *words])
+    return own.load(run.dataset)
+
+
+def written(tmp_path, content, name="data"):
+    """Write a file, and return its path."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def features_of(sentence, k, used, boundary):
+    """Return the features of a token, each as often as it is there."""
+    found = []
+    for template in used:
+        values = []
+        for row, column in template.references:
+            at = k + row
+            if 0 <= at < len(sentence):
+                values.append(sentence[at][column])
+            elif boundary == "ends":
+                values = None
+                break
+            else:
+                values.append(f"_B{at}" if at < 0 else f"_B+{at - len(sentence) + 1}")
+        if values is not None:
+            text = template.text
+            for (row, column), value in zip(template.references, values, strict=True):
+                text = text.replace(f"%x[{row},{column}]", value, 1)
+            own_name = template.text.startswith("U") and ":" in template.text
+            found.append(text if own_name else f"{template.text}={text}")
+    if boundary == "ends":
+        found += ["__BOS__"] * (k == 0) + ["__EOS__"] * (k == len(sentence) - 1)
+    return sorted(found)
+
+
+# ---- columns ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("boundary", templates.BOUNDARIES)
+@pytest.mark.parametrize(
+    "used",
+    [None, ["%x[-2,1]/%x[0,0]", "U:%x[-1,0]", "U:%x[0,0]", "a{%x[0,1]}b%x[3,0]"]],
+)
+def test_templates_make_the_features_that_they_say(tmp_path, boundary, used):
+    words = [f"dataset.boundary={boundary}"]
+    if used:
+        words.append(f"dataset.templates={json.dumps(used)}")
+    data = load(written(tmp_path, TEXT), *words)
+    parsed = templates.default(2) if used is None else [*map(templates.parse, used)]
+    assert len(parsed) == (19 if used is None else 4)
+    names, x = np.array(data.vocabulary.features), data.x.toarray()
+    assert len(set(names)) == names.size == data.n_features
+    assert data.offsets.tolist() == [0, 3, 7, 8]
+    for i, sentence in enumerate(SENTENCES):
+        for k in range(len(sentence)):
+            row = x[data.offsets[i] + k]
+            assert sorted(np.repeat(names, row)) == features_of(sentence, k, parsed, boundary)
+    labels = [label for sentence in SENTENCES for _, _, label in sentence]
+    assert [data.label_names[y] for y in data.y] == labels
+    assert (data.structure, data.x.dtype, data.y.dtype) == ("chain", np.uint8, np.uint8)
+
+
+def test_the_same_sentences_however_they_are_written(tmp_path):
+    plain = load(written(tmp_path, TEXT))
+    for content in (
+        "\ufeff" + TEXT,
+        TEXT.replace("\n", "\r\n"),
+        "\n\n" + TEXT.replace("\n\n", "\n \t\n\n") + "\n\n",
+        TEXT.replace(" ", "\t").replace("\tNN", " \tNN"),
+        gzip.compress(TEXT.encode()),
+    ):
+        other = load(written(tmp_path, content, "other"))
+        assert other.fingerprint == plain.fingerprint
+        assert other.vocabulary == plain.vocabulary
+
+
+def test_rare_features_are_left_out(tmp_path):
+    data, some = (load(written(tmp_path, TEXT), f"dataset.min_count={k}") for k in (1, 2))
+    kept = (data.x.toarray() > 0).sum(axis=0) >= 2
+    assert 0 < kept.sum() < kept.size
+    assert some.vocabulary.features == tuple(np.array(data.vocabulary.features)[kept])
+    assert np.array_equal(some.x.toarray(), data.x.toarray()[:, kept])
+
+
+def test_templates_are_read_from_a_file_of_crfpp(tmp_path):
+    path = written(tmp_path, TEXT)
+    given = written(tmp_path, "# words\nU00:%x[0,0]\n\nU01:%x[-1,1]/%x[0,1]\nB\n", "template")
+    data = load(path, f"dataset.templates={given}")
+    assert data.vocabulary.templates == ("U00:%x[0,0]", "U01:%x[-1,1]/%x[0,1]")
+    assert {"U00:cat", "U01:_B-1/DT"} <= {*data.vocabulary.features}
+    (one,) = load(path, "dataset.templates='%x[0,0]'").vocabulary.templates
+    assert one == "%x[0,0]"
+    for text, message in (
+        ("U0:%x[0]\n", "Line 1 of .*is no template"),
+        ("U0:%x[0,0]\nB1:%x[0,0]\n", "line 2 of .*bigram of labels with an observation"),
+        ("# none\n", "there is no template in"),
+    ):
+        given.write_text(text)
+        with pytest.raises(ConfigError, match=message):
+            load(path, f"dataset.templates={given}")
+
+
+WRONG_COLUMNS = {
+    "ragged": ("a A x\nb B\n", r"line 2: 2 columns, and line 1 has 3 .*'b B'"),
+    "one column": ("a\n\nb\n", "line 1: one column, expected two or more"),
+    "nothing": ("\n \n", "the file is empty"),
+    "no text": (b"a A x\nb \xff x\n", "line 2, column 2: .* is no text in UTF-8"),
+    "zeros": (b"a A x\nb B \0\n", "line 2, column 3: .* is no text in UTF-8"),
+    "a long line": (b"a A x\n" + b"b " * 5_000_000, r"line 2: 5000000 columns, and line 1 has 3"),
+    "a long word": (b"a A x\n" + b"b" * 10_000_000, r"line 2: 1 columns, and line 1 has 3"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_COLUMNS)
+def test_what_is_wrong_in_columns_is_named_with_its_place(tmp_path, case):
+    content, message = WRONG_COLUMNS[case]
+    with pytest.raises(RunFailedError, match=f"data cannot be used: {message}") as failure:
+        load(written(tmp_path, content))
+    assert len(str(failure.value)) < 600
+
+
+def test_a_template_outside_of_the_columns_is_refused(tmp_path):
+    path = written(tmp_path, TEXT)
+    with pytest.raises(ConfigError, match=r"%x\[0,2\] refers to column 2.* 0 to 1"):
+        load(path, "dataset.templates=['%x[0,2]']")
+    result = call("run", "dataset=file", f"dataset.path={path}", "dataset.templates=['%y[0,2]']")
+    assert "'%y[0,2]' is no template" in error_of(result, 2) or "is no template" in result.stderr
+
+
+# ---- LIBSVM's format ----------------------------------------------------------------------------
+
+ROWS = "# three classes\n+3 1:1 4:1\n-1 2:1 # one\n\n10 \n3 1:1\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_of_libsvm(tmp_path, packed):
+    content = gzip.compress(ROWS.encode()) if packed else ROWS
+    data = load(written(tmp_path, content))
+    assert (data.structure, data.label_names) == ("independent", ("-1", "3", "10"))
+    assert data.y.tolist() == [1, 0, 2, 1]
+    assert data.x.toarray().tolist() == [[1, 0, 0, 1], [0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]]
+    assert data.x.dtype == np.uint8
+    real = load(written(tmp_path, ROWS.replace("4:1", "4:0.25"), "real"), "dataset.bias=1")
+    assert real.x.dtype == np.float64
+    assert real.x.toarray()[0].tolist() == [1, 0, 0, 0.25, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("# one\n0.5 1:1\n1 1:1\n", "line 2: label 0.5, and classes are called by integers"),
+        ("1 1:1\n1 2:1\n", "all rows have the label 1"),
+        ("1 1:1\n# a\n2 2:nan\n", "line 3: a value that is not a finite number"),
+        ("1 1:1\n# a\n2 2:1 1:1\n", "line 3 is no row.*sorted"),
+        ("1 1:1\n2 0:1\n", "line 2 is no row.*Invalid index 0"),
+    ],
+)
+def test_what_is_wrong_in_rows_is_named_with_its_line(tmp_path, content, message):
+    with pytest.raises(RunFailedError, match=message):
+        load(written(tmp_path, content, "rows.svm"))
+
+
+# ---- npz ----------------------------------------------------------------------------------------
+
+
+def saved(tmp_path, name="data.npz", **arrays):
+    np.savez(tmp_path / name, **arrays)
+    return tmp_path / name
+
+
+def test_arrays_say_their_structure(tmp_path):
+    x = np.arange(8.0).reshape(4, 2) / 2
+    plain = load(saved(tmp_path, x=x, y=np.array(["b", "a", "b", "c"])))
+    assert (plain.structure, plain.label_names, plain.y.tolist()) == (
+        "independent",
+        ("a", "b", "c"),
+        [1, 0, 1, 2],
+    )
+    numbers = np.array([300, -2, 300, 7])
+    chains = load(saved(tmp_path, "c.npz", x=x, y=numbers, offsets=np.array([0, 3, 4])))
+    assert (chains.structure, chains.label_names) == ("chain", ("-2", "7", "300"))
+    edges = {"edges": np.array([[0, 1], [1, 2]]), "edge_offsets": np.array([0, 2, 2])}
+    graph = load(saved(tmp_path, "g.npz", x=x, y=numbers > 0, offsets=np.array([0, 3, 4]), **edges))
+    assert (graph.structure, graph.edges.tolist()) == ("graph", [[0, 1], [1, 2]])
+    targets = load(saved(tmp_path, "r.npz", x=x, y=x[:, 0], structure="regression"))
+    assert (targets.structure, targets.y.tolist()) == ("regression", x[:, 0].tolist())
+    for name, oracle in (
+        ("data", "multiclass"),
+        ("c", "viterbi"),
+        ("g", "mincut"),
+        ("r", "regres"),
+    ):
+        (run,) = compose_runs(["dataset=file", f"dataset.path={tmp_path / name}.npz"])
+        assert run.oracle.name.startswith(oracle)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.array([[object()]], object)}, "array 'x' has pickled objects, which are refused"),
+        ({"z": np.ones(2)}, "it has an array 'z'; known are x"),
+        ({"y": np.ones(2)}, "it has no array x"),
+        ({"x": np.ones((2, 2))}, "it has no array y"),
+        ({"x": np.ones(2), "y": np.ones(2)}, r"x must be a matrix of numbers.* shape \(2,\)"),
+        ({"x": np.ones((2, 1)), "y": np.array([0.5, 1])}, "y must be texts or integers"),
+        (
+            {"x": np.ones((2, 1)), "y": np.array([0, 2]), "labels": np.array(["a", "b"])},
+            r"y\[1\] is 2, and there are 2 labels",
+        ),
+        ({"x": np.array([[1.0], [np.nan]]), "y": np.array([0, 1])}, "part 0 of example 1 is nan"),
+        ({"x": np.ones((2, 1)), "y": np.arange(2), "offsets": np.array([0, 3])}, "offsets end"),
+        ({"x": np.ones((2, 1)), "y": np.arange(2), "structure": "tree"}, "structure is 'tree'"),
+    ],
+)
+def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, message):
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, **arrays))
+
+
+def test_features_with_names_may_come_in_any_order():
+    known = Vocabulary(("0", "1"), "npz", "independent", 3, ("a", "b", "c"))
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    names = {"features": np.array(["c", "z", "a"])}
+    for given in (
+        {"x": x},
+        {k: getattr(csr_array(x), k) for k in ("data", "indices", "indptr", "shape")},
+    ):
+        found = npz.fields({**given, **names}, known)["x"]
+        dense = found if isinstance(found, np.ndarray) else found.toarray()
+        assert dense.tolist() == [[3, 0, 1], [6, 0, 4]]
+
+
+@pytest.mark.parametrize("name", ["ocr", "usps"])
+def test_an_exported_dataset_is_the_same(tmp_path, name):
+    words = ["dataset.n_samples=30", *["dataset.folds=[0]"] * (name == "ocr")]
+    path = tmp_path / "out.npz"
+    result = call("data", "export", name, path, "--source", "synthetic", *words)
+    assert result.exit_code == 0, result.stderr
+    (run,) = compose_runs([f"dataset={name}", "dataset.source=synthetic", *words])
+    from ssvm_bench.runs.components import load_dataset
+
+    before, after = load_dataset(run.dataset), load(path)
+    assert after.fingerprint == before.fingerprint
+    assert [*after.label_names] == [*before.label_names]
+    for split, examples in before.held_out.items():
+        assert after.held_out[split].fingerprint == examples.fingerprint
+
+
+# ---- what is held out, and hashes ---------------------------------------------------------------
+
+
+def test_shares_and_files_are_held_out(tmp_path):
+    path = written(tmp_path, (TEXT + "\n") * 5)
+    other = written(tmp_path, TEXT, "other")
+    data = load(path, "dataset.validation=0.2", f"dataset.test={other}")
+    assert (data.n, data.held_out["validation"].n, data.held_out["test"].n) == (12, 3, 3)
+    again = load(path, "dataset.validation=0.2", f"dataset.test={other}", "dataset.n_samples=5")
+    assert again.n == 5
+    assert again.held_out["validation"].fingerprint == data.held_out["validation"].fingerprint
+    for words, message in (
+        (("dataset.test=1.5",), "dataset.test must be above 0 and below 1"),
+        (("dataset.test=0.5", "dataset.validation=0.5"), "leave no example to train on"),
+        (("dataset.test=0.99",), "hold out all 15 examples"),
+        (("dataset.source=synthetic",), "has no stand-in"),
+        (("dataset.n_samples=99",), "must be ≤ 15"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(path, *words)
+    with pytest.raises(ConfigError, match="dataset=file needs dataset"):
+        compose_runs(["dataset=file"])
+
+
+def test_a_run_is_known_by_what_is_in_its_files(tmp_path):
+    def digest(path, *words):
+        (run,) = compose_runs(["dataset=file", f"dataset.path={path}", *words])
+        return run.with_source("real").hash()
+
+    path, moved = written(tmp_path, TEXT), written(tmp_path, gzip.compress(TEXT.encode()), "b.gz")
+    assert digest(path) == digest(moved)
+    others = [
+        digest(path, "dataset.min_count=2"),
+        digest(path, "dataset.test=0.5"),
+        digest(path, f"dataset.test={moved}"),
+        digest(written(tmp_path, TEXT + TEXT, "c")),
+    ]
+    assert len({digest(path), *others}) == 5
+    (run,) = compose_runs(["dataset=file", f"dataset.path={path}"])
+    path.write_text(TEXT.replace("cat", "dog"))
+    with pytest.raises(RunFailedError, match="has the fingerprint"):
+        own.load(run.dataset)
+    assert "No such file" in error_of(
+        call("run", "dataset=file", f"dataset.path={tmp_path / 'x'}"), 1
+    )
+
+
+# ---- predictions --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return the folder of a run on a file, its sentences, and a test file with an odd label."""
+    folder = tmp_path_factory.mktemp("own")
+    path = written(folder, (TEXT + "\n") * 4, "train.txt")
+    test = written(
+        folder, TEXT.replace("sat VBD O", "sat VBD B-QP") + "\nxyz XY B-NP\n", "test.txt"
+    )
+    data = ("dataset=file", f"dataset.path={path}", f"dataset.test={test}")
+    made = run_here(folder / "r", "solver=mpbcfw", "budget.max_iterations=5", data=data)
+    return made, test
+
+
+def test_predictions_are_those_of_the_weights(trained, tmp_path):
+    made, test = trained
+    vocabulary, (w, _) = read_vocabulary(made.folder), read_weights(made.folder)
+    assert (made.folder / NAMES).is_file()
+    K, f = len(vocabulary.labels), vocabulary.n_features
+    found = columns.fields(columns.parse(test.read_bytes()), vocabulary)
+    expected = []
+    for begin, end in itertools.pairwise(found["offsets"]):
+        theta = found["x"][begin:end].toarray() @ w[: K * f].reshape(K, f).T
+        moves = w[K * f :].reshape(K, K)
+        labelings = np.array(list(itertools.product(range(K), repeat=end - begin)))
+        score = theta[np.arange(end - begin), labelings].sum(axis=1)
+        score += moves[labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
+        expected += [vocabulary.labels[y] for y in labelings[score.argmax()]] + [""]
+    result = call("predict", made.folder)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines() == expected
+    assert "the test examples of file: 4 examples, 9 parts" in result.stderr
+    bare = "\n".join(line.rpartition(" ")[0] for line in test.read_text().splitlines())
+    out = tmp_path / "labels"
+    result = call(
+        "predict", made.folder.parents[2], "--data", written(tmp_path, bare), "--out", out
+    )
+    assert result.exit_code == 0, result.stderr
+    assert out.read_text().splitlines() == expected
+
+
+def test_unknown_labels_are_counted_and_wrong(trained, tmp_path):
+    made, test = trained
+    labels = [line.split()[-1] for line in test.read_text().splitlines() if line]
+    predicted = [line for line in call("predict", made.folder).stdout.splitlines() if line]
+    right = np.array([one == other for one, other in zip(labels, predicted, strict=True)])
+    shares = [part.mean() for part in np.split(right, [3, 7, 8])]
+    assert made.summary["test_loss"] == pytest.approx(1 - np.mean(shares))
+    result = call("score", made.folder, "--data", test, "--out", tmp_path / "s.json")
+    assert result.exit_code == 0, result.stderr
+    assert "1 parts have labels that training does not know, and are wrong: B-QP" in result.stdout
+    numbers = json.loads((tmp_path / "s.json").read_text())
+    assert numbers["accuracy"] == right.mean()
+    assert numbers["unseen_labels"] == 1
+    assert (numbers["chunks"]["QP"]["true"], numbers["chunks"]["QP"]["found"]) == (1, 0)
+
+
+def test_what_does_not_fit_the_run_is_refused(trained, tmp_path):
+    made, test = trained
+    rows = written(tmp_path, ROWS, "rows")
+    chain = saved(tmp_path, x=np.ones((2, 3)), y=np.arange(2))
+    for data, message in (
+        (rows, "its form is svmlight, and that of the file trained on columns"),
+        (chain, "its form is npz"),
+        (
+            written(tmp_path, "a A B x\n", "four"),
+            "line 1: 4 columns, and the file trained on had 3",
+        ),
+        (tmp_path / "none", "No such file"),
+    ):
+        assert message in error_of(call("predict", made.folder, "--data", data), 1)
+    bare = written(tmp_path, "the DT\ncat NN\n", "bare")
+    said = error_of(call("score", made.folder, "--data", bare), 2)
+    assert "has no labels to compare with" in said
+    assert "There is no finished run in" in error_of(call("score", tmp_path / "nowhere"), 2)
+    content = (made.folder / NAMES).read_bytes()
+    other = gzip.compress(gzip.decompress(content).replace(b'"format": 1', b'"format": 9'))
+    for wrong, message in ((other, "format version 9"), (b"x", "it is no vocabulary")):
+        (made.folder / NAMES).write_bytes(wrong)
+        said = error_of(call("predict", made.folder, "--data", test), 1)
+        (made.folder / NAMES).write_bytes(content)
+        assert message in said
+
+
+def test_a_run_on_known_data_predicts_an_npz(tmp_path):
+    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
+    made = run_here(tmp_path / "r", "solver=bcfw", "budget.max_iterations=3", data=data)
+    path = tmp_path / "usps.npz"
+    assert call("data", "export", "usps", path, *data[1:2], data[2]).exit_code == 0
+    own_data = call("predict", made.folder).stdout
+    assert call("predict", made.folder, "--data", path).stdout == own_data
+    assert set(own_data.split()) <= set(map(str, range(10)))
+    wrong = made.summary["train_loss"]
+    scored = call("score", made.folder).stdout
+    assert f"accuracy {1 - wrong:8.2%}  ({round(30 * (1 - wrong))} of 30 parts)" in scored
+    other = saved(tmp_path, x=np.ones((2, 5)), y=np.arange(2))
+    assert "x has 5 columns, and 256 were trained on" in error_of(
+        call("predict", made.folder, "--data", other), 1
+    )
+
+
+def test_more_labels_than_a_byte_holds(tmp_path):
+    K, rng = 300, np.random.default_rng(0)
+    y = np.concatenate((np.arange(K), rng.integers(0, K, 20)))
+    x = np.zeros((y.size, 20))
+    x[np.arange(y.size), y % 20] = 1.0
+    x += 0.1 * rng.normal(size=x.shape)
+    path = saved(tmp_path, x=x, y=y)
+    made = run_here(
+        tmp_path / "r",
+        "solver=bcfw",
+        "lam=0.01",
+        "budget.max_iterations=3",
+        data=("dataset=file", f"dataset.path={path}"),
+    )
+    w, _ = read_weights(made.folder)
+    scores = x @ w.reshape(K, 20).T
+    predicted = [int(line) for line in call("predict", made.folder).stdout.split()]
+    assert predicted == scores.argmax(axis=1).tolist()
+    assert max(predicted) > 255
+    augmented = (scores + 1 - np.eye(K)[y]).max(axis=1) - scores[np.arange(y.size), y]
+    primal = 0.005 * w @ w + augmented.mean()
+    assert made.summary["primal"] == pytest.approx(primal, rel=1e-9)
+    assert made.summary["dual"] <= primal

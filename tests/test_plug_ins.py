@@ -1,0 +1,345 @@
+"""Components in files beside their YAML files; the example in ``examples/``; contracts, checked.
+
+Each claim of a contract is broken once, by a component that is right in all else.
+"""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from helpers import Plain, oracle, random_chains, random_multiclass
+from program import call, environment, error_of
+
+from ssvm_bench.config import plug_ins, registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.runs.contracts import instances, of_datasets, of_oracles, of_solvers
+from ssvm_bench.runs.contracts.findings import BROKEN, Findings
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "ranking"
+DIR = ("--config-dir", EXAMPLE / "ranking")
+MODULE = "ssvm_bench_plug_in_solver_mine"
+
+SOLVER = """
+from dataclasses import dataclass
+import numpy as np
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    step: float = 0.5
+
+class Mine(Solver):
+    def __init__(self, config, problem, clock):
+        super().__init__(problem, clock)
+        self.step, self.w, self.dual = config.step, np.zeros(problem.d), 0.0
+
+    def iterate(self):
+        with self.clock.exact(self.problem.n):
+            risk = self.problem.risk(self.w)
+        self.w = self.w - self.step * (self.w + risk.star / self.problem.lam)
+
+    def reported(self):
+        return Iterate(self.w, 0.0)
+
+def build(config, problem, clock, seed):
+    return Mine(config, problem, clock)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(monkeypatch):
+    """Let no folder of one test be seen by another."""
+    monkeypatch.setattr(plug_ins, "_folders", [])
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Return a folder with one solver."""
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "mine.yaml").write_text("# my solver\nstep: 0.05\n")
+    (tmp_path / "solver" / "mine.py").write_text(SOLVER)
+    yield tmp_path
+    sys.modules.pop(MODULE, None)
+
+
+def runs(tmp_path, *words):
+    return compose_runs(["solver=mine", "dataset=usps", *words], config_dirs=[tmp_path])
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def test_a_solver_is_a_file_beside_its_yaml(mine):
+    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
+    result = call(
+        "run", "solver=mine", *data, "budget.max_iterations=3", f"results_dir={mine / 'r'}",
+        "--config-dir", mine,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert list((mine / "r" / "runs" / "usps" / "mine").iterdir())
+    (run,) = runs(mine)
+    assert (run.solver.name, run.solver.kind, run.solver.step) == ("mine", "mine", 0.05)
+    assert "mine" in registry.kinds("solver")
+
+
+def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
+    (run,) = runs(mine, "dataset.source=synthetic")
+    before = run.hash()
+    file = mine / "solver" / "mine.py"
+    file.write_text(SOLVER + "\n# another thought\n")
+    assert run.hash() != before
+    file.write_text(SOLVER)
+    assert run.hash() == before
+    monkeypatch.setattr(registry.module("solver", "mine"), "CODE_VERSION", 3, raising=False)
+    file.write_text(SOLVER + "\n# told by its version\n")
+    assert run.hash() != before
+
+
+def test_a_yaml_file_may_add_to_another_one(mine):
+    (mine / "solver" / "other.yaml").write_text("defaults: [mine]\nstep: 0.25\n")
+    (run,) = compose_runs(["solver=other"], config_dirs=[mine])
+    assert (run.solver.name, run.solver.kind, run.solver.step) == ("other", "mine", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import nothing_of_that_name", "mine.py, line 1, which failed: ModuleNotFoundError"),
+        ("\n\n1 / 0", "mine.py, line 3, which failed: ZeroDivisionError: division by zero. Repair"),
+        ("x = (", "mine.py, line 1, which failed: SyntaxError"),
+        ("Config = 1", "which failed: TypeError: it has no function build"),
+        ("def build(*a): pass", "which failed: TypeError: it has no dataclass Config"),
+        (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
+    ],
+)
+def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
+    (mine / "solver" / "mine.py").write_text(code)
+    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
+    words = ("run", "solver=mine", *data, f"results_dir={mine / 'r'}", "--config-dir", mine)
+    assert message in error_of(call(*words), 1)
+
+
+def test_a_file_cannot_take_the_place_of_ours(mine):
+    (mine / "solver" / "fw.py").write_text(SOLVER)
+    (mine / "solver" / "fast.yaml").write_text("kind: fw\nstep: 0.5\n")
+    with pytest.raises(registry.ConfigError, match=r"fw\.py has the kind of a solver of ours"):
+        compose_runs(["solver=fast"], config_dirs=[mine])
+
+
+def test_workers_find_the_files(mine):
+    (mine / "experiments").mkdir()
+    (mine / "experiments" / "both.yaml").write_text(
+        "grid:\n  solver: [mine, fw]\n  dataset: usps\n  dataset.source: synthetic\n"
+        "  dataset.n_samples: 20\n  budget.max_iterations: 2\n"
+        "figures:\n  suboptimality: [iteration]\n"
+    )
+    command = [sys.executable, "-m", "ssvm_bench", "experiment", "both", "--jobs", "2"]
+    command += ["--config-dir", str(mine), f"results_dir={mine / 'r'}"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=500)
+    assert (mine / "r" / "runs" / "usps" / "mine").is_dir(), done.stderr
+
+
+# ---- the example --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("oracle", "ranking", "dataset=queries"), ("solver", "averaged"), ("dataset", "queries")],
+)
+def test_the_example_keeps_its_contracts(words):
+    result = call("check", *words, *DIR)
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert "no claims of the contract broken" in result.stdout
+    assert result.stdout.count("✓") >= 4
+
+
+def test_the_example_trains_and_its_entry_points_are_there(tmp_path):
+    result = call(
+        "run", "dataset=queries", "solver=averaged", "budget.max_iterations=60",
+        f"results_dir={tmp_path}", *DIR,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    (folder,) = tmp_path.glob("runs/queries/averaged/*/seed=0")
+    assert "predicts no labels" in error_of(call("predict", folder, *DIR), 2)
+    about = (EXAMPLE / "pyproject.toml").read_text()
+    entries = re.findall(r'entry-points."(.*)"\]\n(\w+) = "(.*)"', about)
+    assert len(entries) == 3
+    for group, name, module in entries:
+        file = EXAMPLE / f"{module.replace('.', '/')}.py"
+        assert file.is_file()
+        assert file.with_suffix(".yaml").is_file()
+        assert (group, name) == (f"ssvm_bench.{file.parent.name}s", file.stem)
+
+
+# ---- broken oracles -----------------------------------------------------------------------------
+
+
+class OnlyTruth(Plain):
+    def argmax(self, w, i):
+        return self.truth(i).copy()
+
+
+class Forgetful(Plain):
+    calls = 0
+
+    def argmax(self, w, i):
+        self.calls += 1
+        return self.truth(i).copy() if self.calls % 7 == 0 else super().argmax(w, i)
+
+
+class LastOfTheBest(Plain):
+    def predict(self, w, i):
+        y = super().predict(w, i)
+        return y if w.any() else np.full_like(y, self.inner.features.n_labels - 1)
+
+
+def changed(**methods):
+    return type("Changed", (Plain,), methods)
+
+
+ORACLES = {
+    "planes are": changed(plane=lambda s, i, y: Plain.plane(s, i, y)._replace(offset=0.5)),
+    "the loss of the ground truth": changed(loss=lambda s, i, y: 0.1),
+    "argmax and predict are no worse": OnlyTruth,
+    "the same call has the same answer": Forgetful,
+    "radius bounds": changed(radius=lambda s: 1e-3),
+    "argmax and predict return": changed(argmax=lambda s, w, i: s.truth(i).astype(np.int64)),
+    "risk is the sum": changed(
+        risk=lambda s, w, *a, **k: Plain.risk(s, w, *a, **k)._replace(value=-1.0)
+    ),
+}
+
+
+def broken(findings):
+    return [text for mark, text, _ in findings.lines if mark == BROKEN]
+
+
+@pytest.mark.parametrize("claim", ORACLES)
+def test_a_broken_oracle_is_found_out(claim):
+    findings = Findings()
+    of_oracles.check(ORACLES[claim](oracle(random_chains([2, 1, 3], 3, 2))), findings)
+    assert any(text.startswith(claim) for text in broken(findings)), [*findings.shown()]
+
+
+def test_a_sound_oracle_has_no_findings_and_ties_are_told():
+    inner = oracle(random_chains([2, 1, 3], 3, 2))
+    for made, marks in ((Plain(inner), {"✓"}), (LastOfTheBest(inner), {"✓", "!"})):
+        findings = Findings()
+        of_oracles.check(made, findings)
+        assert {mark for mark, _, _ in findings.lines} == marks, [*findings.shown()]
+
+
+# ---- broken solvers -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    has_dual: ClassVar[bool] = True
+
+
+class Steps(Solver):
+    """Subgradient steps, with the dual value 0 of the ground truth."""
+
+    def __init__(self, problem, clock, seed):
+        super().__init__(problem, clock)
+        self.w, self.k = np.zeros(problem.d), 0
+
+    def iterate(self):
+        with self.clock.exact(self.problem.n):
+            self.step()
+
+    def step(self):
+        risk = self.problem.risk(self.w)
+        self.k += 1
+        self.w = (1 - 1 / self.k) * self.w - risk.star / self.k / self.problem.lam
+
+    def reported(self):
+        return Iterate(self.w, 0.0)
+
+
+class Twice(Steps):
+    def iterate(self):
+        super().iterate()
+        self.step()
+
+
+class Moody(Steps):
+    asked = 0
+
+    def step(self):
+        Moody.asked += 1
+        super().step()
+        self.w *= 1 + 1e-6 * Moody.asked
+
+
+SOLVERS = {
+    "dual ≤ primal": type("High", (Steps,), {"reported": lambda s: Iterate(s.w, 1.5)}),
+    "every call of the oracle": Twice,
+    "the same seed": Moody,
+    "primal is lower": type("Idle", (Steps,), {"step": lambda s: s.problem.risk(s.w)}),
+    "w is float64": type("Half", (Steps,), {"reported": lambda s: Iterate(s.w[:-1], 0.0)}),
+}
+
+
+@pytest.mark.parametrize("claim", [*SOLVERS, None])
+def test_a_broken_solver_is_found_out(claim):
+    findings, kind = Findings(), SOLVERS.get(claim, Steps)
+    of_solvers.check(kind, Config("s", "s"), oracle(instances.small("independent")), findings)
+    found = broken(findings)
+    assert found == [] if claim is None else any(text.startswith(claim) for text in found), found
+
+
+def test_no_dual_value_is_one_that_is_missing():
+    class NoDual(Steps):
+        def reported(self):
+            return Iterate(self.w, nan)
+
+    findings = Findings()
+    of_solvers.check(NoDual, Config("s", "s"), oracle(random_multiclass(6, 3, 2)), findings)
+    assert "has_dual = False" in "\n".join(findings.shown())
+
+
+# ---- broken datasets ----------------------------------------------------------------------------
+
+
+def test_a_broken_dataset_is_found_out():
+    first = random_multiclass(6, 3, 2)
+    for load, claim in (
+        (lambda: None, "load returns a Dataset"),
+        (lambda: 1 / 0, "load returns a Dataset"),
+        (iter([first, random_multiclass(6, 3, 2, 1)]).__next__, "loaded again"),
+        (lambda: first.derived(source="mine"), "its source is one"),
+    ):
+        findings = Findings()
+        of_datasets.check(load, oracle, findings)
+        assert any(text.startswith(claim) for text in broken(findings)), [*findings.shown()]
+    findings = Findings()
+    of_datasets.check(lambda: first.derived(y=0 * first.y), oracle, findings)
+    assert not broken(findings)
+    assert "2 labels have no example: 1, 2" in "\n".join(findings.shown())
+
+
+@pytest.mark.parametrize("structure", ["independent", "regression", "chain", "graph", "latent"])
+def test_small_instances_are_of_every_structure(structure):
+    data = instances.small(structure)
+    assert isinstance(data, Dataset)
+    assert data.structure == structure
+
+
+def test_a_check_fails_with_its_exit_status(mine):
+    result = call("check", "solver", "mine", "--config-dir", mine)
+    assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
+    (mine / "solver" / "mine.py").write_text(SOLVER.replace("self.w, 0.0)", "self.w, 9.0)"))
+    del sys.modules[MODULE]
+    result = call("check", "solver", "mine", "--config-dir", mine)
+    assert result.exit_code == 1
+    assert "✗ dual ≤ primal in every row: row 0 has the dual 9" in result.stdout
+    assert "solver=nothing is not known" in error_of(call("check", "solver", "nothing"), 2)

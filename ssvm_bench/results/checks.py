@@ -159,6 +159,7 @@ METADATA: Shape = {
         **dict.fromkeys(("n", "d"), COUNT),
     },
     "lam": POSITIVE,
+    "objective?": TEXT,
     "concurrent_runs?": WHOLE,
     "started?": MOMENT,
     "git_dirty?": FLAG,

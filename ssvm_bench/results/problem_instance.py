@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint, and λ."""
+    """The data, by their fingerprint and what else tells the objective, and its weight λ or ν."""
 
     fingerprint: str
     lam: float
@@ -30,7 +30,8 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
-    return ProblemInstance(str(metadata["dataset"]["fingerprint"]), float(metadata["lam"]))
+    parts = metadata["dataset"]["fingerprint"], metadata.get("objective")
+    return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
 ``config.yaml``           the resolved configuration
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
-``weights.npz``           ``w``, float64[d]
+``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels
 ========================  ======================================================================
 """
 
@@ -115,7 +115,7 @@ def write_run(
     metadata: Mapping[str, Any],
     config: Mapping[str, Any],
     summary: Mapping[str, Any],
-    w: np.ndarray,
+    weights: np.ndarray | Mapping[str, np.ndarray],
 ) -> None:
     """Write the folder of a finished run, all files at once, and remove its partial trace.
 
@@ -127,8 +127,8 @@ def write_run(
         One row per evaluated iteration, with all of ``COLUMNS``.
     metadata, config, summary : dict
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
-    w : ndarray, shape (d,)
-        Weights of the reported iterate.
+    weights : ndarray, shape (d,), or mapping of str to ndarray
+        Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``.
 
     Raises
     ------
@@ -136,12 +136,13 @@ def write_run(
         If the folder cannot be written (disk full, no permission). Nothing is left behind, and
         a run that stood there before still stands.
     """
-    weights = io.BytesIO()
-    np.savez(weights, w=np.asarray(w, dtype=np.float64))
+    arrays = weights if isinstance(weights, Mapping) else {"w": weights}
+    stored = io.BytesIO()
+    np.savez(stored, **{**arrays, "w": np.asarray(arrays["w"], dtype=np.float64)})  # type: ignore[arg-type]
     text = yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True)
     beside = {
         CONFIG: text.encode(),
-        WEIGHTS: weights.getvalue(),
+        WEIGHTS: stored.getvalue(),
         SUMMARY: checks.json_bytes(_plain(summary)),
     }
     write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside})

@@ -6,7 +6,6 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import filelock
@@ -18,8 +17,8 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import Objective, Terms
+from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
@@ -43,13 +42,13 @@ def load_dataset(config: Any) -> Dataset:
 
 
 @functools.lru_cache(maxsize=1)
-def build_oracle(config: Any, dataset_config: Any) -> Oracle:
-    """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
+def build_oracle(config: Any, dataset_config: Any) -> Terms:
+    """Build what the problem of a dataset is made of: its oracle, or other terms; the last one is kept for the next run of a sweep."""
     dataset = load_dataset(dataset_config)
     with registry.blamed("oracle", config.kind):
         built = registry.module("oracle", config.kind).build(config, dataset)
     sizes = [getattr(built, name, None) for name in ("n", "d")]
-    if not isinstance(built, Oracle) or not all(
+    if not isinstance(built, Terms) or not all(
         isinstance(size, int | np.integer) and size > 0 for size in sizes
     ):
         raise RunFailedError(
@@ -59,10 +58,10 @@ def build_oracle(config: Any, dataset_config: Any) -> Oracle:
     return built
 
 
-def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
-    """Build the solver of a run, at w = 0, with an oracle of its own."""
+def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
+    """Build the solver of a run, at its start, with a problem of its own."""
     module = registry.module("solver", config.solver.kind)
-    own = replace(problem, oracle=problem.oracle.fresh())
+    own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
         return module.build(config.solver, own, clock, config.seed)
 
@@ -75,7 +74,9 @@ def check_requirements(config: RunConfig) -> None:
     ConfigError
         If they do not fit together.
     """
-    solver, budget = config.solver, config.budget
+    solver, oracle, budget = config.solver, config.oracle, config.budget
+    if isinstance(oracle, OracleConfig):
+        oracle.check_weight(config.lam is not None or bool(config.path))
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
@@ -84,7 +85,8 @@ def check_requirements(config: RunConfig) -> None:
             f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
             "Set budget.max_iterations or budget.max_seconds."
         )
-    solver.check_oracle(config.oracle.has_expectations)
+    solver.check_family(oracle.family, oracle.name)
+    solver.check_oracle(oracle.has_expectations)
 
 
 def check_data(config: RunConfig, dataset: Dataset) -> None:
@@ -117,20 +119,20 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
     it compiles, the others load.
     """
     size = max(2, getattr(config.solver, "least_n", 2))
-    head = dataset.take(np.arange(min(size, dataset.n)))
+    head = dataset.head(min(size, dataset.n))
     parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
     notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
     try:
         with _alone(), parts[0], parts[1]:
-            oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
-            problem = Problem(oracle, 1.0)
+            terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
+            problem = terms.problem(1.0)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
             solver.begin()
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
-            problem.primal(solver.reported().w)
+            problem.measured(solver.reported().w)
             if config.path:
                 solver.go_on(0.5, Clock("work"))
     finally:

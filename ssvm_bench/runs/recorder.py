@@ -5,21 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.checks import contradicted
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
-
-_ROUNDING = 1e-9
-"""Of primal and dual values, which are sums over all examples, relative to their size."""
 
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
@@ -30,11 +23,11 @@ class Recorder:
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     display : Display
         Told of every row.
     held_out : mapping
-        Name → what builds the oracle of held-out examples, which only `predict` needs.
+        Name → what builds the terms of held-out examples, which only `predict` needs.
     keep : callable, optional
         Puts the rows so far on disk.
 
@@ -42,8 +35,8 @@ class Recorder:
     ----------
     rows : list of dict
         The trace so far.
-    w : ndarray of float64, shape (d,)
-        The iterate of the last row.
+    w : object
+        The point of the last row: w, or what stands for it (:mod:`ssvm_bench.objective`).
     losses : dict of str to float
         Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
         NaN until `predict`.
@@ -51,18 +44,18 @@ class Recorder:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Objective,
         display: Display,
-        held_out: Mapping[str, Callable[[], Oracle]] | None = None,
+        held_out: Mapping[str, Callable[[], Terms]] | None = None,
         keep: Callable[[pd.DataFrame], object] | None = None,
     ) -> None:
         self.problem = problem
         self.display = display
         self.held_out = held_out or {}
         self.rows: list[dict[str, Any]] = []
-        self.w = np.zeros(problem.d)
+        self.w: Any = None
         self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
-        self._earlier = self.w
+        self._earlier: Any = None
         self._eval_time = 0.0
         self._keeper = None if keep is None else Keeper(keep)
 
@@ -71,9 +64,7 @@ class Recorder:
         with solver.clock.paused():
             start = time.perf_counter()
             self._earlier, (self.w, dual) = self.w, solver.reported()
-            self.problem.oracle.diagnostics()  # those of the calls so far
-            primal = self.problem.primal(self.w)
-            of_evaluation = self.problem.oracle.diagnostics()
+            primal, of_evaluation = self.problem.measured(self.w)
             after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
@@ -89,7 +80,7 @@ class Recorder:
                 "gap": primal - dual,
                 "working_set_mean": solver.working_set_mean(),
                 "approx_passes": solver.approx_passes,
-                "w_norm": float(np.linalg.norm(self.w)),
+                "w_norm": self.problem.size(self.w),
                 **of_evaluation,
                 **solver.diagnostics(),
                 **after,
@@ -104,22 +95,14 @@ class Recorder:
         if kept is None:
             return {}
         if not np.array_equal(kept.w, self.w):
-            # by a fresh oracle: the answers of this one may depend on earlier calls
-            aside = replace(self.problem, oracle=self.problem.oracle.fresh())
-            primal, dual = aside.primal(kept.w), kept.dual
+            # by a fresh problem: the answers of this one may depend on earlier calls
+            (primal, _), dual = self.problem.fresh().measured(kept.w), kept.dual
         return {"primal_after_exact": primal, "dual_after_exact": dual}
 
     def check_duality(self) -> None:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
-        oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
-        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-            found = contradicted(oracle, self.w, self._earlier)
-            where = "" if found is None else f", as it does not at example {found}"
-            raise RunFailedError(
-                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
-                f"where the oracle returns a best labeling of every example{where}. Test it "
-                "against brute force; an approximate oracle says `exact = False`"
-            )
+        row = self.rows[-1]
+        self.problem.check_bound(self.w, self._earlier, row["primal"], row["dual"])
 
     def keep(self) -> None:
         """Put the rows on disk if it is time; to be called in every iteration."""
@@ -127,10 +110,11 @@ class Recorder:
             self._keeper.look(self.rows)
 
     def predict(self) -> None:
-        """Find the losses of the last row's iterate, with one held-out oracle at a time."""
-        self.losses["train"] = self.problem.oracle.mean_loss(self.w)
+        """Find the losses of the last row's iterate, with those of one held-out name at a time."""
+        self.losses |= self.problem.losses(self.w)
         for name, build in self.held_out.items():
-            self.losses[name] = build().mean_loss(self.w)
+            held_out = build().problem(self.problem.lam)
+            self.losses[name] = held_out.losses(self.w)["train"]
 
     def summary(self) -> dict[str, Any]:
         """Return the last row, the best primal and dual of all, and ``train_loss`` and others."""

@@ -41,7 +41,7 @@ from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, contained, described
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import Objective
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import (
@@ -116,7 +116,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     with silence(config.quiet):
         dataset = load_dataset(config.dataset)
     check_data(config, dataset)
-    oracle = build_oracle(config.oracle, config.dataset)
+    terms = build_oracle(config.oracle, config.dataset)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
@@ -134,7 +134,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         warm_up(config, dataset, display)
         solver = None
         for stage, lam in stages:
-            problem = Problem(oracle, lam)
+            problem = terms.problem(lam)
             display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
             with interrupts.deferred() as arrived:
                 outcome, solver = _run(
@@ -162,7 +162,7 @@ def _check_same_data(folder: Path, dataset: Dataset) -> None:
 def _run(
     config: RunConfig,
     dataset: Dataset,
-    problem: Problem,
+    problem: Objective,
     display: Display,
     begin: float,
     concurrent_runs: int,
@@ -179,6 +179,7 @@ def _run(
             "fingerprint": dataset.fingerprint,
         },
         "lam": problem.lam,
+        **({"objective": problem.name} if problem.name else {}),
         "seed": config.seed,
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,
@@ -242,7 +243,7 @@ def _run(
     if had_finished:
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
-        write_run(config.folder, recorder.rows, metadata, config.resolved(), final, recorder.w)
+        write_run(config.folder, recorder.rows, metadata, config.resolved(), final, problem.arrays(recorder.w))
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver
 

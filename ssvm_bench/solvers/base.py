@@ -1,6 +1,6 @@
 """The contract of a solver: a state and one outer iteration; the loop is the runner's.
 
-A solver sees a :class:`~ssvm_bench.problem.Problem` and a :class:`~ssvm_bench.clock.Clock`. It
+A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a :class:`~ssvm_bench.clock.Clock`. It
 knows neither the dataset, nor the file system, nor what kind of clock it is. To add one, derive
 from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it. What must be
 known of a solver before anything is loaded is data on its ``Config``, a `SolverConfig`.
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar, NamedTuple
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Options
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import STRUCTURAL_SVM
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class SolverConfig(Options):
         The structures of datasets that it accepts; empty: any.
     least_n : int
         Fewest terms that it needs.
+    family : str
+        Of the problems that it solves (:mod:`ssvm_bench.objective`).
     """
 
     section: ClassVar[str] = "solver"
@@ -48,6 +48,7 @@ class SolverConfig(Options):
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
     structures: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str] = STRUCTURAL_SVM
 
     name: str
     kind: str
@@ -89,6 +90,15 @@ class SolverConfig(Options):
                 "graph are intractable. Choose another solver for this dataset."
             )
 
+    def check_family(self, family: str, oracle: str) -> None:
+        """Raise ``ConfigError`` if the oracle makes a problem of another family."""
+        if family != self.family:
+            raise ConfigError(
+                f"solver={self.name} solves problems of the family {self.family}, and "
+                f"oracle={oracle} makes one of the family {family}. Choose another solver, or a "
+                "dataset of the solver's family (`ssvm-bench list` shows them)."
+            )
+
     def check_data(self, n: int, structure: str) -> None:
         """Raise ``ConfigError`` if there are too few examples, or they are of another structure."""
         if n < self.least_n:
@@ -103,9 +113,13 @@ class SolverConfig(Options):
 
 
 class Iterate(NamedTuple):
-    """What a solver reports: w (outer layout, shape (d,)) and its best lower bound, F or NaN."""
+    """What a solver reports: a point and its best lower bound, F or NaN.
 
-    w: np.ndarray
+    The point is w in its outer layout, shape (d,); of other families what their objective takes
+    (:mod:`ssvm_bench.objective`).
+    """
+
+    w: Any
     dual: float
 
 
@@ -131,7 +145,7 @@ class Solver(ABC):
     approx_passes: int = 0
     after_exact_pass: Iterate | None = None
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
+    def __init__(self, problem: Any, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
 

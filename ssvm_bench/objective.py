@@ -58,7 +58,7 @@ class Objective(ABC):
 
     @abstractmethod
     def losses(self, point: Any) -> dict[str, float]:
-        """Return mean losses of a point's predictions, by the name of the examples: ``train``…"""
+        """Return mean losses of a point's predictions, named ``train`` and the like."""
 
     @abstractmethod
     def arrays(self, point: Any) -> dict[str, np.ndarray]:

@@ -267,11 +267,16 @@ def _cliques(cliques: Any, n: int, K: int) -> None:
     for c in range(len(low)):
         points = members[offsets[c] : offsets[c + 1]]
         if points.min() < 0 or points.max() >= n:
-            raise _WrongError(f"clique {c} has the point {points.max()}, and points are 0 to {n - 1}")
+            raise _WrongError(
+                f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
+                f"to {n - 1}"
+            )
         if np.unique(points).size < points.size:
             raise _WrongError(f"clique {c} has a point twice")
         if low[c].min() < 0 or (low[c] > high[c]).any():
-            raise _WrongError(f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}")
+            raise _WrongError(
+                f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"
+            )
 
 
 def _pairs(pairs: Any, weights: Any, n: int) -> None:

@@ -1,16 +1,16 @@
 """Four moons and 25 cliques (Laude et al., appendix B): points without any label.
 
 600 points of the plane, 150 a class. Nothing is told but, for 25 possibly overlapping cliques of 25
-points, the number of points of every class, give or take 3. The paper says no more of the moons; here
-they hook into each other in a row:
+points, the number of points of every class, give or take 3. The paper says no more of the moons;
+here they hook into each other in a row:
 
 .. code-block:: text
 
     classes 0, 2    (c + cos t, sin t)              c = 0, 2
     classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 3,       t uniform in [0, π]
 
-with noise of a standard deviation. ``draw`` chooses points, noise and cliques. There is no real data:
-the source is always synthetic.
+with noise. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
+synthetic.
 """
 
 from __future__ import annotations

@@ -100,14 +100,14 @@ class Points(Dataset):
                 digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
-    def head(self, size: int) -> Points:
-        """Return the first points, enough to compile kernels on: no labels told, one pair if any."""
+    def head(self, size: int) -> Dataset:
+        """Return the first points, to compile kernels on: nothing told, a pair if there are any."""
         few = self.take(np.arange(size)).derived(labeled=np.zeros(size, bool), cliques=None)
         if self.pairs is None or size < 2:
             return few.derived(pairs=None, weights=None)
         return few.derived(pairs=np.array([[0, 1]]), weights=np.ones(1))
 
-    def take(self, examples: np.ndarray) -> Points:
+    def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given points, the cliques and pairs that are whole in it."""
         place = np.full(self.n, -1)
         place[examples] = np.arange(len(examples))

@@ -117,7 +117,6 @@ class OracleConfig(Options):
                 f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
             )
 
-
     def check_weight(self, lam_is_set: bool) -> None:
         """Raise ``ConfigError`` if λ is set, and means nothing."""
         if lam_is_set and self.weight != "lam":

@@ -42,8 +42,11 @@ def load_dataset(config: Any) -> Dataset:
 
 
 @functools.lru_cache(maxsize=1)
-def build_oracle(config: Any, dataset_config: Any) -> Terms:
-    """Build what the problem of a dataset is made of: its oracle, or other terms; the last one is kept for the next run of a sweep."""
+def build_oracle(config: Any, dataset_config: Any) -> Any:
+    """Build what a problem is made of, its `Terms`: an oracle, or those of another family.
+
+    The last ones are kept for the next run of a sweep.
+    """
     dataset = load_dataset(dataset_config)
     with registry.blamed("oracle", config.kind):
         built = registry.module("oracle", config.kind).build(config, dataset)

@@ -243,7 +243,14 @@ def _run(
     if had_finished:
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
-        write_run(config.folder, recorder.rows, metadata, config.resolved(), final, problem.arrays(recorder.w))
+        write_run(
+            config.folder,
+            recorder.rows,
+            metadata,
+            config.resolved(),
+            final,
+            problem.arrays(recorder.w),
+        )
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver
 

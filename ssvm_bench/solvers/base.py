@@ -1,9 +1,10 @@
 """The contract of a solver: a state and one outer iteration; the loop is the runner's.
 
-A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a :class:`~ssvm_bench.clock.Clock`. It
-knows neither the dataset, nor the file system, nor what kind of clock it is. To add one, derive
-from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it. What must be
-known of a solver before anything is loaded is data on its ``Config``, a `SolverConfig`.
+A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a
+:class:`~ssvm_bench.clock.Clock`. It knows neither the dataset, nor the file system, nor what kind
+of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and
+``build`` beside it. What must be known of a solver before anything is loaded is data on its
+``Config``, a `SolverConfig`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The sets of the SSL benchmark: points of two classes, and twelve splits into labeled and others.
 
-A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100 labels
-the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1. The
-authors have hidden what the features mean; two sets are of Gaussians that they drew.
+A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100
+labels the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1.
+The authors have hidden what the features mean; two sets are of Gaussians that they drew. The files
+at the home page are packed together; they are downloaded from a copy of them.
 
 **Order.** The points of g241c are in the order of their classes. Where a method breaks ties by the
 index, that tells it the labels (from α = 0 the first label step is all ties). So the points are put
@@ -30,7 +31,7 @@ from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.random import bell, permutation, uniform
+from ssvm_bench.random import bell, permutation
 
 N_SPLITS = 12
 LABELED = (10, 100)
@@ -41,7 +42,7 @@ _ORDER_SEED = 0
 
 
 def _check_labeled(option: str, value: int) -> None:
-    check_choice(option, value, LABELED)
+    check_choice(option, str(value), map(str, LABELED))
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def stand_in(n: int, n_features: int, made: Made) -> Arrays:
     y = np.array(made.classes, np.uint8)[of]
     kept = {}
     for labels in LABELED:
-        rows = []
+        rows: list[np.ndarray] = []
         while len(rows) < N_SPLITS:
             chosen = permutation(n, bits)[:labels]
             if np.unique(y[chosen]).size == 2:

@@ -1,4 +1,4 @@
-"""BCI: imagined movements of the left or right hand, from an electroencephalogram (SSL benchmark, set 4)."""
+"""BCI: imagined movements of the left or right hand, seen by electrodes (SSL benchmark, set 4)."""
 
 from __future__ import annotations
 

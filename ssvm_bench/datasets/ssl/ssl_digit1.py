@@ -1,4 +1,4 @@
-"""Digit1: pictures of the digit 1, of which it is asked which way they lean (SSL benchmark, set 1)."""
+"""Digit1: pictures of the digit 1, which lean this way or that (SSL benchmark, set 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""g241n: four Gaussians, two a class, so that near clusters differ in class (SSL benchmark, set 7)."""
+"""g241n: four Gaussians, two a class: neighbours differ (SSL benchmark, set 7)."""
 
 from __future__ import annotations
 

@@ -52,8 +52,11 @@ def _check_each(told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
         low, high = cliques.low[c], cliques.high[c]
         if (fixed > high).any():
             j = int(np.argmax(fixed > high))
-            _fail(c, f"{fixed[j]} of its points are told to have the label {j}, and at most "
-                     f"{high[j]} may")
+            _fail(
+                c,
+                f"{fixed[j]} of its points are told to have the label {j}, and at most "
+                f"{high[j]} may",
+            )
         if high.sum() < size or np.maximum(low, fixed).sum() > size:
             _fail(c, f"its {size} points cannot have counts of at least {low} and at most {high}")
 
@@ -138,6 +141,7 @@ class Counts(Energy):
             b_eq=np.ones(self.bound.size),
             bounds=(0, 1),
             method="highs-ds",
+            options={"presolve": False},  # which takes as long as the simplex
         )
         if found.x is None:
             raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
@@ -153,8 +157,9 @@ class Counts(Energy):
         near = np.round(x)
         for fixed in (kept, np.zeros_like(kept)):
             bounds = Bounds(np.where(fixed, near, 0.0), np.where(fixed, near, 1.0))
-            found = milp(cost, integrality=np.ones(cost.size), bounds=bounds,
-                         constraints=constraints)
+            found = milp(
+                cost, integrality=np.ones(cost.size), bounds=bounds, constraints=constraints
+            )
             if found.x is not None:
                 return np.asarray(found.x)
         raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")

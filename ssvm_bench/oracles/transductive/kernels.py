@@ -70,12 +70,13 @@ class Kernel:
     def __init__(self, G: np.ndarray | csr_array, spectrum: np.ndarray | None = None) -> None:
         self.G = G
         n, m = G.shape
-        self.rows, self.basis = "features", None
+        self.rows = "features" if m <= n else "points"
+        self.basis: np.ndarray | None = None
         if spectrum is None and min(n, m) <= MOST_DECOMPOSED:
-            self.rows = "features" if m <= n else "points"
-            gram = G.T @ G if m <= n else G @ G.T
-            spectrum, self.basis = np.linalg.eigh(gram if isinstance(gram, np.ndarray) else
-                                                  gram.toarray())
+            gram: Any = G.T @ G if m <= n else G @ G.T
+            spectrum, self.basis = np.linalg.eigh(
+                gram if isinstance(gram, np.ndarray) else gram.toarray()
+            )
             spectrum = np.maximum(spectrum, 0.0)
         self.spectrum = spectrum
         self.extremes = self._extremes()
@@ -117,12 +118,11 @@ class Kernel:
         if self.spectrum is None:
             return _conjugate_gradients(self.G, self.G.T @ target, nu, rho, W)
         scale = 1.0 / (2.0 * nu + rho * self.spectrum)[:, None]
+        if self.basis is None:
+            return scale * np.asarray(self.G.T @ target)
         if self.rows == "points":  # Gᵀ (2ν I + ρ GGᵀ)^{-1} target
             return np.asarray(self.G.T @ (self.basis @ (scale * (self.basis.T @ target))))
-        right = np.asarray(self.G.T @ target)
-        if self.basis is None:
-            return scale * right
-        return np.asarray(self.basis @ (scale * (self.basis.T @ right)))
+        return np.asarray(self.basis @ (scale * (self.basis.T @ (self.G.T @ target))))
 
     def alpha(self, W: np.ndarray) -> np.ndarray:
         """Return weights as they are kept: those of the features, class by class, shape (L, m)."""
@@ -143,7 +143,7 @@ class Decomposed(Kernel):
 
     def __init__(self, K: np.ndarray) -> None:
         D, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
-        kept = D > D[-1] * D.size * np.finfo(float).eps
+        kept = _above_rounding(D)
         self._back = Q[:, kept] / np.sqrt(D[kept])
         super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept])
 
@@ -192,7 +192,7 @@ def build(
     if kind == "nystrom":
         landmarks = x[permutation(n, bits)[:components]]
         D, Q = np.linalg.eigh(_rbf(landmarks, landmarks, sigma))
-        kept = D > D[-1] * D.size * np.finfo(float).eps
+        kept = _above_rounding(D)
         return Kernel(_rbf(x, landmarks, sigma) @ (Q[:, kept] / np.sqrt(D[kept])))
     omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
     phase = 2.0 * np.pi * uniform((components,), bits)
@@ -215,6 +215,11 @@ def scaled(x: Any, scaling: str) -> Any:
     if isinstance(x, np.ndarray):
         return (x - mean) / deviation
     return x.multiply(1.0 / deviation).tocsr()
+
+
+def _above_rounding(D: np.ndarray) -> np.ndarray:
+    """Tell which of rising eigenvalues are not 0 but for rounding."""
+    return np.asarray(D / D[-1] > D.size * np.finfo(float).eps)
 
 
 def _rbf(x: np.ndarray, z: np.ndarray, sigma: float) -> np.ndarray:

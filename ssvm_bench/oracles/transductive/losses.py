@@ -16,8 +16,8 @@ loss                ℓ(l; β)                                           β − 
 p_k = exp(a_k − p_k/ρ − t), so that p_k = ρ ω(a_k − t − log ρ), where ω(x) solves ω + log ω = x, and
 one scalar equation is left, Σ_k p_k = 1. Its left side falls in t and is convex; the root lies
 between the t at which the largest p_k alone is 1, and that at which it is 1/L. Halley's method from
-the last t of the same entry, safeguarded by bisection (Lapin, Hein, Schiele: Analysis and optimization of loss
-functions for multiclass, top-k, and multilabel classification, PAMI 2017).
+the last t of the same entry, safeguarded by bisection (Lapin, Hein, Schiele: Analysis and
+optimization of loss functions for multiclass, top-k, and multilabel classification, PAMI 2017).
 
 **crammer_singer.** With θ_k = β_k + [k ≠ l] the step is that of max_k θ_k: θ = min(a, t) for the t
 with Σ_k max(0, a_k − t) = 1/ρ, found by sorting.
@@ -170,15 +170,16 @@ def _log_normaliser(a, rho, guess, p):
         top = max(top, a[k])
     low = top - 1.0 / rho
     high = top + math.log(L) - 1.0 / (L * rho)
-    t = min(max(guess, low), high)
+    t = before = min(max(guess, low), high)
     for _ in range(_MOST_STEPS):
         excess, slope, bend = -1.0, 0.0, 0.0
         for k in range(L):
-            w = omega(a[k] - t - log_rho)
-            share = rho * w
+            p[k] = omega(a[k] - t - log_rho)
+            one = 1.0 / (1.0 + p[k])
+            share = rho * p[k]
             excess += share
-            slope -= share / (1.0 + w)
-            bend += share / (1.0 + w) ** 3
+            slope -= share * one
+            bend += share * one * one * one
         if excess > 0.0:
             low = t
         else:
@@ -189,8 +190,10 @@ def _log_normaliser(a, rho, guess, p):
             t = 0.5 * (low + high)
         if abs(t - before) <= _LAST_STEP:
             break
-    for k in range(L):
-        p[k] = rho * omega(a[k] - t - log_rho)
+    last = t - before
+    for k in range(L):  # ω' = ω/(1 + ω), ω'' = ω/(1 + ω)³: again the cube is left
+        one = 1.0 / (1.0 + p[k])
+        p[k] *= rho * (1.0 - last * one * (1.0 - 0.5 * last * one * one))
     return t
 
 

@@ -1,8 +1,8 @@
 """What the solvers of transduction share: the first labels, and training for given labels.
 
 The state is a point (W, y) with W = Gᵀα, and the scores Kα = G W. Under every solver an
-``oracle_call`` of the trace is a label step, solved anew; its seconds are ``oracle_time`` and, under
-its own name, ``label_time``. An ``approx_call`` is a solution of (17), or what a solver has in its
+oracle call of the trace is a label step; its seconds are ``oracle_time`` and, under a name of their
+own, ``label_time``. An ``approx_call`` is a solution of (17), or what a solver has in its
 place; under ``clock=work`` it costs ``cost_plane`` for each of the proximal steps (a point, a
 label) that it stands on.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -145,6 +145,6 @@ def train(
     return W
 
 
-def _ratio(difference: np.ndarray, size: float) -> float:
+def _ratio(difference: np.ndarray, size: Any) -> float:
     """Return the norm of a difference, relative to a size; 0/0 is 0."""
     return float(np.linalg.norm(difference)) / max(float(size), 1e-300)

@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    y ← argmin Σ_i ℓ(y_i; K_i α) + E(y),  unless (5) would rise;      α ← argmin (5) for these labels
+    y ← argmin Σ_i ℓ(y_i; K_i α) + E(y),  unless (5) would rise;    α ← argmin (5) for these labels
 
 As Lloyd's algorithm does with clusters. The α-step is the whole training of a classifier. It ends
 where no label changes: a local optimum, and where it begins at α = 0 all labelings are as good as

@@ -2,11 +2,12 @@
 
 .. code-block:: text
 
-    L_ρ(α, β, λ, y) = Σ_i ℓ(y_i; β_i) + ν ⟨α, Kα⟩ + E(y) + ⟨λ, Kα − β⟩ + ρ/2 ‖Kα − β‖²            (8)
+    L_ρ(α, β, λ, y) = Σ_i ℓ(y_i; β_i) + ν ⟨α, Kα⟩ + E(y) + ⟨λ, Kα − β⟩ + ρ/2 ‖Kα − β‖²      (8)
 
-    table     B_il = argmin_β ℓ(l; β) + ρ/2 ‖β − K_i α − λ_i/ρ‖²,  u_il the minimum               (13)
-    labels    y ← argmin Σ_i u_{i,y_i} + E(y), unless L_ρ falls by less than δ;  β_i ← B_{i,y_i}  (14-16)
-    weights   α ← argmin ν ⟨α, Kα⟩ + ρ/2 ‖Kα − β + λ/ρ‖²                                          (17)
+    table     B_il = argmin_β ℓ(l; β) + ρ/2 ‖β − K_i α − λ_i/ρ‖²,  u_il the minimum         (13)
+    labels    y ← argmin Σ_i u_{i,y_i} + E(y), unless L_ρ falls by less than δ              (14, 16)
+              β_i ← B_{i,y_i}                                                               (15)
+    weights   α ← argmin ν ⟨α, Kα⟩ + ρ/2 ‖Kα − β + λ/ρ‖²                                    (17)
     then      λ ← λ + ρ (Kα − β);   ρ ← min(ρ_max, τρ) as long as (18) does not hold
 
 ================  ==================================================================
@@ -19,8 +20,14 @@ W = Gᵀα, Kα       ``W``, ``scores``
 ================  ==================================================================
 
 **(18)** with f(α) = ν ⟨α, Kα⟩, whose gradient has the modulus L = 2ν σ_max, and m = 0, reads
-ρ > ρ* = 8^{1/2} ν σ_max/σ_min², σ being the eigenvalues of K. ``condition_18`` is ρ/ρ*: the condition
-holds where it is above 1. It never holds where K is singular, as with fewer features than points.
+ρ > ρ* = 8^{1/2} ν σ_max/σ_min², σ being the eigenvalues of K. ``condition_18`` is ρ/ρ*: the
+condition holds where it is above 1. It never holds where K is singular, as with fewer features than
+points.
+
+**What ρ does.** From (32), α = −λ/(2ν): the mode of K with the eigenvalue σ answers to the
+multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a label against 1/ρ, and
+labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
+find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
 
 **Stopping.** The run has converged when no label has changed for ``patience`` iterations, and the
 residuals of the convex ADMM are small, relative to what they are residuals of:

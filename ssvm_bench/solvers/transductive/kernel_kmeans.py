@@ -7,8 +7,8 @@
 In turn, M_l ← the mean of the points with label l, and y ← the label step of u_il = ‖G_i − M_l‖²:
 the energies are those of problem (5), told labels among them. There is no classifier: reported is
 W = the means, and ``primal`` is the value of (5) there, which the method does not minimise; its own
-objective is ``kmeans_objective``. A label without points keeps its mean. With ``start=inductive`` the
-first means are those of the points whose label is told.
+objective is ``kmeans_objective``. A label without points keeps its mean. With ``start=inductive``
+the first means are those of the points whose label is told.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class KernelKMeans(TransductiveSolver):
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
         G: Any = problem.kernel.G
-        self._squares = np.asarray(np.square(G).sum(axis=1) if isinstance(G, np.ndarray)
-                                   else G.multiply(G).sum(axis=1)).ravel()
+        self._squares = np.asarray(
+            np.square(G).sum(axis=1) if isinstance(G, np.ndarray) else G.multiply(G).sum(axis=1)
+        ).ravel()
 
     def begin(self) -> None:
         """Find the first labels."""

@@ -2,12 +2,12 @@
 
 600 points of the plane, 150 a class. Nothing is told but, for 25 possibly overlapping cliques of 25
 points, the number of points of every class, give or take 3. The paper says no more of the moons;
-here they hook into each other in a row:
+here they are two pairs, side by side, in which they hook into each other:
 
 .. code-block:: text
 
-    classes 0, 2    (c + cos t, sin t)              c = 0, 2
-    classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 3,       t uniform in [0, π]
+    classes 0, 2    (c + cos t, sin t)              c = 0, 3
+    classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4,       t uniform in [0, π]
 
 with noise. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
 synthetic.
@@ -65,7 +65,8 @@ def load(config: Config) -> Dataset:
     bits = np.random.PCG64(config.draw)
     y = (permutation(N, bits) % N_LABELS).astype(np.uint8)
     t, up = np.pi * uniform((N,), bits), 1.0 - 2.0 * (y % 2)
-    moon = np.stack((y + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
+    centre = np.array([0.0, 1.0, 3.0, 4.0])[y]
+    moon = np.stack((centre + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
     x = moon + config.noise * bell((N, 2), bits)
     size, C = config.clique_size, config.cliques
     members = np.concatenate([permutation(N, bits)[:size] for _ in range(C)])

@@ -159,7 +159,8 @@ def _softmax_step(loss, label, c, rho, beta, guess):
         p = loss.p[k]
         beta[k] -= p * length
         square += (1.0 - p) ** 2 if k == label else p * p
-    return t - beta[label] + 0.5 * length * square, t
+    p = loss.p[label]  # exp(β_l − t), of which the logarithm is exact where both are large
+    return (-math.log(p) if p > 0.0 else t - beta[label]) + 0.5 * length * square, t
 
 
 @kernel

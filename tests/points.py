@@ -64,7 +64,7 @@ def solver(problem, kind="dcadmm", begin=True, **options):
     return made
 
 
-def solved(problem, kind="dcadmm", most=20000, **options):
+def solved(problem, kind="dcadmm", most=3000, **options):
     """Return a solver that has converged."""
     made = solver(problem, kind, **options)
     for _ in range(most):

@@ -31,7 +31,9 @@ TRAINED = 1e-6
 """Relative residuals at which training for given labels ends."""
 
 _MOST_STEPS = 5000
-_BALANCE = 10.0  # of the residuals; ρ is doubled or halved where they differ more
+_BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
+"""Where the residuals differ by more than this factor, ρ is doubled or halved: every so many steps,
+and of these the first."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,9 @@ def train(
 ) -> np.ndarray:
     """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
 
-    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals (Boyd et al.:
-    Distributed optimization and statistical learning via ADMM, 2011, section 3.4.1).
+    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals now and then, and
+    at last kept (Boyd et al.: Distributed optimization and statistical learning via ADMM, 2011,
+    section 3.4.1).
 
     Parameters
     ----------
@@ -130,7 +133,7 @@ def train(
     scores = kernel.scores(W)
     multipliers, beta = np.zeros_like(scores), np.empty_like(scores)
     guess, rho = np.full(y.size, -np.inf), 1.0
-    for _ in range(_MOST_STEPS):
+    for step in range(_MOST_STEPS):
         checkpoint()
         losses.steps(problem.loss, y, scores + multipliers / rho, rho, beta, guess)
         W = kernel.fit(rho * beta - multipliers, problem.lam, rho, W)
@@ -141,7 +144,8 @@ def train(
         dual = rho * _ratio(scores - before, np.linalg.norm(multipliers))
         if max(primal, dual) <= TRAINED:
             break
-        rho *= 2.0 if primal > _BALANCE * dual else 0.5 if dual > _BALANCE * primal else 1.0
+        if step % _EVERY == 0 and step < _BALANCED:
+            rho *= 2.0 if primal > _BALANCE * dual else 0.5 if dual > _BALANCE * primal else 1.0
     return W
 
 

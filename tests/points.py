@@ -56,9 +56,7 @@ def posed(data, **options):
 def solver(problem, kind="dcadmm", begin=True, **options):
     """Return a solver of the problem."""
     module = registry.module("solver", kind)
-    made = module.build(
-        module.Config(kind, kind, **options), problem, Clock("work", 1e-3, 1e-6), 0
-    )
+    made = module.build(module.Config(kind, kind, **options), problem, Clock("work", 1e-3, 1e-6), 0)
     if begin:
         made.begin()
     return made

@@ -37,7 +37,9 @@ def least(name, label, c, rho):
     L, margin = c.size, (np.arange(c.size) != label).astype(float)
     if name == "softmax":
         value = minimize(
-            lambda b: loss(name, label, b) + rho / 2 * ((b - c) ** 2).sum(), c, options={"gtol": 1e-9}
+            lambda b: loss(name, label, b) + rho / 2 * ((b - c) ** 2).sum(),
+            c,
+            options={"gtol": 1e-9},
         )
         return value.fun
     sign = np.where(margin == 0, 1.0, -1.0)

@@ -45,7 +45,7 @@ class Config(SourceConfig):
     """
 
     draw: Natural = 0
-    noise: NotNegative = 0.1
+    noise: NotNegative = 0.05
     cliques: Count = 25
     clique_size: Count = 25
     slack: Natural = 3

@@ -29,12 +29,12 @@ multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a l
 labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
 find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
 
-**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and the
-residuals of the convex ADMM are small, relative to what they are residuals of:
+**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both the
+residual and the last step are small:
 
 .. code-block:: text
 
-    ‖Kα − β‖ ≤ tol max(‖Kα‖, ‖β‖),      ρ ‖Kα − Kα_before‖ ≤ tol ‖λ‖
+    ‖Kα − β‖, ‖Kα − Kα_before‖ ≤ tol max(‖Kα‖, ‖β‖)
 """
 
 from __future__ import annotations
@@ -112,11 +112,10 @@ class DCADMM(TransductiveSolver):
         self.converged = self._unchanged >= self.config.patience and self._is_still(before)
 
     def _is_still(self, before: np.ndarray) -> bool:
-        """Tell whether both residuals are small."""
-        tol, norm = self.config.tol, np.linalg.norm
-        moved = self._used * norm(self.scores - before)
-        size = max(norm(self.scores), norm(self.beta))
-        return bool(self.residual() <= tol * size and moved <= tol * norm(self.multipliers))
+        """Tell whether the residual and the last step are small."""
+        norm = np.linalg.norm
+        size = self.config.tol * max(norm(self.scores), norm(self.beta))
+        return bool(max(self.residual(), norm(self.scores - before)) <= size)
 
     def residual(self) -> float:
         """Return ‖Kα − β‖."""

@@ -115,9 +115,9 @@ def train(
 ) -> np.ndarray:
     """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
 
-    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals now and then, and
-    at last kept (Boyd et al.: Distributed optimization and statistical learning via ADMM, 2011,
-    section 3.4.1).
+    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals now and then,
+    and at last kept (Boyd et al.: Distributed optimization and statistical learning via ADMM,
+    2011, section 3.4.1).
 
     Parameters
     ----------

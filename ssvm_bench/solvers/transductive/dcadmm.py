@@ -29,8 +29,8 @@ multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a l
 labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
 find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
 
-**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both the
-residual and the last step are small:
+**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both
+the residual and the last step are small:
 
 .. code-block:: text
 

@@ -100,8 +100,9 @@ def main(
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import against, report
     from benchmarks.jobs import MATTERS, Part, jobs
+    from ssvm_bench.datasets.sources import has_raw_file
 
-    chosen = names or (tuple(known) if everything else ())
+    chosen = names or (tuple(filter(has_raw_file, known)) if everything else ())
     parts = dict.fromkeys(chosen, Part()) if chosen else MATTERS
     if solvers:
         parts = {name: part._replace(solvers=solvers) for name, part in parts.items()}

@@ -14,6 +14,7 @@ transduction           `…transductive.transduction.Transduction`  classifier W
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -64,6 +65,17 @@ class Objective(ABC):
     def arrays(self, point: Any) -> dict[str, np.ndarray]:
         """Return what is kept of the last point: the arrays of ``weights.npz``, ``w`` first."""
 
+    def weights(self, point: Any) -> Any:
+        """Return the point for the data as they are, for which `size` and `arrays` are asked.
+
+        That is the point itself, unless solvers see the problem in other coordinates.
+        """
+        return point
+
+    def radius(self) -> float:
+        """Return the largest difference of features that labels make; NaN: none, or not known."""
+        return math.nan
+
     def fresh(self) -> Objective:
         """Return the objective for one solver: itself, unless its answers depend on earlier ones.
 
@@ -97,4 +109,4 @@ class Terms(ABC):
 
     @abstractmethod
     def problem(self, lam: float) -> Objective:
-        """Return the objective; ``lam`` is λ, which families with another weight do not use."""
+        """Return the objective, given the weight of its regulariser."""

@@ -4,7 +4,8 @@
 
     P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
 
-λ = 1/n unless set. P and F themselves are methods of :class:`ssvm_bench.oracles.base.Problem`.
+λ = 1/n unless set. P and F themselves are methods of :class:`ssvm_bench.oracles.base.Problem`. With
+a Gaussian prior, w is what solvers see of it, ŵ (see :mod:`ssvm_bench.oracles.prior`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,17 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.linalg import line_search, rounded_once
-from ssvm_bench.oracles.base import Problem
+from ssvm_bench.objective import Objective, Terms
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.prior import Prior
 
-__all__ = ["Problem", "best_interpolation", "best_scale"]
+__all__ = ["Problem", "best_interpolation", "best_scale", "with_prior"]
+
+
+def with_prior(terms: Terms, lam: float, prior: Prior) -> Objective:
+    """Return the problem of ŵ for an oracle of w, λ, and a prior; other terms have no prior."""
+    seen = prior.oracle(terms) if isinstance(terms, Oracle) else terms
+    return seen.problem(lam / prior.scale)
 
 
 def best_interpolation(

@@ -55,10 +55,39 @@ def permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
     return fisher_yates(bits.random_raw(n))
 
 
+def unit(words: np.ndarray) -> np.ndarray:
+    """Return float64 numbers in [0, 1), of the shape of the uint64 words that they come from."""
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 def uniform(shape: tuple[int, ...], bits: np.random.PCG64) -> np.ndarray:
     """Return float64 numbers, uniform in [0, 1), from one word each."""
-    words = bits.random_raw(prod(shape)).reshape(shape)
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return unit(bits.random_raw(prod(shape)).reshape(shape))
+
+
+def words_at(places: np.ndarray, count: int, bits: np.random.PCG64) -> np.ndarray:
+    """Return words that lie anywhere in a stream, as if those before them had been drawn.
+
+    Parameters
+    ----------
+    places : ndarray of int64, shape (m,)
+        How many words come before those of each row.
+    count : int
+        Words of a row.
+    bits : PCG64
+        The stream, at its beginning; it is left elsewhere.
+
+    Returns
+    -------
+    ndarray of uint64, shape (m, count)
+    """
+    words = np.empty((places.size, count), np.uint64)
+    here = 0
+    for row, place in zip(words, places.tolist(), strict=True):
+        bits.advance(place - here)
+        row[:] = bits.random_raw(count)
+        here = place + count
+    return words
 
 
 def bell(shape: tuple[int, ...], bits: np.random.PCG64) -> np.ndarray:

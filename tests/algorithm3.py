@@ -19,8 +19,9 @@ The γ that makes F largest (line search) is
 An *exact* pass visits all terms, and takes for φ̂^i the best of all planes,
 argmax_y ⟨φ^{iy}, [w 1]⟩, which costs a call of the max-oracle; an *approximate* pass takes the best
 plane of the working set W_i, those that earlier calls have found, which is cheap. An iteration is
-one exact pass and then approximate passes, as long as they pay (section 3.4). Without working
-sets, N = 0, it is BCFW, Algorithm 2.
+one exact pass and then approximate passes, as long as they pay (section 3.4). Both are "in random
+order"; whether a pass has an order of its own is left open. Without working sets, N = 0, it is
+BCFW, Algorithm 2.
 
 The tests compare the solvers with this. They share nothing but the order of the terms, and sum in
 different orders; so where two planes are as good as equal, or two rates, rounding would choose, and
@@ -97,6 +98,8 @@ class Algorithm3:
     start : str
         Where every φ^i begins, and W_i with it: ``"truth"``, or ``"oracle"``: at the best of all
         planes at w = 0, which costs a call.
+    approx_orders : iterator, optional
+        The order of the terms in each approximate pass; else it is that of its iteration.
 
     Attributes
     ----------
@@ -113,8 +116,11 @@ class Algorithm3:
         Approximate passes of the last iteration.
     """
 
-    def __init__(self, planes, truth, lam, orders, N, M, T, step, cost_call, cost_plane, start):
-        self.planes, self.lam, self.orders = planes, lam, orders
+    def __init__(
+        self, planes, truth, lam, orders, N, M, T, step, cost_call, cost_plane, start, approx_orders
+    ):
+        self.planes, self.lam = planes, lam
+        self.orders, self.approx_orders = orders, approx_orders
         self.N, self.M, self.T, self.step = N, M, T, step
         self.cost_call, self.cost_plane = cost_call, cost_plane
         self.n, width = len(planes), planes[0].shape[1]
@@ -146,7 +152,7 @@ class Algorithm3:
         self.approx_passes = 0
         while self.N > 0 and self.approx_passes < self.M:
             before = self.time, self.dual()
-            self.approximate_pass(order)
+            self.approximate_pass(next(self.approx_orders) if self.approx_orders else order)
             self.approx_passes += 1
             if not self.pays(before, begin):
                 break

@@ -9,6 +9,8 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import minimize
 
 from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
@@ -218,3 +220,17 @@ def cached(blocks, table, i):
 
 def working_sets(made, table):
     return [cached(made.phi.blocks, table, i)[0] for i in range(table.n)]
+
+
+def minimised_over_simplices(value, sizes):
+    """Return what SLSQP finds for (f, f′) over a product of simplices of the given sizes."""
+    sums = block_diag(*(np.ones(size) for size in sizes))
+    return minimize(
+        value,
+        np.concatenate([np.full(size, 1 / size) for size in sizes]),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * sums.shape[1],
+        constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )

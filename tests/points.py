@@ -50,7 +50,7 @@ def clouds(n, L=2, f=3, apart=2.0, seed=0, labeled=None, **more):
 def posed(data, **options):
     """Return the problem of a set of points, with options of ``oracle=transduction``."""
     config = transduction.Config("tiny", "transduction", 1e-3, 1e-6, **options)
-    return transduction.build(config, data).problem(1.0)
+    return transduction.build(config, data).problem(config.nu)
 
 
 def solver(problem, kind="dcadmm", begin=True, **options):

@@ -22,7 +22,7 @@ from ssvm_bench.results.provenance import THREAD_VARIABLES
 ROOT = Path(__file__).parents[1]
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "reproduce", "reproduce-quick"),
-    *("beyond", "rivals", "figures", "update-reference", "clean"),
+    *("beyond", "fidelity", "rivals", "figures", "update-reference", "clean"),
 )
 
 

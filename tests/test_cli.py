@@ -354,9 +354,12 @@ def test_data_tells_where_every_dataset_stands(machine):
     assert result.exit_code == 0
     assert result.stdout == call("data", "status").stdout
     rows = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
-    assert [row[0] for row in rows] == ["horseseg", "mnist", "ocr", "stanford", "usps", "weizmann"]
+    ssl = [f"ssl_{name}" for name in ("bci", "digit1", "g241c", "g241n", "usps")]
+    names = ["abalone", "adult", "horseseg", "mnist", "ocr", *ssl, "stanford", "usps", "weizmann"]
+    assert [row[0] for row in rows] == names
     for name, state, path in rows:
-        assert (state, Path(path).parent) == ("missing", machine / name)
+        folder = "ssl" if name in ssl else name
+        assert (state, Path(path).parent) == ("missing", machine / folder)
         assert f"data fetch {name}" in result.stdout
     assert call("data", "status", "ocr").stdout.startswith("ocr ")
 

@@ -172,7 +172,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     ("override", "part"),
     [
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
-        ("dataset=orc", "Did you mean ocr? Valid: horseseg, mnist, moons, ocr, ssl_bci, "),
+        ("dataset=orc", "Did you mean ocr? Valid: abalone, adult, horseseg, mnist, moons, ocr, "),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),
         ("solver=null", "solver=None is not known"),
@@ -188,7 +188,7 @@ def test_unknown_choices_name_the_nearest(override, part):
 def test_unknown_options_name_the_nearest(prefix):
     text = message(f"{prefix}solver.lamda=1")
     assert "no option solver.lamda with solver=mpbcfw. Did you mean lam?" in text
-    assert "solver.M, solver.N, solver.T, solver.average" in text
+    assert "solver.M, solver.N, solver.T, solver.approx_order, solver.average" in text
     assert "Did you mean lam?" in message(f"{prefix}lamda=1")
 
 

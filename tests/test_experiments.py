@@ -488,7 +488,9 @@ def test_an_experiment_can_show_the_runs_of_several(tmp_path):
         load("all", [tmp_path])
 
 
-def test_runs_of_several_experiments_stay_stored_with_their_own(runner, blank, tmp_path):
+def test_runs_of_several_experiments_stay_stored_with_their_own(
+    runner, blank, tmp_path, monkeypatch
+):
     grids = {
         "one": "{dataset: toy, solver: bcfw, seed: 0}",
         "two": "{dataset: toy, solver: mpbcfw, seed: 0}",
@@ -510,6 +512,16 @@ def test_runs_of_several_experiments_stay_stored_with_their_own(runner, blank, t
     said = []
     experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
     assert said == []
+    # what the one has stored with other options does not hide that the other has nothing
+    hashed = Config.folder.fget
+    monkeypatch.setattr(Config, "folder", property(lambda config: hashed(config) / "other"))
+    other = "grid: {dataset: toy, solver: bcfw, seed: 1}"
+    (tmp_path / "experiments" / "two.yaml").write_text(other)
+    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
+    assert said == [
+        "toy: drawn as stored by an earlier version or with other options.",
+        "1 of 2 runs are missing: toy bcfw seed=1.",
+    ]
 
 
 def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):

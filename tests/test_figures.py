@@ -259,7 +259,7 @@ OF_THE_PAPERS = (
     *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast"),
     *("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack"),
     *("excessive_gap", "extragradient"),
-    *("bmrm", "prox_bmrm", "p_bmrm", "prox_p_bmrm"),
+    *("bmrm", "prox_bmrm", "p_bmrm", "prox_p_bmrm", "dcd"),
 )
 
 # Machado, Oliveira, Fernandes 2009: linear RGB as seen without one kind of cones

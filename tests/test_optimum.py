@@ -9,13 +9,12 @@ from helpers import (
     SOLVERS,
     Table,
     dataset,
+    minimised_over_simplices,
     problem,
     random_chains,
     random_multiclass,
     solver,
 )
-from scipy.linalg import block_diag
-from scipy.optimize import minimize
 
 from ssvm_bench.problem import best_interpolation
 
@@ -32,17 +31,7 @@ def quadratic_program(data, lam):
         phi = alpha @ planes
         return -dual_of(phi, lam), planes[:, :-1] @ phi[:-1] / lam - planes[:, -1]
 
-    sums = block_diag(*(np.ones(size) for size in sizes))
-    result = minimize(
-        value,
-        np.concatenate([np.full(size, 1 / size) for size in sizes]),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * sums.shape[1],
-        constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
-    return -result.fun
+    return -minimised_over_simplices(value, sizes).fun
 
 
 @pytest.mark.parametrize(

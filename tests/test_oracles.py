@@ -16,6 +16,7 @@ from helpers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from linear import random_regression
 
 from ssvm_bench.config import registry
 from ssvm_bench.errors import ConfigError
@@ -242,7 +243,8 @@ def test_bytes_and_floats_give_the_same_bits():
 @pytest.mark.parametrize(
     ("data", "fits"),
     [
-        (random_multiclass(2, 2, 1), ("multiclass",)),
+        (random_multiclass(2, 2, 1), ("multiclass", "binary")),
+        (random_regression(2, 1), ("regression",)),
         (random_chains([2], 2, 1), ("viterbi",)),
         (random_graphs([3], 2, 1), ("mincut", "alpha_expansion")),
     ],
@@ -250,9 +252,11 @@ def test_bytes_and_floats_give_the_same_bits():
 def test_oracles_accept_the_structures_that_they_name(data, fits):
     for kind in registry.kinds("oracle"):
         module = registry.module("oracle", kind)
-        options = {"partial_optimality": True, "warm_start": False}
-        extra = options if kind == "alpha_expansion" else {}
-        config = module.Config("one", kind, 0.0, 0.0, **extra)
+        extra = {
+            "alpha_expansion": {"partial_optimality": True, "warm_start": False},
+            "regression": {"epsilon": 0.1},
+        }
+        config = module.Config("one", kind, 0.0, 0.0, **extra.get(kind, {}))
         assert (data.structure in config.structures) == (kind in fits)
         if kind in fits:
             made = module.build(config, data)

@@ -220,6 +220,20 @@ def test_raw_runs_and_stored_ones_are_drawn_together(file, results):
     assert contents(results) == before
 
 
+def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp_path):
+    text = FILE.replace("seed: [0, 1]", "seed: [0, 1]\n  solver.N: [{}]")
+    results = tmp_path / "results"
+    for variants in ("10", "10, 20"):
+        file.write_text(text.format(variants).replace("[bcfw, mpbcfw]", "mpbcfw"))
+        make_runs(file, results, *(["solver.N=20"] if "20" in variants else []))
+        _, said = plot(file, results)
+        assert said == []
+        (results / "runs").rename(tmp_path / f"moved {variants}")  # only those stored are left
+    stored = stored_traces.read(results, "two")
+    made = {run.metadata["config"]["solver"]["N"] for run in stored}
+    assert (made, len(stored)) == ({10, 20}, 4)
+
+
 def test_runs_stored_before_the_options_changed_can_still_be_drawn(file, results):
     plot(file, results)
     (results / "runs").rename(results.with_name("moved"))

@@ -201,7 +201,7 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((*DIGITS, OURS, "lam=0.1"), "lam and path mean nothing .* oracle.nu"),
+        ((*DIGITS, OURS, "lam=0.1"), "lam, path and prior mean nothing .* oracle.nu"),
         ((*DIGITS, "solver=bcfw"), "solver=bcfw solves problems of the family structural SVM"),
         ((*USPS, OURS), "oracle=multiclass makes one of the family structural SVM"),
         ((*USPS, OURS, "oracle=transduction"), "points labels"),

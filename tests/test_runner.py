@@ -266,7 +266,8 @@ def test_the_files_are_those_of_the_contract(tmp_path, data):
         metadata.keys()
     )
     n = config.dataset.n_samples
-    assert metadata["dataset"].keys() == {"name", "source", "n", "d", "fingerprint"}
+    assert metadata["dataset"].keys() == {"name", "source", "n", "d", "radius", "fingerprint"}
+    assert (metadata["dataset"]["radius"] or 1) > 0  # null where the oracle does not know
     assert (metadata["dataset"]["name"], metadata["dataset"]["source"]) == (name, source)
     assert (metadata["seed"], metadata["clock"], metadata["lam"]) == (5, "wall", 1 / n)
     assert {"python", "numpy", "numba", "ssvm-bench"} <= metadata["versions"].keys()

@@ -25,7 +25,7 @@ from helpers import (
 )
 
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.solvers.orders import orders
+from ssvm_bench.solvers.orders import APPROX_ORDERS, FRESH, SAME, fresh_orders, orders
 from ssvm_bench.solvers.starts import STARTS
 
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
@@ -52,6 +52,11 @@ FROM_THE_ORACLE = {
     "multiclass": random_multiclass(12, 5, 3, seed=1),
     "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=3),
 }
+WITH_FRESH_ORDERS = {
+    "chains": (random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0), (0, 3)),
+    "multiclass": (random_multiclass(12, 5, 3, seed=35), (0, 1)),
+    "graphs": (random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=6), (2,)),
+}
 
 
 @pytest.fixture(params=DATA)
@@ -68,8 +73,10 @@ def reference(table, lam, name, seed, **changes):
     """Return Algorithm 3 with the options of a solver, and the same order of the terms."""
     config = replace(defaults(name), **changes)
     order = orders(table.n, config.sampling, seed)
+    fresh = config.approx_order == FRESH
+    approx_orders = fresh_orders(table.n, config.sampling, seed) if fresh else None
     options = (config.N, config.M, config.T, config.step, COST_CALL, COST_PLANE, config.start)
-    return Algorithm3(table.planes, table.truth, lam, order, *options)
+    return Algorithm3(table.planes, table.truth, lam, order, *options, approx_orders)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +111,13 @@ def test_block_methods_follow_the_algorithm(kind, data, name, options):
 def test_block_methods_follow_the_algorithm_from_the_oracles_planes(kind, name, options):
     for seed in (0, 3):
         check_that_it_follows(FROM_THE_ORACLE[kind], name, seed, {"start": "oracle", **options})
+
+
+@pytest.mark.parametrize("options", [{}, {"M": 3, "T": 2}])
+def test_mpbcfw_follows_the_algorithm_with_fresh_orders(kind, options):
+    data, seeds = WITH_FRESH_ORDERS[kind]
+    for seed in seeds:
+        check_that_it_follows(data, "mpbcfw", seed, {"approx_order": FRESH, **options})
 
 
 def check_that_it_follows(data, name, seed, options):
@@ -320,6 +334,7 @@ def test_orders_are_pinned():
     stream = orders(5, "uniform", 0)
     found = [next(stream).tolist() for _ in range(3)]
     assert found == [[3, 1, 0, 0, 4], [4, 3, 3, 2, 4], [4, 0, 4, 0, 3]]
+    assert taken(fresh_orders(5, "permutation", 0), 2) == [[2, 3, 1, 4, 0], [2, 0, 3, 4, 1]]
 
 
 def test_each_order_is_a_fresh_permutation():
@@ -328,6 +343,51 @@ def test_each_order_is_a_fresh_permutation():
     assert all(sorted(order) == list(range(50)) for order in found)
     assert len({tuple(order) for order in found}) == 20
     assert next(orders(50, "permutation", 4)).tolist() != found[0].tolist()
+
+
+def test_fresh_orders_leave_those_of_exact_passes_alone(data):
+    seen = {}
+    for approx_order in APPROX_ORDERS:
+        made = solver(problem(data), "mpbcfw", 3, approx_order=approx_order)
+        seen[approx_order] = noted(made.phi, "exact_pass"), noted(made.phi, "approximate_pass")
+        for _ in range(6):
+            made.iterate()
+    (exact, shared), (exact_too, fresh) = seen[SAME], seen[FRESH]
+    n = made.problem.n
+    assert exact == exact_too == taken(orders(n, "permutation", 3), 6)
+    assert {tuple(order) for order in shared} == {tuple(order) for order in exact}
+    assert fresh == taken(fresh_orders(n, "permutation", 3), len(fresh))
+    assert len(fresh) > 6
+
+
+def noted(phi, name):
+    """Return a list that the order of every pass of a kind is put into."""
+    method, seen = getattr(phi, name), []
+
+    def noting(policy, order, *arguments):
+        seen.append(order.tolist())
+        return method(policy, order, *arguments)
+
+    setattr(phi, name, noting)
+    return seen
+
+
+def taken(stream, count):
+    """Return the first orders of a stream."""
+    return [next(stream).tolist() for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name.startswith("mp")])
+def test_fresh_orders_lead_to_the_same_optimum(data, name):
+    posed = problem(data)
+    made, usual = (solver(posed, name, approx_order=order) for order in (FRESH, SAME))
+    for _ in range(40):
+        for one in (made, usual):
+            one.iterate()
+    ours, theirs = made.reported(), usual.reported()
+    for one, other in ((ours, theirs), (theirs, ours)):  # each bounds the other's suboptimality
+        assert one.dual <= posed.primal(other.w) + CLOSE
+    assert posed.primal(ours.w) - ours.dual < 0.5
 
 
 def test_permutations_are_uniform():

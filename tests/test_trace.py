@@ -113,6 +113,28 @@ def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
         trace.write_partial(folder, rows(2), METADATA, SUMMARY)
 
 
+def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder, monkeypatch):
+    def write_partial(count):
+        interrupted = {"stop_reason": "interrupted", "iteration": count}
+        return trace.write_partial(folder, rows(count), METADATA, interrupted)
+
+    read, left = trace.files.read, [3, 4]
+
+    def read_slowly(path):
+        content = read(path)
+        if path.name == "trace.parquet" and left:
+            write_partial(left.pop(0))
+        return content
+
+    partial = write_partial(2)
+    monkeypatch.setattr(trace.files, "read", read_slowly)
+    found = trace.read_trace(partial)
+    assert (len(found.frame), found.summary["iteration"]) == (4, 4)
+    (partial / "summary.json").write_text("{}")
+    with pytest.raises(RunFailedError, match="not what was written"):
+        trace.read_trace(partial)
+
+
 @pytest.mark.parametrize("name", ["trace.parquet", "config.yaml", "summary.json", "weights.npz"])
 def test_a_run_without_one_of_its_files_is_not_finished(folder, name):
     write(folder)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import Commands, common_options
-from ssvm_bench.config import SOURCES, catalog
+from ssvm_bench.cli.options import Commands, Settings, common_options
+from ssvm_bench.config import ORDERS, SOURCES, catalog
 from ssvm_bench.errors import ConfigError, nearest, shown
 
 source_option = click.option(
@@ -143,9 +143,72 @@ def show_command(
     click.echo(f"figure: {dataset_views.show(name, numbers, runs, output, source, trust)}")
 
 
+@data.command("export", epilog=help_texts.EXPORT)
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@click.option(
+    "--repeat",
+    metavar="K",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Write every example K times. [default: 1]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(ORDERS),
+    help="Of the dataset; each repeat shuffled; or the repeats of an example as neighbours. "
+    "[default: dataset, with --repeat shuffled]",
+)
+@click.option(
+    "--jitter",
+    metavar="KIND=STRENGTH,...",
+    help="Deform images: shift (pixels), rotation (degrees), elastic (pixels; its smoothness is "
+    "sigma, 4 by default).",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Of the order and of deformations. [default: 0]",
+)
+@source_option
+@trust_option
+@common_options
+@click.pass_obj
+def export_command(
+    settings: Settings,
+    name: str,
+    file: Path,
+    overrides: tuple[str, ...],
+    repeat: int,
+    order: str | None,
+    jitter: str | None,
+    seed: int,
+    source: str,
+    trust: bool,
+) -> None:
+    """Write a dataset to FILE.parquet, for dataset=stream dataset.path=FILE.parquet.
+
+    Examples that are held out are written once, as they are. OVERRIDES are options of the dataset,
+    as dataset.n_samples=1000.
+    """
+    from ssvm_bench.cli import export
+
+    words = [f"dataset.source={source}", *["dataset.trust=true"] * trust, *overrides]
+    chosen = order or ("shuffled" if repeat > 1 else "dataset")
+    how = {"repeat": repeat, "order": chosen, "seed": seed}
+    for line in export.export(name, file, words, jitter, settings.config_dirs(), **how):
+        click.echo(line)
+
+
 def _names(name: str | None) -> list[str]:
-    """Return the dataset of that name, or all."""
+    """Return the dataset of that name, or all that have raw files."""
     known = catalog.entries("dataset")
     if name is not None and name not in known:
         raise ConfigError(f"There is no dataset {shown(repr(name))}. {nearest(name, known)}")
-    return [name] if name else list(known)
+    if name is not None:
+        return [name]
+    from ssvm_bench.datasets.sources import has_raw_file
+
+    return list(filter(has_raw_file, known))

@@ -11,6 +11,7 @@ from ssvm_bench.config import registry, typed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.raw_files import RawFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
 from ssvm_bench.results.files import write
@@ -33,8 +34,6 @@ def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
     raw = sources.raw_file(name)
     is_graph, lengths = dataset.edges is not None, np.diff(dataset.offsets)
     examples, parts = ("images", "superpixels") if is_graph else ("examples", "parts")
-    shares = np.bincount(dataset.y, minlength=dataset.n_labels) / dataset.y.size
-    labels = raw.labels if isinstance(raw, PictureFile) else tuple(map(str, range(shares.size)))
     kept = sources.kept_in(raw, dataset.source) or "not kept, because no folder can be written to"
     parsed = "" if raw.prepared else " (parsed; there is nothing else to prepare)"
     yield f"{name} ({dataset.source} data): {kept}{parsed}"
@@ -48,8 +47,18 @@ def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
     nonzero = np.count_nonzero(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.nnz
     rate = nonzero / dataset.y.size
     yield f"  {dataset.n_features} features, of which {rate:.1f} are not zero on average"
+    yield _described(dataset, raw)
+
+
+def _described(dataset: Dataset, raw: RawFile) -> str:
+    """Return the line on a dataset's labels, or on its targets."""
+    y = dataset.y
+    if dataset.structure == "regression":
+        return f"  targets: {y.min():g} to {y.max():g}, {y.mean():.3f} on average"
+    shares = np.bincount(y, minlength=dataset.n_labels) / y.size
+    labels = raw.labels if isinstance(raw, PictureFile) else range(shares.size)
     shown = zip(labels, shares, strict=True)
-    yield "  labels: " + ", ".join(f"{label} {share:.1%}" for label, share in shown)
+    return "  labels: " + ", ".join(f"{label} {share:.1%}" for label, share in shown)
 
 
 def show(

@@ -28,6 +28,8 @@ Overrides that always exist [default]:
   seed                     of the solver's random choices [0]
   lam                      weight of the regulariser: a number, or K/n as in lam=10/n [null = 1/n]
   path                     larger λ to solve before, each from the end of the last one [[]]
+  prior.mean               of a Gaussian prior of w: a number, a list, or a path of an .npy [0]
+  prior.variance           the same of the diagonal of its Σ; an .npy may hold all of it [1]
   budget.max_iterations    outer iterations [50]
   budget.max_seconds       solver seconds on the run's clock [null = no limit]
   budget.gap_tol           relative duality gap at which to stop [0]
@@ -72,6 +74,7 @@ Examples:
   ssvm-bench data check ocr
   ssvm-bench data prepare stanford
   ssvm-bench data show weizmann 17
+  ssvm-bench data export ocr ocr.parquet
 
 Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
 """)
@@ -80,4 +83,11 @@ SHOW = verbatim("""
 Examples:
   ssvm-bench data show weizmann 17
   ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
+""")
+
+EXPORT = verbatim("""
+Examples:
+  ssvm-bench data export ocr words.parquet 'dataset.folds=[0]'
+  ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
+  ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
 """)

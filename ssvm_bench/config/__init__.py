@@ -14,3 +14,6 @@ LOADED_FROM = ("real", ALTERED, "synthetic")
 
 SOURCES = ("auto", "real", "synthetic")
 """What can be asked for; ``auto`` is what can be had."""
+
+ORDERS = ("dataset", "shuffled", "neighbours")
+"""In which a dataset's examples can be exported."""

@@ -197,9 +197,27 @@ class Composer:
         return self._composed[choices]
 
     def _run(self, settings: Mapping[str, Any], own: Mapping[str, dict[str, Any]]) -> RunConfig:
-        """Return the run of one value of each setting."""
-        tree = self._tree(tuple((key, settings[key]) for key in settings if key in self._names))
+        """Return the run of one value of each setting.
+
+        A dataset may know only by its options which oracle it brings: ``brings`` of its config.
+        """
+        choices = {key: settings[key] for key in settings if key in self._names}
         options = {key: val for key, val in settings.items() if key not in self._names}
+        config = self._config(choices, options, own)
+        brought = getattr(config.dataset, "brings", None)
+        if "oracle" not in choices and brought not in (None, config.oracle.name):
+            check_choice("oracle", brought, self._names["oracle"])
+            config = self._config({**choices, "oracle": brought}, options, own)
+        return config
+
+    def _config(
+        self,
+        choices: Mapping[str, str],
+        options: Mapping[str, Any],
+        own: Mapping[str, dict[str, Any]],
+    ) -> RunConfig:
+        """Return the run of these files and options."""
+        tree = self._tree(tuple(choices.items()))
         values: Any = tree.values
         for option, value in {**options, **own.get(values["dataset"]["name"], {})}.items():
             _check_option(option, tree)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from ssvm_bench.config import registry
+from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.errors import SsvmBenchError
 
@@ -47,7 +48,8 @@ def differences(
 
 def _with_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a config with the options that it leaves out because they are neutral."""
-    filled = {**RunConfig.NEUTRAL, **config}
+    prior = {**PriorConfig.NEUTRAL, **config.get("prior", {})}
+    filled = {**RunConfig.NEUTRAL, **config, "prior": prior}
     for group in registry.GROUPS:
         if "kind" in config.get(group, {}):
             component = _component(group, config[group]["kind"])

@@ -5,7 +5,8 @@ covers every option except those that say where and how loudly to run, and the v
 that an option stands for.
 
 An option that a component gets later must leave the runs that are older than it their hash: the
-``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out.
+``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out. What
+``NOT_HASHED`` of it names says where something is, not what.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from ssvm_bench.config import ALTERED, SOURCES, lambdas, registry
+from ssvm_bench.config import ALTERED, SOURCES, catalog, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
+from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
     Count,
     Natural,
@@ -119,6 +121,8 @@ class RunConfig(Options):
     path : tuple of float or str
         Larger λ, in falling order, that are solved before: the run of each is the start of the
         next one's.
+    prior : PriorConfig
+        Gaussian prior of w.
     clock : str
         ``wall``, ``cpu`` or ``work``.
     results_dir : Path
@@ -137,12 +141,13 @@ class RunConfig(Options):
     seed: Natural
     lam: float | OverN | None
     path: tuple[float | OverN, ...]
+    prior: PriorConfig
     clock: Annotated[str, one_of(CLOCKS)]
     results_dir: Path
     force: bool
     quiet: bool
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": ()}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": (), "prior": PriorConfig()}
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
@@ -171,13 +176,16 @@ class RunConfig(Options):
         return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
     def lam_of(self, n: int) -> float:
-        """Return λ for n examples.
+        """Return λ for n examples, or the weight of the regulariser that the oracle has instead.
 
         Raises
         ------
         ConfigError
             If the path does not lead down to it.
         """
+        own: float | None = getattr(self.oracle, "own_weight", None)
+        if own is not None:
+            return own
         lambdas.check_falling("path with lam at its end", (*self.path, self.lam), n)
         return lambdas.number(self.lam, n)
 
@@ -200,10 +208,17 @@ class RunConfig(Options):
         ValueError
             If the dataset's source is still ``auto``: real and synthetic runs must not share a
             hash, so the source has to be known first (see :meth:`with_source`).
+        ConfigError
+            If a file of the prior cannot be used.
         """
         if self.dataset.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
         content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
+        if "prior" in content:
+            content["prior"] = self.prior.hashed(content["prior"])
+        for group in catalog.COMPONENTS:
+            for name in getattr(getattr(self, group), "NOT_HASHED", ()):
+                content[group].pop(name, None)
         content["code"] = {
             group: registry.module(group, getattr(self, group).kind).CODE_VERSION
             for group in ("oracle", "solver")
@@ -230,6 +245,8 @@ def _plain(value: Any) -> Any:
             for name, option in options.items()
             if name not in neutral or option != neutral[name]
         }
+    if isinstance(value, Mapping):
+        return {name: _plain(value[name]) for name in sorted(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -38,6 +38,14 @@ _NOT_SET = "???"
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
 
+class Table(dict[str, float]):
+    """A mapping from names to numbers, as a value of an option: it is not changed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Return the same for equal ones, in whatever order."""
+        return hash(frozenset(self.items()))
+
+
 class _WrongTypeError(Exception):
     """The value does not fit the annotation."""
 
@@ -135,6 +143,8 @@ def _convert(annotation: Any, value: Any) -> Any:
         return _convert(get_args(annotation)[0], value)
     if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
         return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
+    if annotation is Table and isinstance(value, Mapping) and {*map(type, value)} <= {int, str}:
+        return Table((str(key), _convert(float, number)) for key, number in value.items())
     if annotation is NoneType and value is None:
         return None
     if annotation is float and type(value) is int:
@@ -162,6 +172,8 @@ def _is_text(value: str) -> bool:
 
 def _words(annotation: Any) -> str:
     """Say the type in words: ``a number or null``."""
+    if annotation is Table:
+        return "a mapping of names to numbers"
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_words(member) for member in get_args(annotation))
     if get_origin(annotation) is Annotated:  # with the form of a text, or with a range

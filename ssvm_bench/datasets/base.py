@@ -8,6 +8,7 @@ example. The labels of an example may depend on each other:
 ``structure``    which pairs of its parts are neighbours
 ===============  ================================================================
 ``independent``  none
+``regression``   none; examples have one part, and real numbers in place of labels
 ``chain``        l and l + 1
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
 ===============  ================================================================
@@ -18,10 +19,10 @@ Examples that are held out are datasets of their own, whose loss the final w of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,21 @@ from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+class Images(NamedTuple):
+    """What a dataset whose parts are images says of them, as ``IMAGES`` of its module.
+
+    Attributes
+    ----------
+    cell : (height, width)
+        Size in pixels, which are the features, row by row.
+    background : float
+        The feature of a pixel around an image.
+    """
+
+    cell: tuple[int, int]
+    background: float
 
 
 @dataclass(frozen=True)
@@ -47,19 +63,24 @@ class Dataset:
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; an ndarray is C-contiguous.
     y : ndarray of uint8, shape (parts,)
-        Ground-truth labels, in ``0 .. n_labels - 1``.
+        Ground-truth labels, in ``0 .. n_labels - 1``. Of a regression: float64, the targets.
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     n_labels : int
-        Number of labels K of a part.
+        Number of labels K of a part; of a regression 0.
     structure : str
-        ``"independent"``, ``"chain"`` or ``"graph"``; an oracle says which it can handle.
+        ``"independent"``, ``"regression"``, ``"chain"`` or ``"graph"``; an oracle says which it can
+        handle.
     edges : ndarray of int32, shape (edges, 2), optional
         Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
         Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
+    costs, margins : ndarrays of float64, shape (n,), optional
+        C_i > 0, what the loss of example i counts, and m_i ≥ 0, by how much its labeling is to
+        score higher than one that is wrong throughout; without them, both are 1. Neither enters
+        the mean losses that a run tells at its end.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
@@ -77,6 +98,8 @@ class Dataset:
     edges: np.ndarray | None = None
     edge_offsets: np.ndarray | None = None
     fold: np.ndarray | None = None
+    costs: np.ndarray | None = None
+    margins: np.ndarray | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -101,6 +124,9 @@ class Dataset:
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+        for name in ("costs", "margins"):
+            if (array := getattr(self, name)) is not None:
+                digest.update(f"{name}{array.shape}".encode() + array.tobytes())
         return digest.hexdigest()[:16]
 
     @property
@@ -137,8 +163,17 @@ class Dataset:
             offsets=offsets,
             edges=edges,
             edge_offsets=edge_offsets,
-            fold=None if self.fold is None else self.fold[examples],
+            **{
+                name: array[examples]
+                for name in ("fold", "costs", "margins")
+                if (array := getattr(self, name)) is not None
+            },
         )
+
+    def chunks(self, rows: int) -> Iterator[Dataset]:
+        """Yield the examples in their order, so many at a time; the last chunk may have fewer."""
+        for begin in range(0, self.n, rows):
+            yield self.take(np.arange(begin, min(begin + rows, self.n)))
 
 
 def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,10 +6,13 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 
 ===============  ==================================================================================
 ``offsets``      integers that rise from 0 to the number of parts: no empty example
-``y``            integers, one a part, in 0 … K − 1, K ≤ 256
+``y``            integers, one a part, in 0 … K − 1, K ≤ 256; of a regression finite numbers,
+                 float64, one an example of one part, K = 0
 ``x``            one row a part; a matrix of numbers, or a CSR matrix with columns in 0 … f − 1;
                  finite, and small enough for sums of squares
 ``edges``        integers within their example, k < l, no pair twice; offsets from 0 to their end
+``costs``        finite numbers above 0, float64, one an example
+``margins``      the same, 0 included
 ``held_out``     with the same K and f
 ``labeled``      one a point; if there are any, some of every label
 ``cliques``      points that exist, none twice in a clique; bounds with 0 ≤ low ≤ high
@@ -96,6 +99,25 @@ def _explained(dataset: Any) -> Iterator[None]:
 
 
 def _check(dataset: Any) -> None:
+    offsets = (_targets if dataset.structure == "regression" else _labels)(dataset)
+    _features(dataset.x, offsets)
+    for name, least in (("costs", np.nextafter(0.0, 1.0)), ("margins", 0.0)):
+        if (values := getattr(dataset, name)) is not None:
+            _numbers(values, name, dataset.n, least)
+    if dataset.structure == "graph" or dataset.edges is not None:
+        _edges(dataset, offsets)
+    if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
+        raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
+    for name, other in dataset.held_out.items():
+        if (other.n_labels, other.n_features) != (dataset.n_labels, dataset.n_features):
+            raise _WrongError(
+                f"the {name} examples have {other.n_labels} labels and {other.n_features} "
+                f"features, those to train on {dataset.n_labels} and {dataset.n_features}"
+            )
+
+
+def _labels(dataset: Any) -> np.ndarray:
+    """Check the labels of all parts; return the offsets of the examples."""
     K = dataset.n_labels
     if not isinstance(K, (int, np.integer)) or not 1 <= K <= MOST_LABELS:
         raise _WrongError(f"there are 1 to {MOST_LABELS} labels, and n_labels is {K!r}")
@@ -112,17 +134,33 @@ def _check(dataset: Any) -> None:
         raise _WrongError(
             f"the label of {_place(offsets, part)} is {y[part]}, and labels are 0 to {K - 1}{hint}"
         )
-    _features(dataset.x, offsets)
-    if dataset.structure == "graph" or dataset.edges is not None:
-        _edges(dataset, offsets)
-    if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
-        raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
-    for name, other in dataset.held_out.items():
-        if (other.n_labels, other.n_features) != (K, dataset.n_features):
-            raise _WrongError(
-                f"the {name} examples have {other.n_labels} labels and {other.n_features} "
-                f"features, those to train on {K} and {dataset.n_features}"
-            )
+    return offsets
+
+
+def _targets(dataset: Any) -> np.ndarray:
+    """Check the targets of a regression; return the offsets of the examples."""
+    if dataset.n_labels != 0:
+        raise _WrongError(f"a regression has no labels, and n_labels is {dataset.n_labels!r}")
+    y = dataset.y
+    offsets = _offsets(dataset.offsets, "offsets", np.size(y), "targets", 1)
+    if offsets.size - 1 != np.size(y):
+        raise _WrongError("the examples of a regression have one part each, and some have more")
+    _numbers(y, "y", offsets.size - 1, -LARGEST)
+    return offsets
+
+
+def _numbers(array: Any, name: str, n: int, least: float) -> None:
+    """Check an array of one number an example, between ``least`` and `LARGEST`."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != (n,):
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else array
+        raise _WrongError(f"{name} must be float64 of shape ({n},), got {found}")
+    bad = ~((array >= least) & (array <= LARGEST))
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
+        low = "above 0" if 0 < least < 1 else f"at least {least:g}"
+        raise _WrongError(
+            f"{name} of example {i} is {array[i]:g}, and must be {low}, and at most {LARGEST:g}"
+        )
 
 
 def _integers(array: Any, name: str, ndim: int) -> np.ndarray:

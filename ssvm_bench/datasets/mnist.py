@@ -23,7 +23,7 @@ import numpy as np
 
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
@@ -33,6 +33,7 @@ from ssvm_bench.random import bell, permutation, uniform
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
 N_LABELS = 10
+IMAGES = Images((CELL, CELL), background=0.0)
 N_TRAINING, N_TEST = 60000, 10000
 IDX = b"\0\0\x08"
 """How a file of bytes in the idx format begins."""

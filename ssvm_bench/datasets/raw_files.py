@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
@@ -253,16 +251,17 @@ class FileSet(RawFile):
     sha256 : mapping
         As of every `RawFile`; its keys say which files there are.
     parse : callable
-        Makes an array of the unpacked bytes of a file; raises `ContentError`.
+        Makes an array, or whatever ``combine`` takes, of the unpacked bytes of a file; raises
+        `ContentError`.
     combine : callable
-        From these arrays, in the order of the files, to those that are kept; raises `ContentError`.
+        From these, in the order of the files, to the arrays that are kept; raises `ContentError`.
     stand_in : callable
         Returns arrays like those that are kept, made from a fixed seed.
     """
 
     most: ClassVar[int] = 1 << 26
 
-    parse: Callable[[bytes], np.ndarray]
+    parse: Callable[[bytes], Any]
     combine: Callable[..., Arrays]
     stand_in: Callable[[], Arrays]
 
@@ -289,7 +288,7 @@ class FileSet(RawFile):
         """Make them."""
         return self.stand_in()
 
-    def _parsed(self, part: Path) -> tuple[str, np.ndarray]:
+    def _parsed(self, part: Path) -> tuple[str, Any]:
         """Return digest and array of one file; a `ContentError` says which one."""
         try:
             content = reading.content(part, self.most)

@@ -37,9 +37,14 @@ def raw_file(name: str) -> RawFile:
     """Return the raw file of a dataset; raise `ConfigError` if it has none."""
     found = getattr(module("dataset", name), "RAW", None)
     if not isinstance(found, RawFile):
-        known = [kind for kind in kinds("dataset") if hasattr(module("dataset", kind), "RAW")]
+        known = filter(has_raw_file, kinds("dataset"))
         raise ConfigError(f"Dataset {name!r} has no raw file. Those with one: {', '.join(known)}.")
     return found
+
+
+def has_raw_file(name: str) -> bool:
+    """Tell whether a dataset has a raw file: one that is read from any file has none."""
+    return isinstance(getattr(module("dataset", name), "RAW", None), RawFile)
 
 
 def fetch(name: str, quiet: bool = False) -> Path:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.datasets import sources, tables
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.stand_ins import handwriting
 from ssvm_bench.random import bell, permutation, uniform
@@ -21,6 +21,7 @@ from ssvm_bench.random import bell, permutation, uniform
 Config = SourceConfig
 
 CELL = (16, 16)
+IMAGES = Images(CELL, background=-1.0)
 N_COLUMNS = 1 + CELL[0] * CELL[1]
 SAMPLES_PER_DIGIT = np.array([1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644])
 N_SAMPLES = int(SAMPLES_PER_DIGIT.sum())

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 
 class Material(NamedTuple):
-    """What a figure is made from: finished runs, best values; its title, and relative gaps."""
+    """What a figure is made from: finished runs, best values; its title, and relative gaps.
+
+    ``results_dir`` is where the numbers are that no run has.
+    """
 
     traces: Sequence[Trace]
     best: BestValues
     title: str = ""
     gaps: Sequence[float] = ()
+    results_dir: Path | None = None
 
 
 class Output(NamedTuple):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED
 from ssvm_bench.results import words
+from ssvm_bench.results.problem_instance import named_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +61,7 @@ SOLVERS = {
     "prox_bmrm": Look("Prox-BMRM", "#4B0092", "--"),
     "p_bmrm": Look("P-BMRM", "#4B0092", ":"),
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
+    "dcd": Look("DCD", "#F781BF"),
 }
 """The solvers that have a fixed look."""
 
@@ -78,6 +80,8 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 """Colours of all other solvers; which one depends on the name alone."""
 
 DATASETS = {
+    "abalone": "Abalone",
+    "adult": "Adult",
     "horseseg": "HorseSeg",
     "mnist": "MNIST",
     "ocr": "OCR",
@@ -182,9 +186,10 @@ def source_name(source: str) -> str:
 
 
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Say which data is shown: name, source, size, λ; from the rows of a tidy table."""
+    """Say which problem is shown: name, source, size, λ, prior; from the rows of a tidy table."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
     after = between if between == "\n" else ", "
-    return f"{name}{between}{source}{after}n = {n}, λ = {lam}"
+    named = named_in(str(first["fingerprint"]))
+    return f"{name}{between}{source}{after}n = {n}, λ = {lam}" + f", {named}" * bool(named)

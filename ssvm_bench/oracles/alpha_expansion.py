@@ -46,7 +46,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, cut_edges, exponent
-from ssvm_bench.oracles.joint_features import unary_scores
+from ssvm_bench.oracles.scoring import unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -36,6 +36,7 @@ With λ, an oracle makes a :class:`Problem`:
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -88,6 +89,8 @@ class OracleConfig(Options):
         Of the problem that is made of it; solvers are for one family.
     weight : str
         The option that says the weight of the regulariser: ``lam``, or one of its own.
+    takes_costs, takes_margins : bool
+        Whether it heeds the costs of a dataset's examples, and their margins.
     """
 
     section: ClassVar[str] = "oracle"
@@ -96,6 +99,8 @@ class OracleConfig(Options):
     has_expectations: ClassVar[bool | None] = None
     family: ClassVar[str] = STRUCTURAL_SVM
     weight: ClassVar[str] = "lam"
+    takes_costs: ClassVar[bool] = False
+    takes_margins: ClassVar[bool] = False
 
     name: str
     kind: str
@@ -109,20 +114,35 @@ class OracleConfig(Options):
         return self.cost_call, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:
-        """Raise ``ConfigError`` unless the dataset's labels depend on each other in a known way."""
+        """Raise ``ConfigError`` unless the dataset is of a kind that the oracle knows.
+
+        That is: its labels depend on each other in a known way, and its examples have neither costs
+        nor margins that would be passed over.
+        """
         if self.structures and dataset.structure not in self.structures:
             raise ConfigError(
                 f"oracle={self.name} does not fit dataset={dataset.name}: it handles "
                 f"{' and '.join(self.structures)} labels, and those of {dataset.name} are "
                 f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
             )
+        for what, taken in (("costs", self.takes_costs), ("margins", self.takes_margins)):
+            if getattr(dataset, what) is not None and not taken:
+                raise ConfigError(
+                    f"oracle={self.name} does not fit dataset={dataset.name}: its examples have "
+                    f"{what}, which this oracle would pass over. Choose another one."
+                )
 
-    def check_weight(self, lam_is_set: bool) -> None:
-        """Raise ``ConfigError`` if λ is set, and means nothing."""
-        if lam_is_set and self.weight != "lam":
+    @property
+    def own_weight(self) -> float | None:
+        """Weight of the regulariser where that is an option of the oracle's in the place of λ."""
+        return None
+
+    def check_regulariser(self, stated: bool) -> None:
+        """Raise ``ConfigError`` if λ or a prior is stated, and means nothing."""
+        if stated and self.own_weight is not None:
             raise ConfigError(
-                f"lam and path mean nothing with oracle={self.name}, a problem of {self.family}: "
-                f"the weight of its regulariser is {self.weight}. Leave them out."
+                f"lam, path and prior mean nothing with oracle={self.name}, a problem of "
+                f"{self.family}: the weight of its regulariser is {self.weight}. Leave them out."
             )
 
 
@@ -199,9 +219,17 @@ class Oracle(Terms):
         """Return the problem with a λ."""
         return Problem(self, lam)
 
+    def weights(self, w: np.ndarray) -> np.ndarray:
+        """Return the weights of the data's features for a solver's w: itself, without a prior."""
+        return w
+
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
         return self
+
+    def radius(self) -> float:
+        """Return R = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound; NaN: not known."""
+        return math.nan
 
     def diagnostics(self) -> dict[str, float]:
         """Return what to log of the calls since this was last asked: trace column → value."""
@@ -287,9 +315,17 @@ class Problem(Objective):
         self.oracle.diagnostics()  # those of the calls so far
         return self.primal(point), self.oracle.diagnostics()
 
+    def weights(self, point: np.ndarray) -> np.ndarray:
+        """Return the weights of the data's features."""
+        return self.oracle.weights(point)
+
     def size(self, point: np.ndarray) -> float:
         """Return ‖w‖₂."""
         return float(np.linalg.norm(point))
+
+    def radius(self) -> float:
+        """Return R, the largest difference of features."""
+        return float(self.oracle.radius())
 
     def losses(self, point: np.ndarray) -> dict[str, float]:
         """Return the mean loss of the predictions for the examples."""

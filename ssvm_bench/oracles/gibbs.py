@@ -28,14 +28,15 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import allocating_kernel
 from ssvm_bench.linalg import rounded_once
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.joint_features import (
+from ssvm_bench.oracles.labeling import LabelingOracle, expect
+from ssvm_bench.oracles.scoring import (
     add_losses,
     add_marginals,
+    expected_label_loss,
     labeling_score,
     longest,
     unary_scores,
 )
-from ssvm_bench.oracles.labeling import LabelingOracle, expect
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -112,8 +113,8 @@ def _pass(oracle, omega, loss, star):
         add_losses(features, i, loss, theta)
         total += expect(oracle, L, theta, moves, mu, nu, work)
         for l in range(L):
+            offset += expected_label_loss(features, first + l, mu[l]) / L
             mu[l, truth[l]] -= 1.0
-            offset -= mu[l, truth[l]] / L
             add_marginals(features, first + l, 1.0, mu[l], star)
             if l > 0 and features.transitions:
                 star[base + truth[l] * stride + truth[l - 1]] -= 1.0

@@ -29,8 +29,8 @@ from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
-from ssvm_bench.oracles.joint_features import add_difference, hamming_loss, longest
 from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.scoring import add_difference, hamming_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 

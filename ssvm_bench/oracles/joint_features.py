@@ -17,18 +17,23 @@ of one example,
 transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-zero feature touches
 one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
 up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
+
+What takes ``features`` and is not typed serves all types of features
+(:mod:`ssvm_bench.oracles.scoring`): ``columns`` tells how many weights a feature has.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import allocating_kernel, kernel
+from ssvm_bench.jit import allocating_kernel, implements, kernel
 from ssvm_bench.linalg import dot_at
+from ssvm_bench.oracles import scoring
+from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -51,6 +56,8 @@ class JointFeatures(NamedTuple):
         f, K, and K rounded up to 2 or to a multiple of 4.
     transitions : bool
         Whether ϕ has its second sum.
+    scale : ndarray of float64, shape (parts,)
+        What a wrong label of each part counts; empty where that is always 1.
     """
 
     offsets: np.ndarray
@@ -64,26 +71,48 @@ class JointFeatures(NamedTuple):
     n_labels: int
     stride: int
     transitions: bool
+    scale: np.ndarray
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """Weights of a feature, and places for them in the inner layout."""
+        return self.n_labels, self.stride
+
+    @property
+    def label_radius2(self) -> float:
+        """Largest ‖e(c) − e(c_i)‖² of a label and the ground truth's."""
+        return 2.0
+
+    def label_entries(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where each label's e(c) is not 0, and what it is there."""
+        return labels, np.ones(labels.size)
 
 
-def build(dataset: Dataset, with_gram: bool = True) -> JointFeatures:
+def build(
+    dataset: Dataset, with_gram: bool = True, costs: np.ndarray | None = None
+) -> JointFeatures:
     """Arrange a dataset's examples; transitions are learned if its structure is a chain.
 
-    Without Gram matrices, whose size is the square of an example's, ``gram`` is empty.
+    Parameters
+    ----------
+    dataset : Dataset
+    with_gram : bool
+        Without Gram matrices, whose size is the square of an example's, ``gram`` is empty.
+    costs : ndarray of float64, shape (n,), optional
+        C_i > 0, by which the features and losses of examples of one part are multiplied.
     """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
-    stride = 2 if dataset.n_labels <= 2 else -(-dataset.n_labels // 4) * 4
-    # narrow types: in random order, reading the features is what a pass waits for
-    narrow = np.uint16 if dataset.n_features * stride <= 1 << 16 else np.uint32
-    places = rows.indices.astype(narrow) * narrow(stride)
-    values = rows.data
+    stride = padded(dataset.n_labels)
+    places, values = placed(rows, stride), weighted(rows, costs)
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
     gram = np.zeros(0)
     if with_gram:
-        gram = _gram(offsets, indptr, places, values, gram_start, dataset.n_features * stride)
+        gram = gram_matrices(
+            offsets, indptr, places, values, gram_start, dataset.n_features * stride
+        )
     return JointFeatures(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, dtype=np.uint8),
@@ -96,10 +125,36 @@ def build(dataset: Dataset, with_gram: bool = True) -> JointFeatures:
         n_labels=dataset.n_labels,
         stride=stride,
         transitions=dataset.structure == "chain",
+        scale=product(costs, dataset.margins),
     )
 
 
-def is_consistent(features: JointFeatures) -> bool:
+def padded(n_labels: int) -> int:
+    """Return K rounded up to 2 or to a multiple of 4."""
+    return 2 if n_labels <= 2 else -(-n_labels // 4) * 4
+
+
+def placed(rows: csr_array, stride: int) -> np.ndarray:
+    """Return the non-zeros' places in w, in a narrow type.
+
+    In random order, reading the features is what a pass waits for.
+    """
+    narrow = np.uint16 if rows.shape[1] * stride <= 1 << 16 else np.uint32
+    return rows.indices.astype(narrow) * narrow(stride)
+
+
+def weighted(rows: csr_array, costs: np.ndarray | None) -> np.ndarray:
+    """Return the non-zeros, each times the cost of its row."""
+    return rows.data if costs is None else rows.data * np.repeat(costs, np.diff(rows.indptr))
+
+
+def product(*factors: np.ndarray | None) -> np.ndarray:
+    """Return the product of the factors that there are, or an empty array."""
+    given = [factor for factor in factors if factor is not None]
+    return np.multiply.reduce(given, dtype=np.float64) if given else np.zeros(0)
+
+
+def is_consistent(features: Any) -> bool:
     """Tell whether no index of the arrays leads out of another, and all labels exist."""
     offsets, indptr, gram_start = features.offsets, features.indptr, features.gram_start
     lengths = np.diff(offsets)
@@ -111,20 +166,21 @@ def is_consistent(features: JointFeatures) -> bool:
         and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
         and np.diff(indptr).min(initial=0) >= 0
         and indptr[-1] == features.places.size == features.values.size
-        and int(features.places.max(initial=0)) <= (features.n_features - 1) * features.stride
+        and int(features.places.max(initial=0)) <= (features.n_features - 1) * features.columns[1]
         and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
         and gram_start[-1] == features.gram.size
     )
 
 
-def joint_feature(features: JointFeatures, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def joint_feature(features: Any, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the non-zeros of ϕ(x_i,y) in the outer layout: indices and values."""
     labels = np.asarray(y, np.int64)
     first, last = features.offsets[i], features.offsets[i + 1]
     entries = slice(features.indptr[first], features.indptr[last])
-    rows = np.repeat(labels, np.diff(features.indptr[first : last + 1]))
+    counts = np.diff(features.indptr[first : last + 1])
+    columns, factors = (np.repeat(each, counts) for each in features.label_entries(labels))
     inner = np.zeros(inner_dimension(features))
-    np.add.at(inner, features.places[entries] + rows, features.values[entries])
+    np.add.at(inner, features.places[entries] + columns, factors * features.values[entries])
     if features.transitions:
         moves = labels[1:] * features.stride + labels[:-1]
         np.add.at(inner, transition_base(features) + moves, 1.0)
@@ -133,54 +189,56 @@ def joint_feature(features: JointFeatures, i: int, y: np.ndarray) -> tuple[np.nd
     return indices, dense[indices]
 
 
-def dimension(features: JointFeatures) -> int:
+def dimension(features: Any) -> int:
     """Return d, the number of weights."""
-    K = features.n_labels
-    return K * features.n_features + (K * K if features.transitions else 0)
+    of_transitions = features.n_labels**2 if features.transitions else 0
+    return features.columns[0] * features.n_features + of_transitions
 
 
-def transition_base(features: JointFeatures) -> int:
+def transition_base(features: Any) -> int:
     """Return where the transitions begin in the inner layout."""
-    return features.n_features * features.stride
+    return features.n_features * features.columns[1]
 
 
-def largest_radius2(features: JointFeatures) -> float:
+def largest_radius2(features: Any) -> float:
     """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
 
-    With G of an example of L parts, 2 Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the first:
-    inner products of differences of two label indicators are at most 2, and of L − 1 transitions
-    as many may go as come. Exact for examples of one part. It needs the Gram matrices.
+    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the
+    first: inner products of such differences of labels are at most r² = ``label_radius2``, and of
+    L − 1 transitions as many may go as come. Exact for examples of one part. It needs the Gram
+    matrices.
     """
     of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
     moves = (np.diff(features.offsets) - 1.0) * features.transitions
-    return float(2.0 * (of_unary + moves**2).max())
+    return float((features.label_radius2 * of_unary + 2.0 * moves**2).max())
 
 
-def inner_dimension(features: JointFeatures) -> int:
+def inner_dimension(features: Any) -> int:
     """Return the length of w in the inner layout."""
     rows = features.n_labels if features.transitions else 0
     return transition_base(features) + rows * features.stride
 
 
-def pack(features: JointFeatures, w: np.ndarray) -> np.ndarray:
+def pack(features: Any, w: np.ndarray) -> np.ndarray:
     """Convert w from the outer layout (length d) to the inner one."""
-    K, f = features.n_labels, features.n_features
-    inner = np.zeros((inner_dimension(features) // features.stride, features.stride))
+    (K, stride), f = features.columns, features.n_features
+    inner = np.zeros((inner_dimension(features) // stride, stride))
     inner[:f, :K] = w[: K * f].reshape(K, f).T
     if features.transitions:
         inner[f:, :K] = w[K * f :].reshape(K, K).T
     return inner.ravel()
 
 
-def unpack(features: JointFeatures, inner: np.ndarray) -> np.ndarray:
+def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     """Convert w from the inner layout to the outer one."""
-    K, f = features.n_labels, features.n_features
-    rows = inner.reshape(-1, features.stride)[:, :K]
+    (K, stride), f = features.columns, features.n_features
+    rows = inner.reshape(-1, stride)[:, :K]
     return np.concatenate((rows[:f].T.ravel(), rows[f:].T.ravel()))
 
 
 @allocating_kernel
-def _gram(offsets, indptr, places, values, gram_start, size):
+def gram_matrices(offsets, indptr, places, values, gram_start, size):
+    """Return G of all examples, for ``size`` places in w."""
     gram = np.empty(gram_start[-1])
     dense = np.zeros(size)
     for i in range(offsets.size - 1):
@@ -199,18 +257,8 @@ def _gram(offsets, indptr, places, values, gram_start, size):
     return gram
 
 
-@kernel
-def longest(features):
-    """Return the largest number of parts of an example."""
-    most = 0
-    for i in range(features.offsets.size - 1):
-        most = max(most, features.offsets[i + 1] - features.offsets[i])
-    return most
-
-
-@kernel
-def unary_scores(features, w, i, theta):
-    """Compute θ of example i into ``theta[:L]``, shape (L, stride); w in the inner layout."""
+@implements(scoring.unary_scores, JointFeatures)
+def _unary_scores(features, w, i, theta):
     stride = features.stride
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
@@ -244,17 +292,15 @@ def _row(features, part):
     return features.places[begin:end], features.values[begin:end]
 
 
-@kernel
-def label_scores(features, w, part, labels, count, theta):
-    """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
+@implements(scoring.label_scores, JointFeatures)
+def _label_scores(features, w, part, labels, count, theta):
     places, values = _row(features, part)
     for s in range(count):
         theta[s] = dot_at(values, places, w[np.int64(labels[s]) :])
 
 
-@kernel
-def add_labels(features, part, labels, count, scale, delta, v):
-    """Add scale · Σ_k delta[k] e_{labels[k]} ⊗ ψ(x^part) to v, over the first ``count`` labels."""
+@implements(scoring.add_labels, JointFeatures)
+def _add_labels(features, part, labels, count, scale, delta, v):
     places, values = _row(features, part)
     for k in range(values.size):
         row = v[places[k] :]
@@ -263,9 +309,8 @@ def add_labels(features, part, labels, count, scale, delta, v):
             row[labels[s]] += factor * delta[s]
 
 
-@kernel
-def add_marginals(features, part, scale, delta, v):
-    """Do `add_labels` for all labels."""
+@implements(scoring.add_marginals, JointFeatures)
+def _add_marginals(features, part, scale, delta, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):
         row = v[features.places[k] :]
         factor = scale * features.values[k]
@@ -273,9 +318,8 @@ def add_marginals(features, part, scale, delta, v):
             row[c] += factor * delta[c]
 
 
-@kernel
-def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    """Do `add_labels` to v with one scale and to another vector with another."""
+@implements(scoring.add_labels_twice, JointFeatures)
+def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     places, values = _row(features, part)
     for k in range(values.size):
         place = np.int64(places[k])
@@ -286,65 +330,47 @@ def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale
             other_row[labels[s]] += other_factor * delta[s]
 
 
-@kernel
-def add_losses(features, i, scale, theta):
-    """Add scale · Δ(y_i, ·) to the unary scores of example i."""
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    for l in range(L):
-        for c in range(features.n_labels):
-            if c != features.truth[first + l]:
-                theta[l, c] += scale / L
-
-
-@kernel
-def labeling_score(features, w, i, theta, y):
-    """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
-    base = features.n_features * features.stride
+@implements(scoring.squared_label_norm, JointFeatures)
+def _squared_label_norm(features, labels, count, delta):
     total = 0.0
-    for l in range(features.offsets[i + 1] - features.offsets[i]):
-        total += theta[l, y[l]]
-        if l > 0 and features.transitions:
-            total += w[base + y[l] * features.stride + y[l - 1]]
+    for k in range(count):
+        total += delta[k] * delta[k]
+    return total
+
+
+@implements(scoring.label_difference_product, JointFeatures)
+def _label_difference_product(features, row, one, other):
+    return row[one] - row[other]
+
+
+@implements(scoring.marginal_change_product, JointFeatures)
+def _marginal_change_product(features, a, a_before, b, b_before):
+    total = 0.0
+    for c in range(features.n_labels):
+        total += (a[c] - a_before[c]) * (b[c] - b_before[c])
     return total
 
 
 @kernel
-def labeling_size(features, w, i, theta, y):
-    """Return the sum of the magnitudes of what `labeling_score` adds up."""
-    base = features.n_features * features.stride
-    total = 0.0
-    for l in range(features.offsets[i + 1] - features.offsets[i]):
-        total += abs(theta[l, y[l]])
-        if l > 0 and features.transitions:
-            total += abs(w[base + y[l] * features.stride + y[l - 1]])
-    return total
+def _loss_of_part(features, part):
+    return features.scale[part] if features.scale.size > 0 else 1.0
 
 
-@kernel
-def hamming_loss(features, i, y):
-    """Return Δ(y_i, y), the share of parts with another label than the ground truth."""
+@implements(scoring.label_loss, JointFeatures)
+def _label_loss(features, part, c):
+    return _loss_of_part(features, part) if c != features.truth[part] else 0.0
+
+
+@implements(scoring.expected_label_loss, JointFeatures)
+def _expected_label_loss(features, part, mu):
+    return _loss_of_part(features, part) * (1.0 - mu[features.truth[part]])
+
+
+@implements(scoring.labeling_loss, JointFeatures)
+def _labeling_loss(features, i, y):
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
-    wrong = 0
+    total = 0.0
     for l in range(L):
-        if y[l] != features.truth[first + l]:
-            wrong += 1
-    return wrong / L
-
-
-@kernel
-def add_difference(features, i, y, labels, signs, v):
-    """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v, in the inner layout; where they agree costs nothing.
-
-    ``signs`` is [s, −s] and ``labels`` scratch for two labels.
-    """
-    base = features.n_features * features.stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        labels[0], labels[1] = y[l], features.truth[first + l]
-        if labels[0] != labels[1]:
-            add_labels(features, first + l, labels, 2, 1.0, signs, v)
-        if l > 0 and features.transitions:
-            v[base + y[l] * features.stride + y[l - 1]] += signs[0]
-            v[base + labels[1] * features.stride + features.truth[first + l - 1]] += signs[1]
+        total += label_loss(features, first + l, y[l])
+    return total / L

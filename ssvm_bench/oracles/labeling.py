@@ -6,21 +6,24 @@ operation :func:`maximise`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.joint_features import (
+from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.scoring import (
     add_difference,
     hamming_loss,
+    labeling_loss,
     labeling_score,
     labeling_size,
     longest,
     unary_scores,
 )
-from ssvm_bench.oracles.parts import PartsOracle
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -66,7 +69,7 @@ def judged(features, exact, w, i, theta, loss, y):
     Returns
     -------
     loss : float
-        Δ(y_i,y).
+        `labeling_loss` of y.
     score : float
         ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩.
     fault : int
@@ -75,7 +78,7 @@ def judged(features, exact, w, i, theta, loss, y):
     truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
     if not checks.labels_exist(y, truth.size, features.n_labels):
         return 0.0, 0.0, checks.LABEL
-    share = hamming_loss(features, i, y)
+    share = labeling_loss(features, i, y)
     score = labeling_score(features, w, i, theta, y)
     score -= labeling_score(features, w, i, theta, truth)
     if exact and loss * share + score < 0.0:
@@ -103,6 +106,12 @@ class LabelingOracle(PartsOracle):
         """Return the maximiser."""
         return _labeling(self.compiled, self._pack(w), i, float(augmented))
 
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Return the plane of the maximiser, and its value, by one compiled call."""
+        value, star, offset = self.risk(w, begin=i, end=i + 1)
+        indices = np.flatnonzero(star)
+        return Plane(indices, star[indices], offset), value
+
     def add_planes(
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
     ) -> tuple[float, float]:
@@ -112,6 +121,12 @@ class LabelingOracle(PartsOracle):
         )
         checks.check_fault(self, i, fault)
         return value, offset
+
+    def radius(self) -> float:
+        """Return a bound of R; NaN without the Gram matrices that it takes."""
+        if not self.features.gram.size:
+            return math.nan
+        return math.sqrt(joint_features.largest_radius2(self.features))
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean loss of the predictions by one compiled pass over all terms."""
@@ -136,7 +151,9 @@ def _labeling(oracle, w, i, loss):
 def _risk(oracle, exact, w, with_plane, begin, end, star):
     """Return n H(w) and n φ̂∘ over some terms, the last term and its fault; add n φ̂⋆ to ``star``."""
     features = oracle.features
-    most = longest(features)
+    most = 0
+    for i in range(begin, end):
+        most = max(most, features.offsets[i + 1] - features.offsets[i])
     theta = np.zeros((most, features.stride))
     y = np.zeros(most, np.uint8)
     labels = np.zeros(2, np.uint8)
@@ -151,7 +168,7 @@ def _risk(oracle, exact, w, with_plane, begin, end, star):
             return value, offset, i, fault
         value += loss + score
         offset += loss
-        if with_plane and loss > 0.0:
+        if with_plane:
             add_difference(features, i, y, labels, signs, star)
     return value, offset, end, checks.NONE
 

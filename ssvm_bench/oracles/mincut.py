@@ -23,7 +23,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphOracle, exponent
-from ssvm_bench.oracles.joint_features import label_scores
+from ssvm_bench.oracles.scoring import label_scores
 
 # mypy: disable-error-code="no-untyped-def"
 

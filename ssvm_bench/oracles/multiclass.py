@@ -2,41 +2,35 @@
 
 .. code-block:: text
 
-    H_i(w) = 1/n max_y { [y ≠ y_i] + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
+    H_i(w) = 1/n C_i max_y { m_i [y ≠ y_i] + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
-Exact; of several best labels the lowest.
+Exact; of several best labels the lowest. C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.costs`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp, log
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.joint_features import JointFeatures
+from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Config(OracleConfig):
-    """Options of the oracle."""
-
-    structures: ClassVar[tuple[str, ...]] = ("independent",)
-    has_expectations: ClassVar[bool] = True
+Config = CostsConfig
 
 
 class Enumeration(NamedTuple):
-    """The compiled oracle."""
+    """The compiled oracle: joint or signed features of examples of one part."""
 
-    features: JointFeatures
+    features: Any
 
 
 def build(config: Config, dataset: Dataset) -> LabelingOracle:
@@ -48,16 +42,18 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
         If the dataset's labels form a structure.
     """
     config.check_structure(dataset)
-    return LabelingOracle(Enumeration(joint_features.build(dataset)))
+    costs = config.example_costs(dataset, range(dataset.n_labels))
+    return LabelingOracle(Enumeration(joint_features.build(dataset, costs=costs)))
 
 
 @implements(maximise, Enumeration)
 def _enumerate(oracle, w, i, theta, loss, y):
-    truth = oracle.features.truth[oracle.features.offsets[i]]
+    features = oracle.features
+    part = features.offsets[i]
     best = 0
-    highest = theta[0, 0] + (loss if truth != 0 else 0.0)
-    for c in range(1, oracle.features.n_labels):
-        value = theta[0, c] + (loss if c != truth else 0.0)
+    highest = theta[0, 0] + loss * label_loss(features, part, 0)
+    for c in range(1, features.n_labels):
+        value = theta[0, c] + loss * label_loss(features, part, c)
         if value > highest:
             highest = value
             best = c

@@ -1,19 +1,23 @@
 """What all oracles over labels of parts share: examples in one layout, truth, features and loss.
 
 A subclass brings the maximisation, and the sum of the maximising planes over some terms. Loss:
-normalised Hamming, 0/1 for examples of one part.
+normalised Hamming, 0/1 for examples of one part; or what the features say.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Risk
-from ssvm_bench.oracles.joint_features import JointFeatures, hamming_loss
+from ssvm_bench.oracles.scoring import labeling_loss
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 class PartsOracle(Oracle):
@@ -21,7 +25,7 @@ class PartsOracle(Oracle):
 
     Attributes
     ----------
-    features : JointFeatures
+    features : JointFeatures or SignedFeatures
         The examples.
 
     Raises
@@ -30,11 +34,11 @@ class PartsOracle(Oracle):
         If their arrays contradict each other, which only those can that `build` has not made.
     """
 
-    def __init__(self, features: JointFeatures) -> None:
+    def __init__(self, features: Any) -> None:
         if not joint_features.is_consistent(features):
             raise RunFailedError(
                 f"The oracle {type(self).__name__} cannot be used: the arrays do not fit together "
-                "in its JointFeatures. Let joint_features.build make them."
+                f"in its {type(features).__name__}. Let the build of its module make them."
             )
         self.features = features
         self.n = features.offsets.size - 1
@@ -81,8 +85,8 @@ class PartsOracle(Oracle):
         return y
 
     def loss(self, i: int, y: np.ndarray) -> float:
-        """Return the share of wrong labels."""
-        return float(hamming_loss(self.features, i, y))
+        """Return the loss that is trained with."""
+        return float(_loss(self.features, i, y))
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
@@ -98,3 +102,8 @@ class PartsOracle(Oracle):
         return Risk(
             value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
         )
+
+
+@kernel
+def _loss(features, i, y):
+    return labeling_loss(features, i, y)

@@ -24,8 +24,9 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.joint_features import JointFeatures, longest
+from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.scoring import longest
 
 # mypy: disable-error-code="no-untyped-def"
 

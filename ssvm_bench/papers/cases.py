@@ -15,7 +15,13 @@ from typing import Any
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Variant, variant_of
-from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.problem_instance import (
+    Best,
+    BestValues,
+    ProblemInstance,
+    instance_of,
+    named_in,
+)
 from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
 
@@ -59,6 +65,15 @@ class Case:
         return next(self.traces()).metadata["dataset"]
 
     @property
+    def radius(self) -> float:
+        """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
+        told = (run.metadata["dataset"].get("radius") for run in self.traces())
+        found = next((float(radius) for radius in told if radius), math.nan)
+        if not found > 0:
+            raise UnmeasurableError("no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
+        return found
+
+    @property
     def reference(self) -> Best:
         """The best values known."""
         if self.best is None or math.isnan(self.best.dual):
@@ -70,14 +85,15 @@ class Case:
         return (run for repeats in self.runs.values() for run in repeats.values())
 
     def is_part_of(self, other: Case) -> bool:
-        """Tell whether it is made of the first examples of another case, at the same λ."""
+        """Tell whether it is made of the first examples of another case, all else equal."""
         configs = [
             {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
             for case in (self, other)
         ]
+        named = [named_in(case.problem.fingerprint) for case in (self, other)]
         return (
-            (self.dataset, self.source, self.problem.lam)
-            == (other.dataset, other.source, other.problem.lam)
+            (self.dataset, self.source, self.problem.lam, named[0])
+            == (other.dataset, other.source, other.problem.lam, named[1])
             and configs[0] == configs[1]
             and self.data["n"] < other.data["n"]
         )

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import yaml
 
+from ssvm_bench.papers.question import Question
 from ssvm_bench.papers.variants import Costs
 from ssvm_bench.results.words import number
 
@@ -58,6 +59,7 @@ the methods cost there.
 """
 
 TEXTS = ("section", "text", "measured")
+MORE = ("timed", "lam", "given", "beside")
 Options = ParamSpec("Options")
 
 
@@ -93,6 +95,9 @@ class Claim(NamedTuple):
         The only λ that it is judged at.
     given : bool
         Whether a paper's costs are set by it, so that runs at these costs say nothing about it.
+    beside : str
+        Of a row that is not counted as a claim of the paper: what kind it is of
+        (`Paper.beside`).
     """
 
     key: str
@@ -105,6 +110,7 @@ class Claim(NamedTuple):
     timed: bool = False
     lam: float | None = None
     given: bool = False
+    beside: str = ""
 
 
 class Statements:
@@ -129,7 +135,7 @@ class Statements:
         said = self._said[name]
         section, text, measured = (said[part].format(**words) for part in TEXTS)
         paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
-        more = {part: said[part] for part in ("timed", "lam", "given") if part in said}
+        more = {part: said[part] for part in MORE if part in said}
         return Claim(key or name, section, text, measured, paper, measure, show, **more)
 
 
@@ -152,6 +158,10 @@ class Paper(NamedTuple):
         Dataset → the paper's `Costs`; runs whose time is counted at others are passed over.
     derivation : tuple of str
         Where these costs come from, in sentences.
+    beside : dict
+        Kind of rows that are not counted as claims → why they are shown, and are not counted.
+    questions : tuple of Question
+        What it leaves open; its claims are judged by runs that vary none of it.
     """
 
     title: str
@@ -161,6 +171,8 @@ class Paper(NamedTuple):
     stands_for: Mapping[str, str]
     costs: Callable[[], Mapping[str, Costs]] = dict
     derivation: tuple[str, ...] = ()
+    beside: Mapping[str, str] = {}
+    questions: tuple[Question, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:

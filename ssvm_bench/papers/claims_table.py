@@ -15,6 +15,7 @@ from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.claim import Paper
 from ssvm_bench.papers.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
 from ssvm_bench.papers.mpbcfw.claims import MPBCFW
+from ssvm_bench.papers.question import usual
 from ssvm_bench.results import words
 from ssvm_bench.results.repeats import grouped
 
@@ -79,7 +80,7 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
             yield Caution(WARNING)
         if counted:
             yield from _costs(paper, mine)
-        yield from _of_variants(mine, _numbers(rows))
+        yield from _of_variants(paper, mine, _numbers(rows))
     yield Heading("How it is measured")
     measured = [text for _, text in dict.fromkeys((row.key, row.measured) for row in rows)]
     yield Items([f"{text[0].upper()}{text[1:]}." for text in measured], numbered=True)
@@ -101,11 +102,12 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     yield Items(paper.derivation)
 
 
-def _of_variants(rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Block]:
-    """Yield the tables of rows that differ in the start at most."""
+def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Block]:
+    """Yield the tables of rows that differ in the start at most; then those not counted."""
     starts = _starts(rows)
+    claimed = [row for row in rows if not row.beside]
     for start in starts:
-        mine = [row for row in rows if row.start == start]
+        mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
         summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS)
         of = f"Of {len(mine)} pairs of claim and dataset"
@@ -115,8 +117,18 @@ def _of_variants(rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Bl
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."
     of_title = grouped(rows, lambda row: row.title)
     yield Items([f"{title}: {_basis(mine)}" for title, mine in of_title.items()])
-    yield overview(rows, numbers)
-    several = len(starts) > 1
+    yield overview(claimed, numbers)
+    yield _details("Claims, dataset by dataset", claimed, numbers, len(starts) > 1)
+    for kind, text in paper.beside.items():
+        mine = [row for row in rows if row.beside == kind]
+        if mine:
+            yield Heading(f"Not counted: {kind}", 3)
+            yield text
+            yield _details(kind.capitalize(), mine, numbers, len(starts) > 1)
+
+
+def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], several: bool) -> Sheet:
+    """Return a table with a line per row."""
     extra = ("start",) if several else ()
     header = ("#", "claim (section)", "dataset", *extra, "paper", "ours", "verdict", "note")
     cells = []
@@ -129,7 +141,7 @@ def _of_variants(rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Bl
                 found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
                 cells.append([*claim, *dataset, *([row.start] if several else ()), *found])
                 claim, dataset = ["", ""], [""] if several else [title]
-    yield Sheet("Claims, dataset by dataset", header, cells, len(header), headed=False)
+    return Sheet(title, header, cells, len(header), headed=False)
 
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?"}
@@ -179,7 +191,8 @@ def _basis(rows: Sequence[Row]) -> str:
 
 def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
     for paper in (PAPERS[name] for name in names):
-        yield output(paper, evaluate(paper, material.traces, material.best))
+        runs = usual(paper.questions, material.traces)
+        yield output(paper, evaluate(paper, runs, material.best))
 
 
 NOTHING = "There are no runs of the papers' solvers on the papers' datasets."

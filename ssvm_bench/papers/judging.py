@@ -43,6 +43,8 @@ VERDICTS = (HOLDS, FAILS, UNKNOWN)
 FOR_GOOD = "It fails for good: at the times measured here, too"
 """What is said of a claim that fails at the paper's costs as well."""
 
+NO_RUNS = "no finished runs"
+
 Remarks: TypeAlias = Mapping[str, Mapping[str, str]]
 REMARKS = Path(__file__).with_name("remarks.yaml")
 
@@ -72,6 +74,8 @@ class Row(NamedTuple):
         For a claim about time, how it was measured.
     start, counted
         The `Variant` of the runs.
+    beside : str
+        As of the claim: not empty if the row is not counted.
     """
 
     key: str
@@ -93,6 +97,7 @@ class Row(NamedTuple):
     clock: str = ""
     start: str = USUAL.start
     counted: bool = USUAL.counted
+    beside: str = ""
 
     @property
     def variant(self) -> Variant:
@@ -213,7 +218,7 @@ def judge(claim: Claim, subject: Any) -> Row:
 
 def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remarks) -> Row:
     """Judge a claim on one problem instance, which may be missing."""
-    row = judge(claim, case) if case.runs else _unmeasurable(claim, "no finished runs")
+    row = judge(claim, case) if case.runs else _unmeasurable(claim, NO_RUNS)
     row = row._replace(
         source=case.source,
         dataset=case.dataset,
@@ -229,7 +234,8 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remar
 
 
 def _unmeasurable(claim: Claim, note: str) -> Row:
-    return Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
+    row = Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
+    return row._replace(beside=claim.beside)
 
 
 def _text(values: np.ndarray, show: Callable[[float], str]) -> str:

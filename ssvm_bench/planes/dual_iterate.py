@@ -7,6 +7,9 @@
 A solver says what a visit of a term does, by a policy (:mod:`ssvm_bench.planes.passes`), and in
 which order terms are visited; how planes are stored, it does not see. There are two storages, and
 the oracle decides which: labelings, where whole passes are compiled, and rows, for any oracle.
+
+Where a term has few planes, a solver may have all of them from the beginning (`with_all_planes`),
+and asks no oracle.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from ssvm_bench.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
-from ssvm_bench.planes import labelings, passes, rows
+from ssvm_bench.oracles.scoring import longest
+from ssvm_bench.planes import fixed_rows, labelings, lone_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.problem import Problem, best_scale
 
@@ -34,6 +38,31 @@ def dual_iterate(problem: Problem, N: int) -> DualIterate:
     if isinstance(problem.oracle, LabelingOracle):
         return _Labelings(problem, problem.oracle, N)
     return _Rows(problem, N)
+
+
+def with_all_planes(problem: Problem) -> DualIterate | None:
+    """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
+
+    It can where the oracle lists its planes (it has a method ``constraints``, which returns what
+    :func:`ssvm_bench.planes.fixed_rows.check` describes), and where examples have one label each.
+    An exact pass then asks no oracle: its visits are `passes.whole_visit`. φ^i stays at the ground
+    truth's plane: solvers of this kind keep the weights of the planes.
+    """
+    oracle: Any = problem.oracle
+    if lists_planes(problem):
+        constraints = oracle.constraints()
+        fixed_rows.check(constraints, problem.n, problem.d)
+        alone = bool((np.diff(constraints.term_start) == 1).all())
+        storage = lone_rows if alone else fixed_rows
+        return _GivenRows(problem, storage.allocate(constraints, problem.d))
+    if isinstance(oracle, LabelingOracle) and longest(oracle.features) == 1:
+        return _AllLabels(problem, oracle)
+    return None
+
+
+def lists_planes(problem: Problem) -> bool:
+    """Tell whether the oracle lists its planes as rows."""
+    return hasattr(problem.oracle, "constraints")
 
 
 def no_average() -> Average:
@@ -47,8 +76,8 @@ class DualIterate(ABC):
     Parameters
     ----------
     problem : Problem
-    blocks : Labelings or Rows
-        The storage; the ground truth's planes are its candidates.
+    blocks : Labelings, Rows, FixedRows or LoneRows
+        The storage; the ground truth's planes are its candidates, or the first of every W_i.
     D : int
         Number of weights in the storage's layout.
     N : int
@@ -60,12 +89,10 @@ class DualIterate(ABC):
         φ, as w and φ∘.
     """
 
-    def __init__(
-        self, problem: Problem, blocks: labelings.Labelings | rows.Rows, D: int, N: int
-    ) -> None:
+    def __init__(self, problem: Problem, blocks: Any, D: int, N: int) -> None:
         self.problem = problem
         self.N = N
-        self.blocks: Any = blocks
+        self.blocks = blocks
         self.state = State(
             w=np.zeros(D),
             circ=np.zeros(1),
@@ -75,7 +102,6 @@ class DualIterate(ABC):
             line_search=True,
             now=0,
         )
-        passes.begin_at_candidates(blocks, N, 0)
 
     @property
     def circ(self) -> float:
@@ -172,6 +198,7 @@ class _Labelings(DualIterate):
         self.oracle = oracle
         blocks = labelings.allocate(oracle.features)
         super().__init__(problem, blocks, joint_features.inner_dimension(oracle.features), N)
+        passes.begin_at_candidates(blocks, N, 0)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         return joint_features.unpack(self.oracle.features, w)
@@ -199,6 +226,7 @@ class _Rows(DualIterate):
 
     def __init__(self, problem: Problem, N: int) -> None:
         super().__init__(problem, rows.allocate(problem.n, problem.d), problem.d, N)
+        passes.begin_at_candidates(self.blocks, N, 0)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
@@ -234,3 +262,49 @@ class _Rows(DualIterate):
             if any(room):
                 self.blocks = rows.make_room(self.blocks, i, *room)
                 passes.scale_row(policy, self.blocks, i, *nothing, scale, now)
+
+
+class _AllLabels(_Labelings):
+    """All labels of examples of one part."""
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
+        K = oracle.features.n_labels
+        super().__init__(problem, oracle, N=K)
+        self._reserve(np.full(problem.n, K))
+        passes.insert_all_labels(self.blocks, 0)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+        return _whole(passes.whole_pass_of_labels, policy, self.blocks, order, self.state)
+
+
+class _GivenRows(DualIterate):
+    """All planes, given as rows: `FixedRows` or `LoneRows`."""
+
+    def __init__(self, problem: Problem, blocks: Any) -> None:
+        super().__init__(problem, blocks, problem.d, N=int(blocks.n_planes.max()))
+
+    @property
+    def _phi_i(self) -> tuple[str, ...]:
+        return ()
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def approximate_pass(
+        self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
+    ) -> None:
+        state = self.state if lam is None else self.state._replace(lam=lam)
+        passes.whole_pass(policy, self.blocks, order, state)
+        clock.approximate(order.size, int(self.blocks.n_planes[order].sum()))
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+        return _whole(passes.whole_pass, policy, self.blocks, order, self.state)
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        passes.scale_weights(policy, self.blocks, scale, self.state.now)
+
+
+def _whole(pass_: Any, policy: Any, blocks: Any, order: np.ndarray, state: State) -> Tally:
+    """Do a pass over all planes; that takes the calls' time, but nobody has been asked."""
+    changed = pass_(policy, blocks, order, state)
+    return Tally(changed, 0.0, calls=order.size, skipped=0, evaluated=0, last=-1, fault=checks.NONE)

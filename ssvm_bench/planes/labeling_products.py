@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel
+from ssvm_bench.oracles.scoring import label_difference_product
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
 
@@ -135,7 +136,7 @@ def _against(blocks, i, q, of_truth):
             gram = features.gram[features.gram_start[i] + l * L :]
             for s in range(blocks.moved[blocks.moved.size - 1]):
                 m = blocks.moved[s]
-                total += gram[m] * (blocks.dense[m, here] - blocks.dense[m, truth])
+                total += gram[m] * label_difference_product(features, blocks.dense[m], here, truth)
     if features.transitions:
         for l in range(1, L):
             total += blocks.move_delta[blocks.links[base + l]]

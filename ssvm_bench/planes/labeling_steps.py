@@ -14,7 +14,12 @@ A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing
 from __future__ import annotations
 
 from ssvm_bench.jit import implements, kernel, prefetch
-from ssvm_bench.oracles.joint_features import add_labels, add_labels_twice, label_scores
+from ssvm_bench.oracles.scoring import (
+    add_labels,
+    add_labels_twice,
+    label_scores,
+    squared_label_norm,
+)
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
 
@@ -166,12 +171,10 @@ def _squared_length(blocks, i):
             for k in range(count):
                 overlap += delta[k] * blocks.dense[m, seen[k]]
             total += 2.0 * gram[m] * overlap
-        square = 0.0
         blocks.dense[l] = 0.0
         for k in range(count):
-            square += delta[k] * delta[k]
             blocks.dense[l, seen[k]] = delta[k]
-        total += gram[l] * square
+        total += gram[l] * squared_label_norm(features, seen, count, delta)
     if features.transitions:
         for k in range(blocks.moves_count[i]):
             total += blocks.move_delta[k] ** 2

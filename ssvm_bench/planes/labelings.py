@@ -13,12 +13,12 @@ The operations on this storage are in :mod:`ssvm_bench.planes.labeling_steps`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.jit import kernel
-from ssvm_bench.oracles.joint_features import JointFeatures, hamming_loss, longest
+from ssvm_bench.oracles.scoring import labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -34,7 +34,7 @@ class Labelings(NamedTuple):
 
     Attributes
     ----------
-    features : JointFeatures
+    features : JointFeatures or SignedFeatures
     seen : ndarray of uint8, shape (parts, width)
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
@@ -67,7 +67,7 @@ class Labelings(NamedTuple):
     offset: np.ndarray
     active: np.ndarray
     circ: np.ndarray
-    features: JointFeatures
+    features: Any
     seen: np.ndarray
     seen_count: np.ndarray
     mu: np.ndarray
@@ -86,7 +86,7 @@ class Labelings(NamedTuple):
     move_delta: np.ndarray
 
 
-def allocate(features: JointFeatures) -> Labelings:
+def allocate(features: Any) -> Labelings:
     """Return a storage in which every φ^i is the ground truth's plane and every W_i is empty.
 
     The ground truth's plane is every term's candidate.
@@ -169,7 +169,7 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     return storage
 
 
-def _moves(features: JointFeatures) -> np.ndarray:
+def _moves(features: Any) -> np.ndarray:
     """Return the number of transitions of one labeling of each term."""
     moves = np.diff(features.offsets) - 1
     return moves if features.transitions else np.zeros_like(moves)
@@ -229,7 +229,7 @@ def set_candidate(storage, i, y):
     L = features.offsets[i + 1] - first
     p = storage.n_planes[i]
     base = storage.plane_start[i] + p * L
-    storage.offset[storage.start[i] + p] = hamming_loss(features, i, y)
+    storage.offset[storage.start[i] + p] = labeling_loss(features, i, y)
     for l in range(L):
         seen = storage.seen[first + l]
         k = 0

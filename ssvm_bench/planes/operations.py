@@ -54,6 +54,11 @@ def prefetch_term(blocks, i):
 
 
 @generic
+def prefetch_start(blocks, i):
+    """Prefetch what `prefetch_term` will read, some visits before."""
+
+
+@generic
 def gather(blocks, w, i):
     """Gather what the other operations need to know of w at term i."""
 

@@ -25,21 +25,27 @@ import numpy as np
 
 from ssvm_bench.jit import allocating_kernel, generic, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.joint_features import longest, unary_scores
 from ssvm_bench.oracles.labeling import judged, maximise
+from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.planes import rows
 from ssvm_bench.planes.labeling_steps import gather_from
 from ssvm_bench.planes.labelings import set_candidate
 from ssvm_bench.planes.operations import (
     add_direction,
     gather,
+    insert,
     insert_candidate,
     move_term,
+    prefetch_start,
     prefetch_term,
     set_direction_from_truth,
 )
 
 # mypy: disable-error-code="no-untyped-def"
+
+
+_AHEAD = 4
+"""Visits between prefetching a short row and reading it, and once more as many before that."""
 
 
 class Average(NamedTuple):
@@ -118,8 +124,22 @@ def approximate_visit(policy, blocks, i, state):
 
 
 @generic
+def whole_visit(policy, blocks, i, state):
+    """Do what is due at a term whose W_i holds all planes that there are; after ``gather``.
+
+    Returns
+    -------
+    bool
+        Whether anything has changed.
+    """
+
+
+@generic
 def insert_truth(policy, blocks, i, scale, now):
-    """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled."""
+    """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled.
+
+    Where all planes are known, it is there.
+    """
 
 
 class Tally(NamedTuple):
@@ -220,6 +240,55 @@ def approximate_pass(policy, blocks, order, state):
     return evaluated
 
 
+# ---- where all planes are known ----------------------------------------------------------------
+
+
+@kernel
+def whole_pass(policy, blocks, order, state):
+    """Visit the terms in ``order``, whose planes are all in their W_i.
+
+    Returns
+    -------
+    int
+        Number of visits that changed something.
+    """
+    changed = 0
+    last = order.size - 1
+    for k in range(order.size):
+        prefetch_start(blocks, order[min(k + 2 * _AHEAD, last)])
+        prefetch_term(blocks, order[min(k + _AHEAD, last)])
+        i = order[k]
+        gather(blocks, state.w, i)
+        changed += whole_visit(policy, blocks, i, state)
+    return changed
+
+
+@allocating_kernel
+def whole_pass_of_labels(policy, blocks, order, state):
+    """Do a `whole_pass` where planes are labels: one look at the features gives all scores."""
+    features = blocks.features
+    theta = np.zeros((longest(features), features.stride))
+    changed = 0
+    for k in range(order.size):
+        i = order[k]
+        prefetch_term(blocks, order[min(k + 1, order.size - 1)])
+        unary_scores(features, state.w, i, theta)
+        gather_from(blocks, state.w, i, theta)
+        changed += whole_visit(policy, blocks, i, state)
+    return changed
+
+
+@allocating_kernel
+def insert_all_labels(blocks, now):
+    """Put all labels of the only part of every term into its W_i, behind what is there."""
+    y = np.zeros(1, np.uint8)
+    for i in range(blocks.n_planes.size):
+        for label in range(blocks.features.n_labels):
+            y[0] = label
+            set_candidate(blocks, i, y)
+            insert(blocks, i, now)
+
+
 # ---- for oracles that are called from Python --------------------------------------------------
 
 
@@ -286,6 +355,13 @@ def scale_labelings(policy, blocks, scale, now):
     for i in range(blocks.n_planes.size):
         set_candidate(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
         scale_term(policy, blocks, i, scale, now)
+
+
+@kernel
+def scale_weights(policy, blocks, scale, now):
+    """Do `scale_term` for all terms of a storage that has no φ^i: only the policy has weights."""
+    for i in range(blocks.n_planes.size):
+        insert_truth(policy, blocks, i, scale, now)
 
 
 @kernel

@@ -9,8 +9,9 @@ For term i with the planes p = 0 … m−1 of its working set, all times n:
     v[p]    = n² ⟨φ^{ip}⋆, φ^i⋆⟩                       u = n² ‖φ^i⋆‖²
 
 K is computed once for each pair of planes, and kept while both are: steps over the working set then
-need w only once. α is kept only if planes with weight must not be dropped (away and pairwise
-steps); v and u do without it.
+need w only once. α is kept only if planes with weight must not be dropped (away, pairwise and
+coordinate steps); v and u do without it, and coordinate steps without them, and, if inner products
+are to be computed whenever one is needed, without K.
 
 A term's numbers lie at ``start[i]``, in ``room[i]`` places, and those of K, row by row with
 ``room[i]`` a row, at ``gram_start[i]``.
@@ -42,7 +43,7 @@ class Simplex(NamedTuple):
     alpha, product : ndarrays of float64
         α and v of every term.
     gram : ndarray of float64
-        K of every term.
+        K of every term; of shape (0,) where it is not kept.
     square : ndarray of float64, shape (n,)
         u.
     known : ndarray of int64, shape (n,)
@@ -64,10 +65,20 @@ class Simplex(NamedTuple):
     row: np.ndarray
 
 
-def allocate(n: int) -> Simplex:
-    """Return the numbers of n terms: W_i is empty, φ^i the first plane that will come into it."""
-    room = np.full(n, _ROOM, np.int64)
-    simplex = _allocate(room, np.zeros(n), np.zeros(n, np.int64))
+def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> Simplex:
+    """Return the numbers of n terms: W_i is empty, φ^i the first plane that will come into it.
+
+    Parameters
+    ----------
+    n : int
+    room : ndarray of int64, shape (n,), optional
+        Planes that there are places for at first, at least one of each term.
+    with_gram : bool
+        Whether K is kept.
+    """
+    if room is None:
+        room = np.full(n, _ROOM, np.int64)
+    simplex = _allocate(room, np.zeros(n), np.zeros(n, np.int64), with_gram)
     simplex.alpha[simplex.start] = 1.0
     return simplex
 
@@ -78,12 +89,12 @@ def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     if not short.any():
         return simplex
     room = np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
-    grown = _allocate(room, simplex.square, simplex.known)
+    grown = _allocate(room, simplex.square, simplex.known, simplex.gram.size > 0)
     _move(simplex, grown)
     return grown
 
 
-def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray) -> Simplex:
+def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool) -> Simplex:
     most = int(room.max())
     return Simplex(
         start=np.cumsum(room) - room,
@@ -91,7 +102,7 @@ def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray) -> Simple
         gram_start=np.cumsum(room**2) - room**2,
         alpha=np.zeros(room.sum()),
         product=np.zeros(room.sum()),
-        gram=np.zeros((room**2).sum()),
+        gram=np.zeros((room**2).sum() if with_gram else 0),
         square=square,
         known=known,
         values=np.zeros(most),
@@ -106,29 +117,38 @@ def _move(old, new):
         for p in range(max(old.known[i], 1)):
             new.alpha[new.start[i] + p] = old.alpha[old.start[i] + p]
             new.product[new.start[i] + p] = old.product[old.start[i] + p]
-            for q in range(old.known[i]):
+            for q in range(old.known[i] if old.gram.size > 0 else 0):
                 new.gram[new.gram_start[i] + p * new.room[i] + q] = old.gram[
                     old.gram_start[i] + p * old.room[i] + q
                 ]
 
 
 @kernel
-def complete(simplex, blocks, i):
-    """Compute v and K of the planes that are new in W_i of the storage ``blocks``; their α is 0.
+def enter(simplex, blocks, i):
+    """Give the planes that are new in W_i of the storage ``blocks`` no weight, and compute their K.
 
-    The first plane that ever comes into W_i is φ^i: its α is 1, and u is its K.
+    The first plane that ever comes into W_i is φ^i: its α is 1.
     """
     for p in range(simplex.known[i], blocks.n_planes[i]):
-        inner_products(blocks, i, p, simplex.row)
-        for q in range(p + 1):
-            simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
-            simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
-        simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
+        if simplex.gram.size > 0:
+            inner_products(blocks, i, p, simplex.row)
+            for q in range(p + 1):
+                simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
+                simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
         if p > 0:
             simplex.alpha[simplex.start[i] + p] = 0.0
-        else:
-            simplex.square[i] = simplex.row[0]
     simplex.known[i] = blocks.n_planes[i]
+
+
+@kernel
+def complete(simplex, blocks, i):
+    """Do `enter`, and compute v of the new planes; u is K of the first one that ever comes."""
+    known = simplex.known[i]
+    enter(simplex, blocks, i)
+    for p in range(known, blocks.n_planes[i]):
+        simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
+        if p == 0:
+            simplex.square[i] = simplex.gram[simplex.gram_start[i]]
 
 
 @kernel
@@ -138,12 +158,15 @@ def forget(simplex, i, p):
     room = simplex.room[i]
     gram = simplex.gram[simplex.gram_start[i] :]
     last = simplex.known[i] - 1
+    simplex.known[i] = last
     for q in range(p, last):
         simplex.alpha[first + q] = simplex.alpha[first + q + 1]
         simplex.product[first + q] = simplex.product[first + q + 1]
+    if gram.size == 0:
+        return
+    for q in range(p, last):
         for r in range(last + 1):
             gram[q * room + r] = gram[(q + 1) * room + r]
     for q in range(last):
         for r in range(p, last):
             gram[q * room + r] = gram[q * room + r + 1]
-    simplex.known[i] = last

@@ -113,29 +113,24 @@ def plot(
     runs: list[Trace] = []
     missing: list[str] = []
     with PassedOver(say) as tell:
-        kept = [
-            trace
-            for origin in experiment.origins
-            for trace in stored_traces.read(results_dir, origin, tell)
-        ]
-        for dataset in dict.fromkeys(config.dataset.name for config in configs):
-            mine = [config for config in configs if config.dataset.name == dataset]
+        kept = {
+            origin: stored_traces.read(results_dir, origin, tell) for origin in experiment.origins
+        }
+        every = [trace for traces in kept.values() for trace in traces]
+        origins = experiment.origin_of(overrides, config_dirs)
+        for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
             before = len(tell.problems)
-            found = _found(mine, {trace.folder: trace for trace in kept}, tell)
+            found = _found(of_dataset, {trace.folder: trace for trace in every}, tell)
             damaged = len(tell.problems) > before
-            if not damaged:
-                found = _with_earlier_versions(mine, found, kept, say)
-            present = [item for item in found if item is not None]
-            earlier = [] if present or damaged else _earlier(mine, kept)
-            if earlier:
-                say(f"{dataset}: drawn as stored by an earlier version or with other options.")
-            else:
-                missing += [
-                    experiments.title(config)
-                    for config, item in zip(mine, found, strict=True)
-                    if item is None
-                ]
-            runs += [*present, *earlier]
+            pairs = zip(of_dataset, found, strict=True)
+            for origin, members in grouped(pairs, lambda pair: _origin(pair[0], origins)).items():
+                there = dict(members)
+                stored = [] if damaged else kept[origin]
+                there = _with_earlier_versions(there, stored, say)
+                earlier = [] if any(there.values()) else _earlier(list(there), stored, say)
+                if not earlier:
+                    missing += [experiments.title(config) for config in there if not there[config]]
+                runs += earlier or [run for run in there.values() if run]
         if not runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
             what_to_do = tell.problems or [
@@ -149,8 +144,13 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        origins = experiment.origin_of(overrides, config_dirs)
-        return draw(experiment, runs, kept, results_dir, formats or FORMATS, tell, origins)
+        return draw(experiment, runs, every, results_dir, formats or FORMATS, tell, origins)
+
+
+def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
+    """Return the experiment that a run is of, whatever the source of its data."""
+    folders = (config.with_source(source).folder for source in config.sources())
+    return next(origins[folder] for folder in folders if folder in origins)
 
 
 def _read(folder: Path, tell: Callable[[object], object]) -> Trace | None:
@@ -189,30 +189,28 @@ def _run(
 
 
 def _with_earlier_versions(
-    configs: Sequence[RunConfig],
-    found: Sequence[Trace | None],
+    found: Mapping[RunConfig, Trace | None],
     stored: Sequence[Trace],
     say: Callable[[str], object],
-) -> list[Trace | None]:
-    """Return the runs found of one dataset, and for the others what an earlier version stored.
+) -> dict[RunConfig, Trace | None]:
+    """Return an experiment's runs on one dataset, and for missing ones what was stored before.
 
     Of the same options, that is: only the code's version is another. All of them, or none.
     """
-    sources = {run.metadata["dataset"]["source"] for run in found if run is not None}
-    if not sources or all(found):
-        return list(found)
+    missing = [config for config, run in found.items() if run is None]
+    sources = {run.metadata["dataset"]["source"] for run in found.values() if run is not None}
+    if not sources or not missing:
+        return dict(found)
     (source,) = sources
     twins = {_options(trace.metadata["config"]): trace for trace in stored}
-    completed = [
-        run or twins.get(_options(config.with_source(source).resolved()))
-        for config, run in zip(configs, found, strict=True)
-    ]
-    if not all(completed):
-        return list(found)
-    missing = [config for config, run in zip(configs, found, strict=True) if run is None]
+    earlier = {
+        config: twins.get(_options(config.with_source(source).resolved())) for config in missing
+    }
+    if not all(earlier.values()):
+        return dict(found)
     names = ", ".join(dict.fromkeys(config.solver.name for config in missing))
     say(f"{missing[0].dataset.name}: {names} drawn as stored by an earlier version.")
-    return completed
+    return {**found, **earlier}
 
 
 def _options(config: Mapping[str, Any]) -> str:
@@ -221,8 +219,10 @@ def _options(config: Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True)
 
 
-def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trace]:
-    """Return the stored runs of one dataset, whatever their other options, of one source.
+def _earlier(
+    configs: Sequence[RunConfig], stored: Sequence[Trace], say: Callable[[str], object]
+) -> list[Trace]:
+    """Return an experiment's stored runs on one dataset, whatever their options, of one source.
 
     Options come with time and versions change, and with them the hash of a run; what was stored
     before can still be drawn. Never together with runs of the present options.
@@ -236,6 +236,8 @@ def _earlier(configs: Sequence[RunConfig], stored: Sequence[Trace]) -> list[Trac
             if trace.metadata["dataset"]["source"] == source and _name(trace) in wanted
         ]
         if found and source in sources:
+            name = configs[0].dataset.name
+            say(f"{name}: drawn as stored by an earlier version or with other options.")
             return found
     return []
 
@@ -286,8 +288,9 @@ def draw(
     chosen = {run.folder: run for run in runs}
     raw = [run for run in chosen.values() if stored.get(run.folder) is not run]
     places = grouped(raw, lambda run: origins.get(run.folder, experiment.runs))
+    hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
-        thinned = stored_traces.write(members, results_dir, place, tell)
+        thinned = stored_traces.write(members, results_dir, place, tell, hashes)
         chosen.update({run.folder: run for run in thinned})
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)
@@ -295,7 +298,7 @@ def draw(
     for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
         shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
         suffix = stored_traces.suffix(source)
-        material = Material(shown, best, experiment.title, experiment.gaps)
+        material = Material(shown, best, experiment.title, experiment.gaps, results_dir)
         folder = results_dir / "figures" / experiment.name
         for name, choices in experiment.figures.items():
             where = results_dir if KINDS[name].at_top else folder

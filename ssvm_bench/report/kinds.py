@@ -8,12 +8,12 @@ from pathlib import Path
 from ssvm_bench.config import experiment
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import agreement, selection, suboptimality, targets
-from ssvm_bench.papers import claims_table
+from ssvm_bench.papers import claims_table, fidelity
 from ssvm_bench.papers.bcfw_poster import rates
 from ssvm_bench.papers.bmrm import relative, risks, speedup
 
 _MODULES = (
-    *(suboptimality, selection, claims_table, targets, agreement),
+    *(suboptimality, selection, claims_table, fidelity, targets, agreement),
     *(rates, relative, risks, speedup),
 )
 

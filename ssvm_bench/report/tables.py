@@ -71,7 +71,10 @@ def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
     yield "n, d", f"{data['n']:,}, {data['d']:,}"
     yield "fingerprint", element("code", data["fingerprint"])
     yield "λ", f"{metadata['lam']:.6g}"
-    hidden = ("seed", "lam", "clock", "results_dir", "force", "quiet")
+    for name in ("prior", "objective"):
+        if metadata.get(name):
+            yield name, metadata[name]
+    hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet")
     for name, value in metadata["config"].items():
         if name not in hidden:
             yield name, _options(value)

@@ -157,15 +157,15 @@ METADATA: Shape = {
     "dataset": {
         **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
         **dict.fromkeys(("n", "d"), COUNT),
+        "radius?": NUMBER,
     },
     "lam": POSITIVE,
-    "objective?": TEXT,
     "concurrent_runs?": WHOLE,
     "started?": MOMENT,
     "git_dirty?": FLAG,
     "cores?": WHOLE,
     **dict.fromkeys(("versions?", "threads?"), TEXTS),
-    **dict.fromkeys(("clock?", "git?", "cpu?", "system?"), TEXT),
+    **dict.fromkeys(("prior?", "objective?", "clock?", "git?", "cpu?", "system?"), TEXT),
 }
 """What a run says of itself, as far as anything is made of it."""
 

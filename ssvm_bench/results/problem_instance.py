@@ -7,7 +7,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint and what else tells the objective, and its weight λ or ν."""
+    """The data, by their fingerprint, with what else tells the objective behind it; and its λ or ν.
+
+    That is the prior of w if there is one, or what a family says with more than one objective.
+    """
 
     fingerprint: str
     lam: float
@@ -30,8 +33,19 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
-    parts = metadata["dataset"]["fingerprint"], metadata.get("objective")
+    named = metadata.get("prior") or metadata.get("objective")
+    parts = str(metadata["dataset"]["fingerprint"]), str(named or "")
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
+
+
+def named_in(fingerprint: str) -> str:
+    """Return what the fingerprint of a problem instance tells of the objective; mostly nothing.
+
+    >>> named_in("5f0c N(0, 4)"), named_in("5f0c softmax, linear"), named_in("5f0c")
+    ('prior N(0, 4)', 'softmax, linear', '')
+    """
+    named = fingerprint.partition(" ")[2]
+    return f"prior {named}" if named.startswith("N(") else named
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

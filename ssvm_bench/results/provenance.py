@@ -96,6 +96,8 @@ def _output(*command: str) -> str | None:
 
 # ---- of the runs behind a figure --------------------------------------------------------------
 
+_OBJECTIVE = ("lam", "prior", "objective")
+
 
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return what a reader of a figure may ask about its runs.
@@ -111,7 +113,11 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     started = sorted(str(run["started"]) for run in runs if run.get("started"))
     versions = sorted({name for run in runs for name in run.get("versions", {})})
     datasets = Counter(
-        json.dumps({**run["dataset"], "lam": run["lam"]}, sort_keys=True) for run in runs
+        json.dumps(
+            {**run["dataset"], **{key: run[key] for key in _OBJECTIVE if run.get(key)}},
+            sort_keys=True,
+        )
+        for run in runs
     )
     return {
         "runs": len(runs),

@@ -13,7 +13,10 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 NOT_A_CURVE = frozenset(
-    {"seed", "results_dir", "force", "quiet", "dataset.source", "dataset.trust", "lam"}
+    {
+        *("seed", "results_dir", "force", "quiet", "dataset.source", "dataset.trust", "lam"),
+        *("prior.mean", "prior.variance"),
+    }
 )
 """Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
 

@@ -8,8 +8,8 @@ those are depends on the longest of the repeats alone, so repeats keep the same 
 
 Values that are subtracted from one another, primal and dual ones, keep all digits, others seven.
 
-A file holds the configurations last written to it: runs of other configurations of that dataset
-and solver make way, other seeds of the same ones stay.
+A file holds the configurations last written to it, and those drawn together with them: runs of
+other configurations of that dataset and solver make way, other seeds of the same ones stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -52,6 +52,7 @@ def write(
     results_dir: Path,
     name: str,
     say: Callable[[str], object] | None = None,
+    stay: Collection[str] = (),
 ) -> list[Trace]:
     """Store the traces of an experiment, thinned; the same traces give the same bytes.
 
@@ -63,6 +64,8 @@ def write(
         The results folder and the experiment's name.
     say : callable, optional
         Told about a file that is there and cannot be read, and is left as it is.
+    stay : collection of str
+        Hashes of further configurations whose stored runs stay.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def write(
     stored = {}
     for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
-        hashes = {trace.folder.parent.name for trace in new}
+        hashes = {*stay, *(trace.folder.parent.name for trace in new)}
         before = _read_if_whole(path, results_dir, say) if os.path.lexists(path) else []
         for old in before or ():
             if old.folder.parent.name in hashes:

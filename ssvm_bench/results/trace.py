@@ -88,7 +88,8 @@ class Trace:
     frame : DataFrame
         The rows; columns as in ``COLUMNS``, and possibly more.
     metadata : dict
-        Configuration, dataset {name, source, n, d, fingerprint}, lam, seed, clock, provenance.
+        Configuration, dataset {name, source, n, d, radius, fingerprint}, lam, seed, clock,
+        provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known.
     summary : dict
         What ``summary.json`` holds.
     folder : Path
@@ -323,7 +324,30 @@ def is_whole(folder: Path) -> bool:
 
 
 def _as_written(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the rows and the metadata of a run whose files agree with their checksums."""
+    """Return the rows and the metadata of a run whose files agree with their checksums.
+
+    One that goes on replaces its folder every few seconds: files of two folders do not agree, and
+    are read again.
+    """
+    while True:
+        before = _identity(folder)
+        try:
+            return _in_agreement(folder)
+        except RunFailedError:
+            if _identity(folder) == before:
+                raise
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from the one that replaces it; None while there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _in_agreement(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     with _reading(folder, TRACE) as content:
         table = pq.read_table(pa.BufferReader(content))
         metadata = _header(table.schema)

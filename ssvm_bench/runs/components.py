@@ -19,6 +19,9 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.prior import Prior
+from ssvm_bench.oracles.prior import text as prior_text
+from ssvm_bench.problem import with_prior
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
@@ -79,7 +82,9 @@ def check_requirements(config: RunConfig) -> None:
     """
     solver, oracle, budget = config.solver, config.oracle, config.budget
     if isinstance(oracle, OracleConfig):
-        oracle.check_weight(config.lam is not None or bool(config.path))
+        stated = config.lam is not None or config.path or prior_text(config.prior)
+        oracle.check_regulariser(bool(stated))
+    changes_planes = not config.prior.is_another_lam()
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
@@ -90,6 +95,12 @@ def check_requirements(config: RunConfig) -> None:
         )
     solver.check_family(oracle.family, oracle.name)
     solver.check_oracle(oracle.has_expectations)
+    if solver.needs_expectations and changes_planes:
+        raise ConfigError(
+            f"solver={solver.name} needs the expectations of a distribution over labelings, which "
+            "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "
+            "Choose another solver."
+        )
 
 
 def check_data(config: RunConfig, dataset: Dataset) -> None:
@@ -103,19 +114,35 @@ def check_data(config: RunConfig, dataset: Dataset) -> None:
     """
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    bound = max(largest, 1.0) * dataset.y.size  # of ‖φ⋆‖, generously
-    for stage in config.stages():
-        lam = stage.lam_of(dataset.n)
-        if not bound * bound / lam < _LARGEST:
-            raise ConfigError(
-                f"lam={lam:g} is too small for features of up to {largest:g}: ‖φ⋆‖²/λ can "
-                "overflow. Use a larger lam, or scale the features."
-            )
+    if dataset.costs is not None:
+        largest *= float(dataset.costs.max())
+    _check_sizes(config, dataset.n, largest, dataset.y.size)
     if isinstance(config.solver, SolverConfig):
         config.solver.check_data(dataset.n, dataset.structure)
 
 
-def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
+def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
+    """Raise ``ConfigError`` if numbers can overflow with features of up to ``largest``."""
+    bound = max(largest, 1.0) * parts  # of ‖φ⋆‖, generously
+    mean, variance = config.prior.moments()
+    widest = float(np.trace(variance) if variance.ndim == 2 else variance.max())
+    of = f"features of up to {largest:g}" + f" and variances of up to {widest:g}" * (widest != 1.0)
+    for stage in config.stages():
+        lam = stage.lam_of(n)
+        if not bound * bound * widest / lam < _LARGEST:
+            raise ConfigError(
+                f"lam={lam:g} is too small for {of}: ‖φ⋆‖²/λ can overflow. "
+                "Use a larger lam, or scale the features."
+            )
+        if not lam / float(variance.max()) < _LARGEST:
+            raise ConfigError(f"prior.variance={widest:g} is too small: λ/σ² can overflow.")
+    if not bound * float(np.abs(mean).max()) < _LARGEST:
+        raise ConfigError(f"prior.mean is too large for {of}: ⟨μ, φ⋆⟩ can overflow.")
+
+
+def warm_up(
+    config: RunConfig, dataset: Dataset, display: Display, prior: Prior | None = None
+) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
     Two are enough, unless the solver's config has a larger ``least_n``. One process at a time: what
@@ -130,6 +157,8 @@ def warm_up(config: RunConfig, dataset: Dataset, display: Display) -> None:
         with _alone(), parts[0], parts[1]:
             terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
             problem = terms.problem(1.0)
+            if prior is not None and prior.mean.size == terms.d:
+                problem = with_prior(terms, 1.0, prior)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
             solver.begin()

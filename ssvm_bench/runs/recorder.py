@@ -36,7 +36,8 @@ class Recorder:
     rows : list of dict
         The trace so far.
     w : object
-        The point of the last row: w, or what stands for it (:mod:`ssvm_bench.objective`).
+        The last row's point for the data as they are (:mod:`ssvm_bench.objective`): the weights of
+        their features.
     losses : dict of str to float
         Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
         NaN until `predict`.
@@ -55,6 +56,7 @@ class Recorder:
         self.rows: list[dict[str, Any]] = []
         self.w: Any = None
         self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
+        self._iterate: Any = None
         self._earlier: Any = None
         self._eval_time = 0.0
         self._keeper = None if keep is None else Keeper(keep)
@@ -63,8 +65,9 @@ class Recorder:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self._earlier, (self.w, dual) = self.w, solver.reported()
-            primal, of_evaluation = self.problem.measured(self.w)
+            self._earlier, (self._iterate, dual) = self._iterate, solver.reported()
+            self.w = self.problem.weights(self._iterate)
+            primal, of_evaluation = self.problem.measured(self._iterate)
             after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
@@ -94,7 +97,7 @@ class Recorder:
         kept = solver.after_exact_pass
         if kept is None:
             return {}
-        if not np.array_equal(kept.w, self.w):
+        if not np.array_equal(kept.w, self._iterate):
             # by a fresh problem: the answers of this one may depend on earlier calls
             (primal, _), dual = self.problem.fresh().measured(kept.w), kept.dual
         return {"primal_after_exact": primal, "dual_after_exact": dual}
@@ -102,7 +105,7 @@ class Recorder:
     def check_duality(self) -> None:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
         row = self.rows[-1]
-        self.problem.check_bound(self.w, self._earlier, row["primal"], row["dual"])
+        self.problem.check_bound(self._iterate, self._earlier, row["primal"], row["dual"])
 
     def keep(self) -> None:
         """Put the rows on disk if it is time; to be called in every iteration."""
@@ -111,7 +114,7 @@ class Recorder:
 
     def predict(self) -> None:
         """Find the losses of the last row's iterate, with those of one held-out name at a time."""
-        self.losses |= self.problem.losses(self.w)
+        self.losses |= self.problem.losses(self._iterate)
         for name, build in self.held_out.items():
             held_out = build().problem(self.problem.lam)
             self.losses[name] = held_out.losses(self.w)["train"]

@@ -8,7 +8,8 @@ paused, and ends for one of the named reasons:
 ``max_iterations``  outer iterations done
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
-                    bundle methods: the relative gap is at most their ε
+                    bundle methods: the relative gap is at most their ε; dual coordinate descent:
+                    at most its tolerance
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
@@ -42,6 +43,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.objective import Objective
+from ssvm_bench.oracles import prior as priors
+from ssvm_bench.problem import with_prior
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import (
@@ -117,6 +120,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         dataset = load_dataset(config.dataset)
     check_data(config, dataset)
     terms = build_oracle(config.oracle, config.dataset)
+    prior = priors.build(config.prior, terms.d)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
@@ -131,11 +135,11 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
             display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
             summary = read_summary(config.folder)
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
-        warm_up(config, dataset, display)
+        warm_up(config, dataset, display, prior)
         solver = None
         for stage, lam in stages:
-            problem = terms.problem(lam)
-            display.start(stage, dataset.source, problem.n, problem.d, problem.lam)
+            problem = with_prior(terms, lam, prior)
+            display.start(stage, dataset.source, problem.n, problem.d, lam)
             with interrupts.deferred() as arrived:
                 outcome, solver = _run(
                     stage, dataset, problem, display, begin, concurrent_runs, solver
@@ -176,9 +180,11 @@ def _run(
             "source": dataset.source,
             "n": problem.n,
             "d": problem.d,
+            "radius": problem.radius(),
             "fingerprint": dataset.fingerprint,
         },
-        "lam": problem.lam,
+        "lam": config.lam_of(dataset.n),
+        **({"prior": prior} if (prior := priors.text(config.prior)) else {}),
         **({"objective": problem.name} if problem.name else {}),
         "seed": config.seed,
         "clock": config.clock,

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ssvm_bench.config.differences import differences
+from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import words
 
 if TYPE_CHECKING:
@@ -121,9 +122,11 @@ class PlainLines(Silent):
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
         """Print what runs, and the heading of the lines to come."""
         self.budget, self.started = config.budget, self.clock()
+        prior = priors.text(config.prior)
         self.message(
             f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}: "
-            f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, clock = {config.clock}"
+            f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, {f'prior {prior}, ' if prior else ''}"
+            f"clock = {config.clock}"
         )
         self.heading()
 

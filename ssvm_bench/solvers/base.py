@@ -87,8 +87,8 @@ class SolverConfig(Options):
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
-                "which only the oracles multiclass and viterbi have: sums over all labelings of a "
-                "graph are intractable. Choose another solver for this dataset."
+                "which the oracles of graphs have not: sums over all labelings of a graph are "
+                "intractable. Choose another solver for this dataset."
             )
 
     def check_family(self, family: str, oracle: str) -> None:

@@ -31,8 +31,15 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Positive, one_of
 from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.joint_features import add_losses, add_marginals, longest, unary_scores
 from ssvm_bench.oracles.labeling import expect
+from ssvm_bench.oracles.scoring import (
+    add_losses,
+    add_marginals,
+    label_loss,
+    longest,
+    marginal_change_product,
+    unary_scores,
+)
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import ExpectationConfig
@@ -208,11 +215,9 @@ def _gain(features, i, trial, state, lam):
         for c in range(features.n_labels):
             climb += (trial.mu[l, c] - state.mu[first + l, c]) * trial.theta[l, c]
         for m in range(l + 1):
-            overlap = 0.0
-            for c in range(features.n_labels):
-                overlap += (trial.mu[l, c] - state.mu[first + l, c]) * (
-                    trial.mu[m, c] - state.mu[first + m, c]
-                )
+            overlap = marginal_change_product(
+                features, trial.mu[l], state.mu[first + l], trial.mu[m], state.mu[first + m]
+            )
             length2 += (1.0 if l == m else 2.0) * gram[l * L + m] * overlap
     for k in range(trial.nu.size):
         change = trial.nu[k] - state.nu[i, k]
@@ -231,13 +236,11 @@ def _move(features, i, trial, state, lam):
     L = features.offsets[i + 1] - first
     for l in range(L):
         delta = trial.mu[l]
-        truth = features.truth[first + l]
         for c in range(features.n_labels):
             change = delta[c] - state.mu[first + l, c]
             state.mu[first + l, c] = delta[c]
             delta[c] = change
-            if c != truth:
-                state.circ[0] += change / (L * n)
+            state.circ[0] += change * label_loss(features, first + l, c) / (L * n)
         add_marginals(features, first + l, scale, delta, state.w)
     for k in range(trial.nu.size):
         state.w[base + k] += scale * (trial.nu[k] - state.nu[i, k])

@@ -3,16 +3,21 @@
 ===============  ==================================================================================
 ``permutation``  one fresh permutation per outer iteration, shared by its passes
 ``uniform``      n draws with replacement
+``sequential``   0, 1, …, n − 1, in every iteration
 ``gap``          exact passes draw in proportion to the terms' gaps (Osokin et al., ICML 2016);
                  approximate ones follow a permutation
 ===============  ==================================================================================
 
-The streams depend on the seed only: repeat r gives every solver the same permutations.
+Approximate passes share the order of their iteration (``same``), or have one each (``fresh``):
+Algorithm 3 of the MP-BCFW paper says "in random order" of both kinds of passes.
+
+The streams depend on the seed only: repeat r gives every solver the same permutations. Fresh ones
+of approximate passes have a stream of their own, so that exact passes keep theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,6 +25,7 @@ from ssvm_bench import random
 from ssvm_bench.jit import kernel
 
 SAMPLING = ("permutation", "uniform")
+APPROX_ORDERS = SAME, FRESH = ("same", "fresh")
 
 _DRAWS = 10
 """Parts of an exact pass whose terms are drawn; between them, gaps are looked at anew."""
@@ -27,9 +33,11 @@ _DRAWS = 10
 _swap = kernel(random.swap)
 
 
-def orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
+def orders(n: int, sampling: str, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
     """Yield the order of the terms in each outer iteration, int64, shape (n,)."""
     bits = np.random.PCG64(seed)
+    while sampling == "sequential":
+        yield np.arange(n)
     while True:
         raw = bits.random_raw(n)
         if sampling == "permutation":
@@ -38,6 +46,11 @@ def orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
             yield order
         else:
             yield (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+
+
+def fresh_orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
+    """Yield the orders of approximate passes that have one each, as `orders` yields them."""
+    return orders(n, sampling, (seed, 2))
 
 
 class Order:
@@ -50,14 +63,21 @@ class Order:
     sampling : str
         ``"permutation"`` or ``"uniform"``.
     seed : int
+    approx_order : str
+        One of ``APPROX_ORDERS``.
     """
 
-    def __init__(self, n: int, sampling: str, seed: int) -> None:
+    def __init__(self, n: int, sampling: str, seed: int, approx_order: str = SAME) -> None:
         self._orders = orders(n, sampling, seed)
+        self._fresh = fresh_orders(n, sampling, seed) if approx_order == FRESH else None
 
     def next(self) -> np.ndarray:
         """Return the order of the next iteration, int64, shape (n,)."""
         return next(self._orders)
+
+    def of_approximate_pass(self, order: np.ndarray) -> np.ndarray:
+        """Return the order of the next approximate pass of an iteration with this order."""
+        return order if self._fresh is None else next(self._fresh)
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the terms that the exact pass visits, in parts."""
@@ -69,14 +89,14 @@ class GapOrder(Order):
 
     Parameters
     ----------
-    n, seed : int
+    n, seed, approx_order
         As for `Order`.
     gaps : ndarray of float64, shape (n,)
         The last known gaps, not negative, ∞ where none is known yet; whoever visits changes them.
     """
 
-    def __init__(self, n: int, seed: int, gaps: np.ndarray) -> None:
-        super().__init__(n, "permutation", seed)
+    def __init__(self, n: int, seed: int, gaps: np.ndarray, approx_order: str = SAME) -> None:
+        super().__init__(n, "permutation", seed, approx_order)
         self._gaps = gaps
         self._bits = np.random.PCG64([seed, 1])
 

@@ -40,8 +40,8 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.joint_features import add_difference, longest, unary_scores
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
+from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, orders

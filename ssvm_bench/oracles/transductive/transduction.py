@@ -22,7 +22,7 @@ E_C            labels told; bounds on counts (the dataset's      :mod:`.energies
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -74,6 +74,11 @@ class Config(OracleConfig):
     nu: Positive = 0.05
     balance: Share | None = None
     potts: NotNegative = 1.0
+
+    @property
+    def own_weight(self) -> float:
+        """ν."""
+        return self.nu
 
 
 def build(config: Config, dataset: Dataset) -> Transduction:
@@ -212,8 +217,8 @@ class Transduction(Terms):
         self.n, self.d = self.made.n, self.made.d
 
     def problem(self, lam: float) -> TransductiveProblem:
-        """Return the problem; its weight is ν, whatever λ."""
-        return self.made
+        """Return the problem with a ν."""
+        return replace(self.made, lam=lam)
 
 
 def _energy(config: Config, dataset: Points, told: np.ndarray) -> Energy:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,16 +39,10 @@ KNOWN = 10.0
 ROUNDING = 1e-12
 """How far a dual value may be above a primal one, relative to it: both are sums of n terms."""
 
-LEAST_ROWS = 3
-"""Rows to fit a line to."""
-
-TOO_SHORT = f"fewer than {LEAST_ROWS} positive errors in the second half of a run"
 TOO_LOOSE = (
     "the best values known are too far apart to tell how large a suboptimality is; a longer run of "
     "any solver on this problem instance brings them together"
 )
-
-Quantity = Literal["gap", "primal"]
 
 
 class Runs(NamedTuple):
@@ -67,11 +61,12 @@ class Runs(NamedTuple):
         return case.repeats(self.solver, **self.options)
 
 
-def _suboptimality(case: Case, run: Trace) -> np.ndarray:
+def suboptimality(case: Case, run: Trace) -> np.ndarray:
+    """Return P(w) − D of each row."""
     return run.frame["primal"].to_numpy(float) - case.reference.dual
 
 
-def _least_known(case: Case) -> float:
+def least_known(case: Case) -> float:
     """Return the smallest suboptimality whose size is known."""
     best = case.reference
     return KNOWN * (best.primal - best.dual)
@@ -115,7 +110,7 @@ def _common(
     """Return passes ≥ 1 with values, the log of ours, of the lowest rival's; who it is at last."""
     x = along(run, "passes")
     at = np.unique(x[x >= 1])
-    mine = read_off(at, x, _suboptimality(case, run), True)
+    mine = read_off(at, x, suboptimality(case, run), True)
     curves = {name: _median_curve(case, repeats, at) for name, repeats in rivals.items()}
     # All rivals have to be known: else the lowest would be another one where one of them ends.
     theirs = np.min(list(curves.values()), axis=0)
@@ -130,7 +125,7 @@ def _common(
 def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.ndarray:
     """Return the log of the median suboptimality of some repeats; NaN where one has no value."""
     heights = [
-        read_off(at, along(run, "passes"), _suboptimality(case, run), True) for run in repeats
+        read_off(at, along(run, "passes"), suboptimality(case, run), True) for run in repeats
     ]
     return np.median(heights, axis=0)
 
@@ -164,7 +159,7 @@ def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
 
 def _passes_to(case: Case, run: Trace, level: float) -> float:
     target = level * abs(case.reference.dual)
-    return crossing(along(run, "passes"), _suboptimality(case, run), target)
+    return crossing(along(run, "passes"), suboptimality(case, run), target)
 
 
 def _first(case: Case, rivals: Mapping[str, Sequence[Trace]], level: float) -> tuple[float, str]:
@@ -196,49 +191,41 @@ def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
     return Measured(values, high=1.0, note=note)
 
 
-# ---- rates ------------------------------------------------------------------------------------
+# ---- the number of examples --------------------------------------------------------------------
+
+
+class Growth(NamedTuple):
+    """Calls to a suboptimality on all examples and on a part: shape (pairs of runs, 2)."""
+
+    calls: np.ndarray
+    note: str
 
 
 @measure
-def slope(case: Case, runs: Runs, quantity: Quantity, high: float) -> Measured:
-    """Measure the least-squares slope of log error against log calls, second half in log calls."""
-    slopes, ends = [], []
-    for run in runs.of(case):
-        calls = run.frame["oracle_calls"].to_numpy(float)
-        primal = quantity == "primal"
-        error = _suboptimality(case, run) if primal else run.frame["gap"].to_numpy(float)
-        called = calls[calls > 0]
-        middle = math.sqrt(called[0] * called[-1]) if called.size else math.inf
-        late = (calls >= middle) & (error > 0)
-        if late.sum() < LEAST_ROWS:
-            raise UnmeasurableError(TOO_SHORT)
-        if primal and error[late].min() < _least_known(case):
-            raise UnmeasurableError(TOO_LOOSE)
-        slopes.append(float(np.polyfit(np.log(calls[late]), np.log(error[late]), 1)[0]))
-        ends.append((*calls[late][[0, -1]], *error[late][[0, -1]]))
-    first, last, before, after = np.median(ends, axis=0)
-    note = f"{before:.3g} after {first:.3g} calls, {after:.3g} after {last:.3g}"
-    return Measured(np.array(slopes), high=high, note=note)
+def growth_with_n(case: Case, runs: Runs, factor: float) -> Measured:
+    """Measure the calls to a suboptimality over those on half of the examples, per seed."""
+    found = calls_on_both(case, half_of(case), runs)
+    return Measured(found.calls[:, 0] / found.calls[:, 1], 1 / factor, factor, found.note)
 
 
-@measure
-def growth_with_n(case: Case, runs: Runs, factor: float, proportional: bool) -> Measured:
-    """Measure the calls to a suboptimality over those on fewer examples, per seed.
-
-    It holds within a factor of 1, or of the ratio of the numbers of examples if proportional.
-    """
+def half_of(case: Case) -> Case:
+    """Return the part of the examples that is nearest to half of them."""
     parts = [other for other in case.others if other.is_part_of(case)]
     if not parts:
         raise UnmeasurableError("no finished runs on a part of the examples")
-    n = int(case.data["n"])
-    part = min(parts, key=lambda other: abs(2 * int(other.data["n"]) - n))
+    return min(parts, key=lambda other: abs(2 * int(other.data["n"]) - int(case.data["n"])))
+
+
+def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
+    """Return the calls to the smallest suboptimality that all runs reach."""
+    n, fewer = int(case.data["n"]), int(part.data["n"])
     pairs = _pairs(runs, case, part)
     errors = [
-        [_suboptimality(where, run) for where, run in zip((case, part), pair, strict=True)]
+        [suboptimality(where, run) for where, run in zip((case, part), pair, strict=True)]
         for pair in pairs
     ]
     smallest = [_smallest(error) for both in errors for error in both]
-    target = max(*smallest, _least_known(case), _least_known(part))
+    target = max(*smallest, least_known(case), least_known(part))
     calls = np.array(
         [
             [
@@ -248,13 +235,11 @@ def growth_with_n(case: Case, runs: Runs, factor: float, proportional: bool) -> 
             for pair, both in zip(pairs, errors, strict=True)
         ]
     )
-    if (calls < [n, int(part.data["n"])]).any():
+    if (calls < [n, fewer]).any():
         raise UnmeasurableError(TOO_LOOSE)
-    ratio = n / int(part.data["n"])
-    to = ratio if proportional else 1.0
-    (here, there) = np.median(calls, axis=0)
-    note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {part.data['n']}"
-    return Measured(calls[:, 0] / calls[:, 1], to / factor, to * factor, note)
+    here, there = np.median(calls, axis=0)
+    note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {fewer}"
+    return Growth(calls, note)
 
 
 def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
@@ -293,8 +278,8 @@ def gap_over_suboptimality(case: Case, runs: Runs, high: float) -> Measured:
     """Measure the largest duality gap / primal suboptimality from the first pass on."""
     largest, middle = [], []
     for run in runs.of(case):
-        error = _suboptimality(case, run)
-        late = (along(run, "passes") >= 1) & (error > 0) & (error >= _least_known(case))
+        error = suboptimality(case, run)
+        late = (along(run, "passes") >= 1) & (error > 0) & (error >= least_known(case))
         if not late.any():
             raise UnmeasurableError(TOO_LOOSE)
         ratios = run.frame["gap"].to_numpy(float)[late] / error[late]

@@ -23,6 +23,7 @@ import yaml
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import Section
+from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import Trace
 
@@ -109,9 +110,10 @@ def runs(traces: Sequence[Trace]) -> list[Run]:
         config, data = trace.metadata["config"], trace.metadata["dataset"]
         lam, n = float(trace.metadata["lam"]), int(data["n"])
         pixels = str(config.get("dataset", {}).get("pixels", ""))
+        fingerprint = instance_of(trace.metadata).fingerprint
         found.append(
             Run(
-                Instance(data["name"], data["source"], n, pixels, str(data["fingerprint"])),
+                Instance(data["name"], data["source"], n, pixels, fingerprint),
                 float(config["solver"]["epsilon"]),
                 lam,
                 float(f"{lam * n:.6g}"),  # 1000/n · n is not quite 1000

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers import question
 from ssvm_bench.papers.claim import Claim, Paper, Statements
 from ssvm_bench.papers.mpbcfw import costs, selection
 from ssvm_bench.papers.mpbcfw import measures as by
@@ -80,4 +81,5 @@ MPBCFW = Paper(
     stands_for=STANDS_FOR,
     costs=costs.read,
     derivation=costs.DERIVATION,
+    questions=question.read(__file__),
 )

@@ -1,6 +1,6 @@
 """Beyond the papers: MP-BCFW with several steps a visit, gap sampling, and oracles called by need.
 
-The loop and its options N, M, T, average and start are those of
+The loop and its options N, M, T, average, start and approx_order are those of
 :mod:`ssvm_bench.solvers.block.mpbcfw`. With
 
 ===========  ==================================================================================
@@ -46,7 +46,7 @@ from ssvm_bench.solvers.block.approximate_passes import PlainPasses
 from ssvm_bench.solvers.block.mpbcfw import MultiPlane, Parts
 from ssvm_bench.solvers.block.several_steps import STEPS
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
-from ssvm_bench.solvers.orders import GapOrder, Order
+from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, GapOrder, Order
 from ssvm_bench.solvers.starts import STARTS, TRUTH
 
 CODE_VERSION = 1
@@ -58,7 +58,7 @@ SAMPLING = ("permutation", "gap")
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH, "approx_order": SAME}
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -73,6 +73,7 @@ class Config(SolverConfig):
     kappa: NotNegative
     average: bool
     start: Annotated[str, one_of(STARTS)] = TRUTH
+    approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
 
     @property
     def revision(self) -> str:
@@ -98,9 +99,9 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
         Parts(
             phi=phi,
             order=(
-                GapOrder(problem.n, seed, visits.policy.gaps)
+                GapOrder(problem.n, seed, visits.policy.gaps, config.approx_order)
                 if by_gap
-                else Order(problem.n, "permutation", seed)
+                else Order(problem.n, "permutation", seed, config.approx_order)
             ),
             visits=visits,
             passes=accelerated if config.kappa > 0 else PlainPasses(phi, visits),

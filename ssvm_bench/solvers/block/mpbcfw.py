@@ -9,19 +9,21 @@
 
 BCFW is N = M = 0: the same loop without working sets, so that times are comparable.
 
-===========  ==================================================================================
-option       meaning
-===========  ==================================================================================
-N            most planes of a working set W_i; over it, the longest inactive is dropped
-M            most approximate passes of an outer iteration
-T            planes not active during the last T outer iterations are dropped (approximate pass)
-step         ``line_search``, or ``2n/(k+2n)`` with k the number of steps so far (BCFW, Alg. 4)
-sampling     ``permutation``: one per outer iteration, shared by its passes; ``uniform``: n draws
-             with replacement
-average      report the interpolation, with the best dual, of the averages over exact and over
-             approximate steps (section 3.5)
-start        the planes at which the φ^i begin: :mod:`ssvm_bench.solvers.starts`
-===========  ==================================================================================
+============  ==================================================================================
+option        meaning
+============  ==================================================================================
+N             most planes of a working set W_i; over it, the longest inactive is dropped
+M             most approximate passes of an outer iteration
+T             planes not active during the last T outer iterations are dropped (approximate pass)
+step          ``line_search``, or ``2n/(k+2n)`` with k the number of steps so far (BCFW, Alg. 4)
+sampling      ``permutation``: one per outer iteration, shared by its passes; ``uniform``: n draws
+              with replacement
+average       report the interpolation, with the best dual, of the averages over exact and over
+              approximate steps (section 3.5)
+start         the planes at which the φ^i begin: :mod:`ssvm_bench.solvers.starts`
+approx_order  ``same``: approximate passes share the order of their iteration; ``fresh``: each has
+              one of its own
+============  ==================================================================================
 
 A solver is put together from an order of the terms (:mod:`ssvm_bench.solvers.orders`), what a visit
 does (:mod:`~ssvm_bench.solvers.block.one_step`), averages (:mod:`ssvm_bench.solvers.averages`), and
@@ -49,7 +51,7 @@ from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
 from ssvm_bench.solvers.block.one_step import OneStep
 from ssvm_bench.solvers.block.visits import Visits
 from ssvm_bench.solvers.fw import STEPS
-from ssvm_bench.solvers.orders import SAMPLING, Order
+from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Order
 from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH, begin_at_oracle
 
 CODE_VERSION = 1
@@ -62,7 +64,7 @@ _REBUILD_EVERY = 10
 class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH, "approx_order": SAME}
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -72,6 +74,7 @@ class Config(SolverConfig):
     sampling: Annotated[str, one_of(SAMPLING)]
     average: bool
     start: Annotated[str, one_of(STARTS)] = TRUTH
+    approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
 
     @property
     def revision(self) -> str:
@@ -96,7 +99,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
     return MultiPlane(
         Parts(
             phi=phi,
-            order=Order(problem.n, config.sampling, seed),
+            order=Order(problem.n, config.sampling, seed, config.approx_order),
             visits=visits,
             passes=PlainPasses(phi, visits),
             most_passes=config.M if config.N > 0 else 0,
@@ -200,8 +203,9 @@ class MultiPlane(Solver):
         with self.averages.of_approximate_steps():
             rule.begin(self.clock.now(), self.phi.dual())
             while self.approx_passes < self.parts.most_passes:
-                first = self.approx_passes == 0
-                visited = order if first else self.visits.worth_visiting(order)
+                visited = self.parts.order.of_approximate_pass(order)
+                if self.approx_passes > 0:
+                    visited = self.visits.worth_visiting(visited)
                 passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
                 pays, gain = rule.judge(self.clock.now(), self.phi.dual())

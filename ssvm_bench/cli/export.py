@@ -1,0 +1,92 @@
+"""``ssvm-bench data export``: from the name of a dataset to a file of its examples."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.config import overrides, registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.streams.export import SUFFIX, Export, check_images, write
+from ssvm_bench.datasets.streams.jitter import Jitter
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.results.provenance import provenance
+from ssvm_bench.runs.components import load_dataset
+
+
+def export(
+    name: str,
+    path: Path,
+    words: Sequence[str],
+    jitter: str | None,
+    config_dirs: Sequence[Path] = (),
+    **options: Any,
+) -> Iterator[str]:
+    """Write a dataset to a file; yield lines that say what is in it.
+
+    Parameters
+    ----------
+    name : str
+        The dataset.
+    path : Path
+        The file.
+    words : sequence of str
+        Its options, as overrides.
+    jitter : str, optional
+        How images are deformed, as `Jitter.read` takes it.
+    config_dirs : sequence of Path
+        Further folders of config files.
+    **options
+        Of `Export`.
+
+    Raises
+    ------
+    ConfigError
+        A mistake in the call; or images are to be deformed, and there are none.
+    RunFailedError
+        The dataset cannot be had, or the file not be written.
+    """
+    how = Export(jitter=None if jitter is None else Jitter.read(jitter), **options)
+    for setting in overrides.read(words):
+        if not setting.key.startswith("dataset."):
+            raise ConfigError(
+                f"{setting.text}: what is exported depends on options of the dataset alone, as "
+                "dataset.n_samples=1000."
+            )
+    if path.suffix != SUFFIX or path.is_dir():
+        raise ConfigError(f"{path} must be a file whose name ends in {SUFFIX}.")
+    (config,) = compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
+    images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
+    dataset = load_dataset(config.dataset)
+    if how.jitter is not None:
+        check_images(dataset, images, ", ".join(_with_images()))
+    with registry.blamed("oracle", config.oracle.kind):
+        build = registry.module("oracle", config.oracle.kind).build
+        d = int(build(config.oracle, dataset.take(np.arange(min(2, dataset.n)))).d)
+    begin = time.perf_counter()
+    chosen = config.with_source(dataset.source).resolved()["dataset"]
+    left_out = getattr(config.dataset, "NOT_HASHED", ())
+    made = {
+        "options": {key: value for key, value in chosen.items() if key not in left_out},
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **provenance(),
+    }
+    header = write(dataset, path, how, images, oracle=config.oracle.name, d=d, made=made)
+    seconds = time.perf_counter() - begin
+    counts = [f"{header.total('n')} to train on"]
+    counts += [f"{header.total('n', split)} {split}" for split in [*header.splits][1:]]
+    yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
+    yield f"  examples: {', '.join(counts)}; row groups: {len(header.row_groups)}"
+    rate = header.total("n") / seconds
+    yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
+
+
+def _with_images() -> list[str]:
+    """Return the datasets whose examples are images."""
+    known = registry.kinds("dataset")
+    return [kind for kind in known if hasattr(registry.module("dataset", kind), "IMAGES")]

@@ -1,0 +1,204 @@
+"""The options of a Gaussian prior N(μ, Σ) of the weights: as they are written, and read from files.
+
+.. code-block:: text
+
+    P(w) = λ/2 (w − μ)ᵀ Σ⁻¹ (w − μ) + Σ_i H_i(w)
+
+μ and Σ are a number for all weights, one number per weight in the layout of ``weights.npz``, or an
+``.npy`` file of these; that of Σ may be a whole matrix. What is in a file belongs to the problem,
+where it lies does not: a run's hash covers the checksum of its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ssvm_bench import files
+from ssvm_bench.config.validation import Options
+from ssvm_bench.errors import ConfigError, shown
+
+LARGEST_FULL = 2000
+"""Most weights of a Σ that is a whole matrix."""
+
+_SYMMETRY = 1e-12
+"""Of differences across the diagonal, relative to the largest entry."""
+
+Moment: TypeAlias = float | tuple[float, ...] | Path
+
+
+class Stated(NamedTuple):
+    """μ or Σ as it is given.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (), (d,) or (d, d)
+    hashed : float, list of float, or str
+        What a hash covers: the numbers, or the sha256 of a file.
+    """
+
+    values: np.ndarray
+    hashed: Any
+
+
+@dataclass(frozen=True)
+class PriorConfig(Options):
+    """Options of the prior.
+
+    Attributes
+    ----------
+    mean : float, tuple of float, or Path
+        μ.
+    variance : float, tuple of float, or Path
+        Σ: a multiple of the unit matrix, its diagonal, or an ``.npy`` file, which may hold all of
+        it.
+    """
+
+    section: ClassVar[str] = "prior"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"mean": 0.0, "variance": 1.0}
+
+    mean: Moment = 0.0
+    variance: Moment = 1.0
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without files."""
+        super().__post_init__()
+        for field in fields(self):
+            option, given = f"prior.{field.name}", getattr(self, field.name)
+            if not isinstance(given, Path):
+                _check(option, np.array(given, np.float64), _IS[field.name])
+            elif given.suffix != ".npy":
+                raise ConfigError(
+                    f"{option} must be a number, a list of numbers in brackets, or the path of an "
+                    f".npy file, got {shown(given)}."
+                )
+
+    @cached_property
+    def stated(self) -> dict[str, Stated]:
+        """μ and Σ by the names of their options, read once.
+
+        Raises
+        ------
+        ConfigError
+            If a file cannot be read, or does not hold what it must.
+        """
+        return {field.name: self._stated(field.name) for field in fields(self)}
+
+    def _stated(self, name: str) -> Stated:
+        given = getattr(self, name)
+        if not isinstance(given, Path):
+            values = np.array(given, np.float64)
+            return Stated(values, values.tolist())
+        option = f"prior.{name}={shown(given)}"
+        try:
+            content = files.read(given)
+            values = _array(content)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or shown(error, 200)
+            raise ConfigError(f"{option} cannot be read: {reason}.") from error
+        _check(option, values, _IS[name])
+        return Stated(values, f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+    def hashed(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a hash covers of the resolved ``options``."""
+        return {name: self.stated[name].hashed for name in options}
+
+    def moments(self, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return μ and Σ in their simplest form, of shape () or (d,), and (), (d,) or (d, d).
+
+        Raises
+        ------
+        ConfigError
+            As `stated` does, or if one of them is for another number of weights than ``d``.
+        """
+        for name, (values, _) in self.stated.items():
+            if d is not None and values.ndim and len(values) != d:
+                raise ConfigError(
+                    f"prior.{name} is for {len(values)} weights, and with this dataset and oracle "
+                    f"there are d = {d}."
+                )
+        mean, variance = (_simplest(self.stated[name].values) for name in ("mean", "variance"))
+        return mean, variance
+
+    def is_another_lam(self) -> bool:
+        """Tell whether N(μ, Σ) is N(0, σ²), which stands for λ/σ² in the place of λ."""
+        mean, variance = self.moments()
+        return not mean.any() and variance.ndim == 0
+
+
+def _simplest(values: np.ndarray) -> np.ndarray:
+    """Return a diagonal matrix as its diagonal, and equal numbers as one."""
+    if values.ndim == 2 and not (values - np.diag(np.diag(values))).any():
+        values = np.diag(values)
+    if values.ndim == 1 and (values == values[0]).all():
+        values = values[0] + np.zeros(())
+    return values + 0.0  # of two zeros, the one without a sign
+
+
+def _array(content: bytes) -> np.ndarray:
+    """Return the numbers in an ``.npy`` file; nothing is ever unpickled.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or holds something else.
+    """
+    try:
+        values = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except Exception as error:  # whatever a damaged file makes numpy raise
+        raise ValueError(f"it is no .npy file of numbers ({error})") from error
+    if values.dtype.kind not in "fiu":
+        raise ValueError(f"its entries are no real numbers, but {values.dtype}")
+    return np.ascontiguousarray(values, np.float64)
+
+
+class _Is(NamedTuple):
+    """What a moment has to be."""
+
+    most_axes: int
+    positive: bool
+
+
+_IS = {"mean": _Is(1, False), "variance": _Is(2, True)}
+
+
+def _check(option: str, values: np.ndarray, has_to_be: _Is) -> None:
+    """Raise ``ConfigError`` unless the values can be those of a moment of some d weights."""
+    square = len(set(values.shape)) == 1 or values.ndim == 0
+    if values.ndim > has_to_be.most_axes or not square or values.size == 0:
+        matrix = " or a square matrix" if has_to_be.most_axes == 2 else ""
+        raise ConfigError(
+            f"{option} must be one number per weight{matrix}, got the shape {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        raise ConfigError(f"{option} must be finite numbers, and one is not.")
+    if values.ndim == 2:
+        _check_full(option, values)
+    elif has_to_be.positive and not (values > 0).all():
+        raise ConfigError(f"{option} must be positive numbers, and the least is {values.min():g}.")
+
+
+def _check_full(option: str, variance: np.ndarray) -> None:
+    """Raise ``ConfigError`` unless a matrix is symmetric and positive definite."""
+    d = len(variance)
+    if d > LARGEST_FULL:
+        raise ConfigError(
+            f"{option} is a matrix for {d} weights, and matrices can be for at most {LARGEST_FULL}:"
+            " give its diagonal."
+        )
+    if np.abs(variance - variance.T).max() > _SYMMETRY * np.abs(variance).max():
+        raise ConfigError(f"{option} is not symmetric.")
+    try:
+        pivots = np.diag(np.linalg.cholesky(variance)) ** 2
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(d)
+    # rounding may leave a singular matrix pivots of its size, relative to the diagonal
+    if not (pivots > d * np.finfo(float).eps * np.diag(variance)).all():
+        raise ConfigError(f"{option} is not positive definite.")

@@ -1,0 +1,92 @@
+"""Abalone (Nash et al. 1994): the age of a sea snail, told by the rings of its shell.
+
+The file has one line a snail: sex (M, F, or I for an infant), three lengths, four weights, and the
+number of rings, 1 to 29, which is the target. As in LIBSVM's form of it, the seven measures are
+scaled to [−1, 1] each, by the least and the largest of all lines, and the target is left alone.
+Sex, one number there, is three features here, of which one is 1. Their sum is 1, so that they are a
+bias already; another one comes with ``bias``. Nothing is held out.
+
+References
+----------
+W. Nash, T. Sellers, S. Talbot, A. Cawthorn, W. Ford: The population biology of abalone in Tasmania.
+Sea Fisheries Division, Technical Report 48, 1994.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.datasets import sources, tables
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.bias import BiasConfig
+from ssvm_bench.datasets.raw_files import TableFile
+from ssvm_bench.datasets.reading import GZIP, unpack
+from ssvm_bench.datasets.stand_ins import tables as made_tables
+
+Config = BiasConfig
+
+SEXES = ("M", "F", "I")
+N_MEASURES = 7
+N_COLUMNS = 1 + N_MEASURES + 1
+N_SAMPLES = 4177
+
+
+def load(config: Config) -> Dataset:
+    """Return the snails: x float64 (4177, 10), y their rings; see `sources.load`."""
+    return sources.load(config, RAW, "regression", 0, config.with_bias)
+
+
+def parse(raw: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays ``x, y, offsets`` of a file in this format, of any length.
+
+    Raises
+    ------
+    ContentError
+        Names the first line that is no snail: with measures below 0, or rings that are not counted.
+    """
+    table = tables.read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
+    sex = table[0].astype(str)
+    tables.check_lines(sex.isin(SEXES), lambda k: f"sex {sex[k]!r}, expected M, F or I")
+    measures = table.loc[:, 1:N_MEASURES].to_numpy(np.float64)
+    tables.check_lines((measures >= 0).all(axis=1), lambda k: "a measure below 0")
+    rings = table[N_COLUMNS - 1].to_numpy(np.float64)
+    whole = (rings >= 1) & (rings == np.round(rings))
+    tables.check_lines(whole, lambda k: f"{rings[k]:g} rings, expected a whole number from 1 on")
+    return arrays(sex.to_numpy("U1")[:, None] == np.array(SEXES), measures, rings)
+
+
+def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what is kept of snails whose sex is that of the columns where ``is_sex``."""
+    low, high = measures.min(axis=0), measures.max(axis=0)
+    scaled = 2.0 * (measures - low) / np.where(high > low, high - low, 1.0) - 1.0
+    return {
+        "x": np.ascontiguousarray(np.hstack((is_sex, scaled))),
+        "y": rings,
+        "offsets": np.arange(rings.size + 1),
+    }
+
+
+def stand_in() -> dict[str, np.ndarray]:
+    """Return arrays of the real file's sizes: snails that grow more slowly the older they are."""
+    return arrays(*made_tables.snails(N_SAMPLES))
+
+
+class CommaFile(TableFile):
+    """A table whose lines begin with a letter, with commas."""
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell gzip, or text."""
+        return head.startswith(GZIP) or head[:2] in {f"{sex},".encode() for sex in SEXES}
+
+
+RAW = CommaFile(
+    dataset="abalone",
+    folder="abalone",
+    file="abalone.data",
+    url="https://archive.ics.uci.edu/ml/machine-learning-databases/abalone/abalone.data",
+    n=N_SAMPLES,
+    parse=parse,
+    sha256={"abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"},
+    stand_in=stand_in,
+    version=1,
+)

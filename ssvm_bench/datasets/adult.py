@@ -1,0 +1,123 @@
+"""Adult (Kohavi, Becker): whose income is above 50,000 dollars a year? From the census of 1994.
+
+The form is that of Platt, known as a9a: 14 attributes of a person, of which the numbers are cut
+into five ranges, give 123 features that are 0 or 1, at most one of them 1 for each attribute. The
+labels are −1 and 1 in the file, 0 and 1 here. There is no bias, unless ``bias`` asks for one.
+
+References
+----------
+J. Platt: Fast training of support vector machines using sequential minimal optimization. 1998.
+C.-C. Chang, C.-J. Lin: LIBSVM: a library for support vector machines. ACM TIST, 2011.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.datasets import cache, libsvm, sources
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.bias import BiasConfig
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.libsvm import Rows
+from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.reading import GZIP
+from ssvm_bench.datasets.stand_ins import tables as made_tables
+from ssvm_bench.datasets.tables import check_lines
+
+Config = BiasConfig
+
+N_TRAINING, N_TEST = 32561, 16281
+N_RICH = (7841, 3846)
+"""Examples of label 1: to train on, and held out."""
+
+ATTRIBUTES = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
+"""Features of each attribute: age, work, weight, education, its years, family, …, country."""
+
+N_FEATURES = sum(ATTRIBUTES)
+
+
+def load(config: Config) -> Dataset:
+    """Return the people: x sparse, uint8 (32561, 123); see `sources.load`.
+
+    Those held out are ``"test"``.
+    """
+
+    def split(people: Dataset) -> Dataset:
+        people = config.with_bias(people)
+        assert people.fold is not None
+        training, test = (people.take(np.flatnonzero(people.fold == k)) for k in (0, 1))
+        return training.derived(held_out={"test": test})
+
+    return sources.load(config, RAW, "independent", 2, split)
+
+
+def parse(raw: bytes) -> Rows:
+    """Return the rows of a file, of any length.
+
+    Raises
+    ------
+    ContentError
+        Names the first line that is no row of features that are 1, with a label −1 or 1.
+    """
+    x, y = libsvm.parse(raw, N_FEATURES)
+    check_lines(np.abs(y) == 1, lambda k: f"label {y[k]:g}, expected −1 or 1")
+    row = np.repeat(np.arange(y.size), np.diff(x.indptr))
+    good = np.bincount(row[x.data != 1], minlength=y.size) == 0
+    check_lines(good, lambda k: "a value that is not 1")
+    return Rows(x, y)
+
+
+def combine(training: Rows, test: Rows) -> Arrays:
+    """Return what is kept of all people: CSR of the features, y, and fold, 1 of the test rows."""
+    sizes = training.y.size, test.y.size
+    ends = training.x.indptr, test.x.indptr[1:] + training.x.nnz
+    return {
+        "data": np.ones(training.x.nnz + test.x.nnz, np.uint8),
+        "indices": np.concatenate((training.x.indices, test.x.indices)).astype(np.uint8),
+        "indptr": np.concatenate(ends).astype(np.int32),
+        "y": np.concatenate((training.y, test.y)) > 0,
+        "fold": np.repeat([0, 1], sizes),
+    }
+
+
+def stand_in() -> Arrays:
+    """Return arrays of the real file's sizes and shares: people drawn from a few tendencies."""
+    people = made_tables.categories(ATTRIBUTES, (N_TRAINING, N_TEST), N_RICH)
+    return combine(*(Rows(x, y) for x, y in people))
+
+
+class LibsvmFiles(FileSet):
+    """The two files. Their home has them unpacked, under names without ``.gz``."""
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell gzip, or a text that was unpacked on the way."""
+        return head.startswith((GZIP, b"+1 ", b"-1 "))
+
+    def address(self, part: Path) -> str:
+        """Return the file's address."""
+        return super().address(part.with_suffix(""))
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of all people."""
+        y = arrays["y"].astype(np.uint8)
+        x = cache.sparse_rows(arrays, N_FEATURES)
+        return {"x": x, "y": y, "offsets": np.arange(y.size + 1), "fold": arrays["fold"]}
+
+
+RAW = LibsvmFiles(
+    dataset="adult",
+    folder="adult",
+    url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/",
+    n=N_TRAINING,
+    sha256={
+        "a9a.gz": "7ba53cccb27e2e525f0fb173e1f446d49856e3fb007eb43be4ec6d0f5b3335ca",
+        "a9a.t.gz": "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+    },
+    parse=parse,
+    combine=combine,
+    stand_in=stand_in,
+    version=1,
+)

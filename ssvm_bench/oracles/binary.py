@@ -1,0 +1,55 @@
+"""Binary classification: the hinge of y_i ⟨w, x_i⟩ (DCD paper, section 1.1).
+
+.. code-block:: text
+
+    H_i(w) = 1/n C_i max(0, m_i − y_i ⟨w, x_i⟩),   y_i ∈ {−1, 1}        ϕ(x, y) = y/2 · x
+
+C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.costs`. There are as many weights as features: a
+bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
+
+References
+----------
+D. Ramanan: Dual coordinate solvers for large-scale structural SVMs. arXiv:1312.1743, 2013.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles import signed_features
+from ssvm_bench.oracles.costs import CostsConfig
+from ssvm_bench.oracles.multiclass import Enumeration
+from ssvm_bench.oracles.signed_oracle import SignedOracle
+
+CODE_VERSION = 1
+
+NAMES = (-1, 1)
+"""What the labels 0 and 1 are called."""
+
+Config = CostsConfig
+
+
+def build(config: Config, dataset: Dataset) -> SignedOracle:
+    """Return the oracle of a dataset whose examples have one of two labels.
+
+    Raises
+    ------
+    ConfigError
+        If they have another number of labels, or these form a structure.
+    """
+    config.check_structure(dataset)
+    if dataset.n_labels != len(NAMES):
+        raise ConfigError(
+            f"oracle={config.name} is for two labels, and those of {dataset.name} are "
+            f"{dataset.n_labels}. Try oracle=multiclass."
+        )
+    margins = np.ones(dataset.n) if dataset.margins is None else dataset.margins
+    truth = np.ascontiguousarray(dataset.y, dtype=np.uint8)
+    losses = np.zeros((dataset.n, len(NAMES)))
+    losses[np.arange(dataset.n), 1 - truth] = margins
+    costs = config.example_costs(dataset, NAMES)
+    signs = np.array(NAMES) / 2.0
+    features = signed_features.build(dataset, truth, signs, losses, costs)
+    return SignedOracle(Enumeration(features))

@@ -1,0 +1,215 @@
+"""A Gaussian prior as a change of variables: the planes that a solver sees in place of the data's.
+
+.. code-block:: text
+
+    P(w) = λ/2 (w − μ)ᵀ Σ⁻¹ (w − μ) + Σ_i H_i(w)          w = μ + S ŵ,  S Sᵀ = Σ
+         = λ/2 ‖ŵ‖² + Σ_i Ĥ_i(ŵ)                          φ̂⋆ = Sᵀ φ⋆,  φ̂∘ = φ∘ + ⟨μ, φ⋆⟩
+
+(Ramanan, *Dual coordinate solvers for large-scale structural SVMs*, equations 44 and 45, with any
+root S of Σ). Plane by plane ⟨φ̂, [ŵ 1]⟩ = ⟨φ, [w 1]⟩, so that Ĥ_i(ŵ) = H_i(w); the ground truth's
+plane stays 0. Hence a prior is no matter of the solver: it sees a problem of the usual form, whose
+primal and dual values are those of the problem with the prior.
+
+A factor σ² of Σ = σ² S Sᵀ is no matter of the planes either: it is the problem with λ/σ² in the
+place of λ. So Σ = σ² and μ = 0 leave the oracle as it is, compiled passes and all. For others,
+planes are kept as rows: those of a diagonal Σ have as many non-zeros as before, and a call of the
+oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.config.prior import PriorConfig
+from ssvm_bench.jit import kernel
+from ssvm_bench.linalg import dot, dot_at
+from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Oracle, Plane, Risk
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """N(μ, σ² S Sᵀ).
+
+    Attributes
+    ----------
+    mean : ndarray of float64, shape (d,)
+        μ.
+    root : ndarray of float64, shape (d,) or (d, d)
+        S: its diagonal, or a lower triangular matrix.
+    scale : float
+        σ², by which λ is divided.
+    """
+
+    mean: np.ndarray
+    root: np.ndarray
+    scale: float = 1.0
+
+    def weights(self, w: np.ndarray) -> np.ndarray:
+        """Return μ + S ŵ."""
+        if self.root.ndim == 1:
+            return self.mean + self.root * w
+        moved = np.empty(w.size)
+        _times(self.root, w, moved)
+        return self.mean + moved
+
+    def row(self, indices: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Sᵀ v of a sparse row v, as indices and values of its non-zeros."""
+        if self.root.ndim == 1:
+            return indices, self.root[indices] * values
+        dense = np.zeros(self.mean.size)
+        _transposed_times(self.root, indices, values, dense)
+        kept = np.flatnonzero(dense)
+        return kept, dense[kept]
+
+    def shift(self, indices: np.ndarray, values: np.ndarray) -> float:
+        """Return ⟨μ, v⟩ of a sparse row v."""
+        return float(dot_at(values, indices, self.mean))
+
+    def plane(self, plane: Plane) -> Plane:
+        """Return the plane of ŵ for a plane of w."""
+        indices, values, offset = plane
+        return Plane(*self.row(indices, values), offset + self.shift(indices, values))
+
+    def oracle(self, inner: Oracle) -> Oracle:
+        """Return the oracle that a solver sees: ``inner``, unless its planes change."""
+        changes = self.mean.any() or self.root.ndim == 2 or not (self.root == 1.0).all()
+        return WithPrior(inner, self) if changes else inner
+
+
+def build(config: PriorConfig, d: int) -> Prior:
+    """Return the prior of d weights that the options state.
+
+    Raises
+    ------
+    ConfigError
+        If they are for another number of weights, or a file of theirs cannot be used.
+    """
+    mean, variance = config.moments(d)
+    if variance.ndim == 0:
+        root, scale = np.ones(d), float(variance)
+    else:
+        root, scale = np.sqrt(variance) if variance.ndim == 1 else np.linalg.cholesky(variance), 1.0
+    return Prior(np.broadcast_to(mean, d).copy(), root, scale)
+
+
+def text(config: PriorConfig) -> str:
+    """Name a prior, whatever its options are written like; empty for N(0, 1).
+
+    >>> text(PriorConfig()), text(PriorConfig(mean=0.5, variance=(4.0, 4.0)))
+    ('', 'N(0.5, 4)')
+    """
+    mean, variance = config.moments()
+    named = f"N({_word(mean, 'vector')}, {_word(variance, 'diagonal')})"
+    return "" if named == "N(0, 1)" else named
+
+
+def _word(values: np.ndarray, vector: str) -> str:
+    if values.ndim == 0:
+        return repr(float(values)).removesuffix(".0")
+    kind = vector if values.ndim == 1 else "matrix"
+    return f"{kind} {hashlib.sha256(values.tobytes()).hexdigest()[:12]}"
+
+
+class WithPrior(Oracle):
+    """The oracle of ŵ for one of w.
+
+    Parameters
+    ----------
+    inner : Oracle
+        Of w; what it returns, it checks, or has checked.
+    prior : Prior
+    """
+
+    def __init__(self, inner: Oracle, prior: Prior) -> None:
+        self.inner, self.prior = inner, prior
+        self.n, self.d, self.exact = inner.n, inner.d, inner.exact
+
+    def weights(self, w: np.ndarray) -> np.ndarray:
+        """Return w for ŵ."""
+        return self.inner.weights(self.prior.weights(w))
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.inner.truth(i)
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling that is best at w."""
+        return self.inner.argmax(self.prior.weights(w), i)
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the prediction by w."""
+        return self.inner.predict(self.prior.weights(w), i)
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return Δ(y_i, y)."""
+        return self.inner.loss(i, y)
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Sᵀ ϕ(x_i,y)."""
+        return self.prior.row(*self.inner.joint_feature(i, y))
+
+    def fixed_score(self, i: int, y: np.ndarray) -> float:
+        """Return Θ_i(y) + ⟨μ, ϕ(x_i,y)⟩."""
+        return self.inner.fixed_score(i, y) + self.prior.shift(*self.inner.joint_feature(i, y))
+
+    def score(self, w: np.ndarray, i: int, y: np.ndarray) -> float:
+        """Return ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
+        return self.inner.score(self.prior.weights(w), i, y)
+
+    def plane(self, i: int, y: np.ndarray) -> Plane:
+        """Return φ̂^{iy}."""
+        return self.prior.plane(self.inner.plane(i, y))
+
+    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
+        """Return the plane that is best at w."""
+        plane, value = self.inner.best_plane(self.prior.weights(w), i)
+        return self.prior.plane(plane), value
+
+    def fresh(self) -> Oracle:
+        """Return one for one solver."""
+        return WithPrior(self.inner.fresh(), self.prior)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what the oracle of w has to log."""
+        return self.inner.diagnostics()
+
+    def mean_loss(self, w: np.ndarray) -> float:
+        """Return the mean loss of the predictions by w."""
+        return self.inner.mean_loss(self.prior.weights(w))
+
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
+        """Return H(w) and its maximising plane."""
+        found = self.inner.risk(self.prior.weights(w), with_plane, begin, end)
+        checks.check_risk(self.inner, found)
+        if not with_plane:
+            return found
+        everywhere = np.arange(self.d)
+        star = np.zeros(self.d)
+        indices, values = self.prior.row(everywhere, found.star)
+        star[indices] = values
+        shift = self.prior.shift(everywhere, found.star)
+        return Risk(found.value, star, found.offset + shift)
+
+
+@kernel
+def _times(root, w, out):
+    """Let ``out`` = S w of a lower triangular S."""
+    for j in range(w.size):
+        out[j] = dot(root[j], w, j + 1)
+
+
+@kernel
+def _transposed_times(root, indices, values, out):
+    """Add Sᵀ v to ``out``, of a lower triangular S and a sparse row v."""
+    for k in range(indices.size):
+        row = root[indices[k]]
+        for j in range(indices[k] + 1):
+            out[j] += values[k] * row[j]

@@ -1,0 +1,102 @@
+"""Regression with the ε-insensitive loss (DCD paper, section 1.6; Vapnik).
+
+.. code-block:: text
+
+    H_i(w) = 1/n C_i max(0, |t_i − ⟨w, x_i⟩| − ε)
+           = 1/n C_i max( 0,  ⟨w, x_i⟩ − t_i − ε,  t_i − ⟨w, x_i⟩ − ε )
+
+The labels of a term say where its prediction is: in the tube (0, the ground truth: its plane is 0),
+above (1), or below (2); ϕ(x, y) = 0, x or −x, and −t_i − ε and t_i − ε are no matter of w: they are
+the fixed score Θ_i. The paper has two terms an example, with a slack each, of which at most one is
+positive: their sum is this maximum, and one term with both planes is the same problem, with
+n = the number of examples. C_i is 1, or the example's cost. With λ = 1/(C n), P/λ is LIBLINEAR's
+objective at C. A bias is a constant feature. Exact.
+
+References
+----------
+D. Ramanan: Dual coordinate solvers for large-scale structural SVMs. arXiv:1312.1743, 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ssvm_bench.config.validation import NotNegative
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles import signed_features
+from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.multiclass import Enumeration
+from ssvm_bench.oracles.signed_oracle import SignedOracle
+
+CODE_VERSION = 1
+
+SIGNS = np.array([0.0, 1.0, -1.0])
+"""s of the labels: in the tube, above, below."""
+
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle.
+
+    Attributes
+    ----------
+    epsilon : float
+        ε ≥ 0, in the unit of the targets.
+    """
+
+    structures: ClassVar[tuple[str, ...]] = ("regression",)
+    has_expectations: ClassVar[bool] = True
+    takes_costs: ClassVar[bool] = True
+
+    epsilon: NotNegative = field(kw_only=True)
+
+
+class RegressionOracle(SignedOracle):
+    """The oracle of a regression; labels have a fixed score, and no loss.
+
+    Attributes
+    ----------
+    targets : ndarray of float64, shape (n,)
+        t_i.
+    """
+
+    def __init__(self, features: signed_features.SignedFeatures, dataset: Dataset) -> None:
+        super().__init__(Enumeration(features))
+        self.targets = dataset.y
+        self._x = dataset.x
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return 0."""
+        return 0.0
+
+    def fixed_score(self, i: int, y: np.ndarray) -> float:
+        """Return Θ_i(y)."""
+        return float(self.features.losses[i, y[0]])
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return where the prediction is: labels have no loss, so it is the same as `argmax`."""
+        return self.argmax(w, i)
+
+    def mean_loss(self, w: np.ndarray) -> float:
+        """Return the mean absolute error 1/n Σ_i |t_i − ⟨w, x_i⟩|."""
+        return float(np.abs(self.targets - self._x @ w).mean())
+
+
+def build(config: Config, dataset: Dataset) -> RegressionOracle:
+    """Return the oracle of a dataset whose examples have a real number each.
+
+    Raises
+    ------
+    ConfigError
+        If they have labels.
+    """
+    config.check_structure(dataset)
+    targets = dataset.y
+    losses = -config.epsilon - np.outer(targets, SIGNS)
+    losses[:, 0] = 0.0
+    truth = np.zeros(dataset.n, np.uint8)
+    features = signed_features.build(dataset, truth, SIGNS, losses, dataset.costs)
+    return RegressionOracle(features, dataset)

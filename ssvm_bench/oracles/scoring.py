@@ -1,0 +1,147 @@
+"""Scores, losses and differences of labelings, whatever the joint features are.
+
+.. code-block:: text
+
+    ϕ(x_i, y) = Σ_l e(y_l) ⊗ ψ(x_i^l)  +  transitions
+
+How a label c of a part enters, by its vector e(c), is what the types of features differ in:
+:mod:`~ssvm_bench.oracles.joint_features`, where every label has weights of its own, and
+:mod:`~ssvm_bench.oracles.signed_features`, where e(c) is a number. What depends on it is declared
+here, the rest is written here.
+
+``features`` is the examples; ``w`` and ``v`` are in their inner layout; ``theta``, shape
+(≥ L, stride), holds the unary scores θ[l, c] = ⟨w, e(c) ⊗ ψ(x^l)⟩ of one example.
+"""
+
+from __future__ import annotations
+
+from ssvm_bench.jit import generic, kernel
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@generic
+def unary_scores(features, w, i, theta):
+    """Compute θ of example i into ``theta[:L]``."""
+
+
+@generic
+def label_scores(features, w, part, labels, count, theta):
+    """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
+
+
+@generic
+def add_labels(features, part, labels, count, scale, delta, v):
+    """Add scale · Σ_k delta[k] e(labels[k]) ⊗ ψ(x^part) to v, over the first ``count`` labels."""
+
+
+@generic
+def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
+    """Do `add_labels` to v with one scale and to another vector with another."""
+
+
+@generic
+def add_marginals(features, part, scale, delta, v):
+    """Do `add_labels` for all labels."""
+
+
+@generic
+def squared_label_norm(features, labels, count, delta):
+    """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels."""
+
+
+@generic
+def label_difference_product(features, row, one, other):
+    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩."""
+
+
+@generic
+def marginal_change_product(features, a, a_before, b, b_before):
+    """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩."""
+
+
+@generic
+def label_loss(features, part, c):
+    """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
+
+
+@generic
+def expected_label_loss(features, part, mu):
+    """Return Σ_c mu[c] `label_loss`(c), the mu adding up to 1."""
+
+
+@generic
+def labeling_loss(features, i, y):
+    """Return n φ∘ of a labeling y of example i, but for what is no matter of labels alone."""
+
+
+@kernel
+def longest(features):
+    """Return the largest number of parts of an example."""
+    most = 0
+    for i in range(features.offsets.size - 1):
+        most = max(most, features.offsets[i + 1] - features.offsets[i])
+    return most
+
+
+@kernel
+def add_losses(features, i, scale, theta):
+    """Add scale · `labeling_loss` to the unary scores of example i."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    for l in range(L):
+        for c in range(features.n_labels):
+            theta[l, c] += scale * label_loss(features, first + l, c) / L
+
+
+@kernel
+def labeling_score(features, w, i, theta, y):
+    """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
+    base = features.n_features * features.stride
+    total = 0.0
+    for l in range(features.offsets[i + 1] - features.offsets[i]):
+        total += theta[l, y[l]]
+        if l > 0 and features.transitions:
+            total += w[base + y[l] * features.stride + y[l - 1]]
+    return total
+
+
+@kernel
+def labeling_size(features, w, i, theta, y):
+    """Return the sum of the magnitudes of what `labeling_score` adds up."""
+    base = features.n_features * features.stride
+    total = 0.0
+    for l in range(features.offsets[i + 1] - features.offsets[i]):
+        total += abs(theta[l, y[l]])
+        if l > 0 and features.transitions:
+            total += abs(w[base + y[l] * features.stride + y[l - 1]])
+    return total
+
+
+@kernel
+def hamming_loss(features, i, y):
+    """Return the share of parts with another label than the ground truth."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    wrong = 0
+    for l in range(L):
+        if y[l] != features.truth[first + l]:
+            wrong += 1
+    return wrong / L
+
+
+@kernel
+def add_difference(features, i, y, labels, signs, v):
+    """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v; where they agree costs nothing.
+
+    ``signs`` is [s, −s] and ``labels`` scratch for two labels.
+    """
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        labels[0], labels[1] = y[l], features.truth[first + l]
+        if labels[0] != labels[1]:
+            add_labels(features, first + l, labels, 2, 1.0, signs, v)
+        if l > 0 and features.transitions:
+            v[base + y[l] * features.stride + y[l - 1]] += signs[0]
+            v[base + labels[1] * features.stride + features.truth[first + l - 1]] += signs[1]

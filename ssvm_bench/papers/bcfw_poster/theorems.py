@@ -1,0 +1,223 @@
+"""What is proved behind Table 1 of the BCFW poster, all constants included, and how near runs come.
+
+Table 1 has orders; the constants are in the papers that prove them. Their problem is ours,
+
+.. code-block:: text
+
+    P(w) = λ/2 ‖w‖² + 1/n Σ_i max_y { Δ(y_i,y) − ⟨w, ψ_i(y)⟩ },     ψ_i(y) = ϕ(x_i,y_i) − ϕ(x_i,y)
+    R = max_{i,y} ‖ψ_i(y)‖ = max_{i,y} n ‖φ⋆^{iy}‖,      h₀ = P(w₀) − F(φ₀) ≥ F⋆ − F(φ₀)
+
+but that f = −F in (1), and that SVM-struct minimises P/λ in (2), so that its C is 1/λ; its ε is
+that of P. A fixed score Θ_i(y) − Θ_i(y_i) is part of Δ.
+
+**(1) Frank–Wolfe on m blocks of terms**, of which each step visits one, drawn uniformly, with line
+search or γ = 2m/(k + 2m) (Lacoste-Julien, Jaggi, Schmidt, Pletscher, ICML 2013, Theorem 2):
+
+.. code-block:: text
+
+    min_{k ≤ K} E[ P(w_k) − F(φ_k) ]  ≤  6m/(K + 1) · (C + h₀),                  C ≤ 4R²/(λm)
+
+C is the sum over the blocks of the largest λ ‖w − w'‖² of two points that differ in that block
+alone, and there w = −φ⋆/λ moves by at most 2R/(λm). BCFW: m = n, and a step is a call. Batch
+Frank–Wolfe: m = 1, and a step is n calls.
+
+**(2) 1-slack cutting planes** from w = 0, without a cache (Joachims, Finley, Yu, Machine Learning
+2009, Theorem 5): after at most ⌈log₂(λΔ/(4R²))⌉ + ⌈16R²/(λε)⌉ passes no plane exceeds ξ by more
+than ε ≤ 4R²/λ, which is to say that P(w) − F ≤ ε. So
+
+.. code-block:: text
+
+    min_{k ≤ K} P(w_k) − F_k  ≤  16R²/(λ(K − K₀)),            K₀ = ⌈log₂(λh₀/(4R²))⌉, or 0 if below
+
+for K − K₀ ≥ 4. Δ, the largest loss, is h₀ here: the proof needs no more than F⋆ ≤ Δ.
+
+**(3) Stochastic subgradients** with steps 1/(λt), the iterate itself (Shamir, Zhang, ICML 2013,
+Theorem 1), where E‖g_t‖² ≤ G²; here λw_t is a mean of t − 1 of the −nφ̂⋆, so that G = 2R. After k
+calls,
+
+.. code-block:: text
+
+    E[ P(w_T) ] − P⋆  ≤  17G²(1 + ln T)/(λT),                                    T = k + 1
+
+The logarithm is what the tilde in Table 1 hides. (Shalev-Shwartz et al. 2010, whom the poster
+names, bound the mean of the P(w_t), which no trace has. The bound of Lacoste-Julien et al. 2012 for
+the weighted average is about steps 2/(λ(t + 1)), and ours are not.)
+
+**What is measured** is the largest error / bound over the rows with k ≥ 1. Expectations are means
+over the repeats; of gaps the lowest evaluated so far counts, which is no lower than the lowest of
+all. P⋆ is at least the best dual and at most the best primal value known. R is what runs tell of
+their data, an upper bound. The bounds are for the worst case, so that ratios are small; one above 1
+refutes program or theorem. How errors fall along a run, and how calls grow with n, an upper bound
+does not say: that is a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.papers.bcfw_poster.measures import (
+    TOO_LOOSE,
+    Runs,
+    calls_on_both,
+    half_of,
+    least_known,
+    suboptimality,
+)
+from ssvm_bench.papers.cases import Case
+from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.results.words import number
+
+LEAST_ROWS = 3
+"""Rows to fit a line to."""
+
+TOO_SHORT = "no iteration that the theorem is about was evaluated in all repeats"
+
+
+class Constants(NamedTuple):
+    """R², λ, n and h₀."""
+
+    R2: float
+    lam: float
+    n: int
+    h0: float
+
+
+class Theorem(NamedTuple):
+    """A bound of an error after k steps.
+
+    Attributes
+    ----------
+    runs : Runs
+        What it is about.
+    error : str
+        ``"gap"``, the lowest so far, or ``"primal"``.
+    in_passes : bool
+        Whether a step takes n calls, rather than one.
+    bound : callable
+        k ≥ 1, and the constants → bound; infinite where there is none.
+    """
+
+    runs: Runs
+    error: Literal["gap", "primal"]
+    in_passes: bool
+    bound: Callable[[np.ndarray, Constants], np.ndarray]
+
+
+def _block_frank_wolfe(k: np.ndarray, of: Constants) -> np.ndarray:
+    m = of.n
+    return 6 * m / (k + 1) * (4 * of.R2 / (of.lam * m) + of.h0)
+
+
+def _frank_wolfe(k: np.ndarray, of: Constants) -> np.ndarray:
+    return _block_frank_wolfe(k, of._replace(n=1))
+
+
+def _one_slack(k: np.ndarray, of: Constants) -> np.ndarray:
+    excess = of.lam * of.h0 / (4 * of.R2)
+    later = k - (math.ceil(math.log2(excess)) if excess > 1 else 0)
+    return np.where(later >= 4, 16 * of.R2 / (of.lam * np.maximum(later, 1)), math.inf)
+
+
+def _subgradient(k: np.ndarray, of: Constants) -> np.ndarray:
+    T = k + 1
+    return 17 * 4 * of.R2 * (1 + np.log(T)) / (of.lam * T)
+
+
+BCFW = Theorem(
+    Runs("bcfw", {"step": "line_search", "sampling": "uniform"}), "gap", False, _block_frank_wolfe
+)
+FW = Theorem(Runs("fw"), "gap", True, _frank_wolfe)
+ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
+SSG = Theorem(Runs("ssg", {"sampling": "uniform"}), "primal", False, _subgradient)
+
+
+class Nearest(NamedTuple):
+    """Where the error of some runs is largest relative to a bound, and how it falls (`_slope`)."""
+
+    calls: float
+    error: float
+    bound: float
+    slope: float
+
+    @property
+    def ratio(self) -> float:
+        """Error / bound."""
+        return self.error / self.bound
+
+
+def nearest(case: Case, theorem: Theorem, radius: float) -> Nearest:
+    """Return where runs on a problem instance come nearest to a bound.
+
+    Raises
+    ------
+    UnmeasurableError
+        If there are no such runs, or it depends on what is not known of the optimum.
+    """
+    gap, n = theorem.error == "gap", int(case.data["n"])
+    calls, error = _mean_error(case, theorem)
+    constants = Constants(radius**2, case.problem.lam, n, float(error[0]) if gap else math.nan)
+    k = (calls - calls[0]) / (n if theorem.in_passes else 1)
+    bound = theorem.bound(k, constants)
+    bounded = (k >= 1) & np.isfinite(bound)
+    if not bounded.any():
+        raise UnmeasurableError(TOO_SHORT)
+    so_far = np.minimum.accumulate(error) if gap else error
+    at = int(np.argmax(np.where(bounded, so_far / bound, -math.inf)))
+    if not gap and (so_far > bound)[bounded].any():
+        loose = case.reference.primal - case.reference.dual
+        if not (so_far - loose > bound)[bounded].any():
+            raise UnmeasurableError(TOO_LOOSE)
+    slope = _slope(calls, error, 0.0 if gap else least_known(case))
+    return Nearest(float(calls[at]), float(so_far[at]), float(bound[at]), slope)
+
+
+def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the calls at which all repeats were evaluated, and their mean error there."""
+    runs = theorem.runs.of(case)
+    calls = [run.frame["oracle_calls"].to_numpy(int) for run in runs]
+    errors = [
+        run.frame["gap"].to_numpy(float) if theorem.error == "gap" else suboptimality(case, run)
+        for run in runs
+    ]
+    common = reduce(np.intersect1d, calls)
+    pairs = zip(calls, errors, strict=True)
+    return common, np.mean([error[np.searchsorted(x, common)] for x, error in pairs], axis=0)
+
+
+def _slope(calls: np.ndarray, error: np.ndarray, least: float) -> float:
+    """Return that of log error against log calls, in the second half of log calls; NaN: unknown."""
+    later = calls[calls > 0]
+    late = (calls >= math.sqrt(later[0] * later[-1])) & (error > 0)
+    if late.sum() < LEAST_ROWS or error[late].min() < least:
+        return math.nan
+    return float(np.polyfit(np.log(calls[late]), np.log(error[late]), 1)[0])
+
+
+@measure
+def over_bound(case: Case, theorem: Theorem) -> Measured:
+    """Measure the largest error / bound."""
+    radius = case.radius
+    found = nearest(case, theorem, radius)
+    note = f"nearest after {found.calls:.3g} calls: {found.error:.3g}, bound {found.bound:.3g}"
+    note += f" with R ≤ {radius:.3g}; slope of log error against log calls, in their second half: "
+    note += number(found.slope)
+    return Measured(np.array([found.ratio]), high=1.0, note=note)
+
+
+@measure
+def over_bound_on_both(case: Case, theorem: Theorem) -> Measured:
+    """Measure the largest error / bound on all examples and on half of them, with one R."""
+    part, radius = half_of(case), case.radius  # R of all examples is no smaller
+    ratio = max(nearest(where, theorem, radius).ratio for where in (case, part))
+    note = f"R ≤ {radius:.3g}"
+    try:
+        growth = calls_on_both(case, part, theorem.runs)
+        note += f"; {growth.note}"
+    except UnmeasurableError as error:
+        note += f"; growth with n is not known: {error}"
+    return Measured(np.array([ratio]), high=1.0, note=note)

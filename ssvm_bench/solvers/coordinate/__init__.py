@@ -1,0 +1,1 @@
+"""Dual coordinate descent: single and pair steps on the weights of planes."""

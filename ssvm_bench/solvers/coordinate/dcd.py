@@ -1,0 +1,202 @@
+"""Dual coordinate descent (Ramanan, *Dual coordinate solvers*, 2013, Algorithm 1).
+
+.. code-block:: text
+
+    LB = F(α) = −λ/2 ‖w‖² + φ∘             w = −φ⋆/λ,  φ = Σ_ip α_ip φ^{ip}                (34)
+    UB = P(w)                                                                             (35)
+    UB' = λ/2 ‖w‖² + 1/n Σ_i max(0, max_j g_ij),  each gradient g_ij as a sweep met it    (36)
+
+An iteration is a *sweep*: every term is visited, and there each plane takes its turn
+(:mod:`ssvm_bench.solvers.coordinate.turns`). The planes are all that there are, or, where these
+are too many, those found so far and the one that the oracle returns at the visit. In between, up to
+M sweeps go over the terms of which the last visit has shown that there is something to gain, and
+over the planes at hand, for as long as that pays (the rule of MP-BCFW, section 3.4).
+
+Where no weight has changed in a sweep, UB' = UB. Else UB costs as much as a sweep: with
+``bound=tracked`` it is computed only when UB' − LB ≤ tol UB'. The run ends when UB − LB ≤ tol UB,
+or when a sweep has shown that there is no step over ε: of no term, two planes between which weight
+can move have gradients that differ by more than 2 ε, and so UB − LB ≤ 2 ε.
+
+===========  ==================================================================================
+option       meaning
+===========  ==================================================================================
+planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
+             are labels, those found are fewer, and sweeps over them cheaper
+order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
+products     inner products between planes of a term: ``keep`` or ``compute`` when needed
+bound        ``tracked``, or ``true``: UB is computed after every sweep
+tol          relative gap at which the solver is done
+epsilon      gradients up to this size call for no step, in units of the loss
+M            most sweeps over planes at hand in an iteration
+shrink       these leave out terms that violate optimality by less than this share of the mean
+T            planes found are dropped that had no weight, and were not the oracle's, in the last T
+             iterations
+===========  ==================================================================================
+
+Units are those of P, in which L of the paper is P/λ. Its hot start is `DCD.go_on`: another λ, with
+the same weights.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.linalg import squared_norm
+from ssvm_bench.planes.dual_iterate import (
+    DualIterate,
+    dual_iterate,
+    lists_planes,
+    with_all_planes,
+)
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.block.approximate_passes import SlopeRule
+from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
+from ssvm_bench.solvers.coordinate.visits import visits_of
+from ssvm_bench.solvers.orders import orders
+
+CODE_VERSION = 1
+
+PLANES = AUTO, ALL, FOUND = ("auto", "all", "found")
+ORDERS = {"random": "permutation", "sequential": "sequential"}
+PRODUCTS = KEEP, COMPUTE = ("keep", "compute")
+BOUNDS = TRACKED, TRUE = ("tracked", "true")
+
+_REBUILD_EVERY = 10
+"""Iterations between two recomputations of φ from the weights."""
+
+
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    """Options; see the module's docstring."""
+
+    follows_paths: ClassVar[bool] = True
+
+    planes: Annotated[str, one_of(PLANES)]
+    order: Annotated[str, one_of(ORDERS)]
+    products: Annotated[str, one_of(PRODUCTS)]
+    bound: Annotated[str, one_of(BOUNDS)]
+    tol: NotNegative
+    epsilon: NotNegative
+    M: Natural
+    shrink: NotNegative
+    T: Count
+
+
+class DCD(Solver):
+    """The method, from α = 0, where all weight is the ground truths'.
+
+    Attributes
+    ----------
+    phi : DualIterate
+        w and the planes; its φ^i stay 0, as the weights say all.
+    visits : Visits
+        The weights.
+    iteration : int
+        Sweeps over all terms so far.
+    upper, tracked : float
+        UB, NaN if the last sweep has not computed it, and UB'.
+    """
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        wanted = config.planes == ALL or (config.planes == AUTO and lists_planes(problem))
+        every = with_all_planes(problem) if wanted else None
+        if every is None and config.planes == ALL:
+            raise ConfigError(
+                "solver.planes=all needs terms with few planes, as those of examples with one "
+                "label each, which the oracle can list. Set solver.planes=found."
+            )
+        self.finds = every is None
+        self.phi: DualIterate = every or dual_iterate(problem, N=sys.maxsize)
+        self.visits = visits_of(
+            self.phi,
+            seed,
+            config.epsilon,
+            shuffles=config.order == "random",
+            keeps=config.products == KEEP,
+        )
+        self.iteration = 0
+        self.upper = self.tracked = math.nan
+        self._orders = orders(problem.n, ORDERS[config.order], seed)
+
+    def iterate(self) -> None:
+        """Do one sweep over all terms, and as many over the planes at hand as pay."""
+        rule = SlopeRule(self.clock.now(), self.phi.dual())
+        self.iteration += 1
+        self.phi.set(now=self.iteration)
+        if self.iteration % _REBUILD_EVERY == 0:
+            self.visits.recompute()
+        order = next(self._orders)
+        self.visits.prepare(order, new=int(self.finds))
+        changed = self.phi.exact_pass(self.visits.policy, order, self.clock).changed
+        self._judge(changed > 0)
+        self.approx_passes = 0
+        if changed and not self.converged and self.config.M > 0:
+            self._sweeps_over_planes_at_hand(order, rule)
+        if self.finds:
+            self.visits.drop_idle(self.config.T)
+
+    def _judge(self, changed: bool) -> None:
+        """Look at the bounds after a sweep over all terms."""
+        config, policy, lower = self.config, self.visits.policy, self.phi.dual()
+        half_norm = 0.5 * self.problem.lam * squared_norm(self.phi.state.w)
+        self.tracked = half_norm + float(policy.met[0]) / self.problem.n
+        self.upper = math.nan
+        if not changed:
+            self.upper = self.tracked
+        elif config.bound == TRUE or self.tracked - lower <= config.tol * self.tracked:
+            with self.clock.exact(self.problem.n):
+                self.upper = self.problem.primal(self.phi.outer(self.phi.state.w))
+        least = 2.0 * config.epsilon  # one gradient may be ε, and another one −ε
+        no_step_left = not changed and float(self.visits.violations.max()) <= least
+        self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
+
+    def _sweeps_over_planes_at_hand(self, order: np.ndarray, rule: SlopeRule) -> None:
+        rule.begin(self.clock.now(), self.phi.dual())
+        while self.approx_passes < self.config.M:
+            visited = self.visits.worth_visiting(order, self.config.shrink)
+            self.visits.prepare(visited, new=0)
+            self.phi.approximate_pass(self.visits.policy, visited, self.clock)
+            self.approx_passes += 1
+            pays, _ = rule.judge(self.clock.now(), self.phi.dual())
+            if not pays:
+                break
+
+    def go_on(self, lam: float, clock: Clock) -> None:
+        """Go on with another λ from the best multiple of the weights."""
+        self.phi.go_on(lam, self.visits.policy)
+        self.problem, self.clock = self.phi.problem, clock
+        self.converged = False
+        self.upper = self.tracked = math.nan
+
+    def reported(self) -> Iterate:
+        """Return w and LB."""
+        w = self.phi.outer(self.phi.state.w)
+        return Iterate(w, self.problem.dual(w, self.phi.circ))
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of planes of a term, the ground truth's included."""
+        return self.phi.working_set_mean()
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return UB and UB' after the last sweep over all terms, and the numbers of steps."""
+        steps = self.visits.policy.steps
+        return {
+            "upper_bound": self.upper,
+            "tracked_bound": self.tracked,
+            "single_steps": float(steps[SINGLE]),
+            "pair_steps": float(steps[PAIR]),
+        }
+
+
+build = DCD

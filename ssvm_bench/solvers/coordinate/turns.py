@@ -1,0 +1,270 @@
+"""A visit of dual coordinate descent: a turn for each plane of a term (Ramanan 2013, Algorithm 1).
+
+At a term, each plane j but the ground truth's gets a turn, in random order or as they are stored,
+with g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
+
+.. code-block:: text
+
+    g_j > ε and α_i0 = 0        a pair step with another plane k, drawn at random      (28), (29)
+    |g_j| > ε otherwise         a single step                                          (25), (26)
+
+(α_i0 is the weight of the ground truth's plane, the paper's 1 − α_i). A pair with a slope
+|g_j − g_k| ≤ ε stays as it is. Steps are those of :mod:`ssvm_bench.solvers.coordinate.steps`.
+
+Inner products between planes of a term are either kept, as K of :mod:`ssvm_bench.planes.simplex`:
+then w is looked at once a visit, and changed once,
+
+.. code-block:: text
+
+    g_q ← g_q − a/(λ n) (K[q, j] − K[q, k])
+
+or computed when a step needs them, which then changes w, and the g_q are computed anew. But for
+rounding, that is the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import implements, kernel
+from ssvm_bench.planes.operations import (
+    add_direction,
+    drop_plane,
+    gather,
+    insert,
+    plane_value,
+    set_direction_of_mixture,
+    squared_length,
+)
+from ssvm_bench.planes.passes import (
+    approximate_visit,
+    exact_visit,
+    insert_truth,
+    visit_without_oracle,
+    whole_visit,
+)
+from ssvm_bench.planes.simplex import Simplex, enter, forget
+from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
+
+# mypy: disable-error-code="no-untyped-def"
+
+SINGLE, PAIR = range(2)
+"""Entries of ``Coordinates.steps``."""
+
+
+class Coordinates(NamedTuple):
+    """The policy of visits of that kind.
+
+    Attributes
+    ----------
+    epsilon : float
+        ε, in units of the loss.
+    shuffles : bool
+        Whether the planes of a term take turns in random order.
+    simplex : Simplex
+        α, and K if inner products are kept.
+    words : ndarray of uint64
+    drawn : ndarray of int64, shape (1,)
+        Random words for a pass, one for each turn at terms with a choice, and which comes next.
+    places : ndarray of int64, shape (most planes of a term,)
+        Scratch: the planes in the order of their turns.
+    met : ndarray of float64, shape (1,)
+        Σ_i max(0, max_j g_j) over the visits so far, each g_j at its turn: what UB' sums, (36).
+    violations : ndarray of float64, shape (n,)
+        At the last visit of each term, max g_p − min over α_p > 0 of g_p: n times the term's gap
+        is no larger, if nothing has moved in between.
+    steps : ndarray of int64, shape (2,)
+        Single steps so far, and pair steps.
+    """
+
+    epsilon: float
+    shuffles: bool
+    simplex: Simplex
+    words: np.ndarray
+    drawn: np.ndarray
+    places: np.ndarray
+    met: np.ndarray
+    violations: np.ndarray
+    steps: np.ndarray
+
+
+@implements(visit_without_oracle, Coordinates)
+def _visit_without_oracle(policy, blocks, i, state):
+    return 0
+
+
+@implements(exact_visit, Coordinates)
+def _exact_visit(policy, blocks, i, state):
+    highest = plane_value(blocks, i, blocks.n_planes[i]) - plane_value(blocks, i, 0)
+    insert(blocks, i, state.now)
+    return _turns(policy, blocks, i, highest, state)
+
+
+@implements(whole_visit, Coordinates)
+def _whole_visit(policy, blocks, i, state):
+    return _turns(policy, blocks, i, 0.0, state)
+
+
+@implements(approximate_visit, Coordinates)
+def _approximate_visit(policy, blocks, i, state):
+    gather(blocks, state.w, i)
+    _turns(policy, blocks, i, 0.0, state)
+    return blocks.n_planes[i]
+
+
+@implements(insert_truth, Coordinates)
+def _insert_truth(policy, blocks, i, scale, now):
+    first = policy.simplex.start[i]
+    for p in range(first, first + blocks.n_planes[i]):
+        policy.simplex.alpha[p] *= scale
+    policy.simplex.alpha[first] += 1.0 - scale
+
+
+@kernel
+def _turns(policy, blocks, i, highest, state):
+    """Let each plane of term i take its turn, after ``gather``.
+
+    Parameters
+    ----------
+    highest : float
+        The largest g that is known already.
+
+    Returns
+    -------
+    bool
+        Whether weights have changed.
+    """
+    numbers = policy.simplex
+    enter(numbers, blocks, i)
+    m = blocks.n_planes[i]
+    alpha = numbers.alpha[numbers.start[i] :]
+    gram = numbers.gram[numbers.gram_start[i] :]
+    kept = numbers.gram.size > 0
+    room = numbers.room[i]
+    g, change = numbers.values, numbers.change
+    lam_n = state.lam * blocks.n_planes.size
+    _gradients(blocks, i, g)
+    change[:m] = 0.0
+    lowest = 0.0 if alpha[0] > 0.0 else np.inf
+    highest = max(highest, 0.0)
+    order = policy.places
+    for p in range(1, m):
+        order[p] = p
+    moved = False
+
+    for turn in range(1, m):
+        partner = 0
+        if m > 2:
+            word = policy.words[policy.drawn[0]]
+            policy.drawn[0] = (policy.drawn[0] + 1) % policy.words.size
+            if policy.shuffles:
+                _swap(order, turn, turn + _below(word >> np.uint64(32), m - turn))
+            partner = 1 + _below(word & np.uint64(0xFFFFFFFF), m - 2)
+        j = order[turn]
+        highest = max(highest, g[j])
+        if alpha[j] > 0.0:
+            lowest = min(lowest, g[j])
+        k = 0
+        kind = SINGLE
+        if g[j] > policy.epsilon and alpha[0] == 0.0:
+            if m == 2:
+                continue
+            k = partner + (1 if partner >= j else 0)
+            kind = PAIR
+        slope = g[j] - g[k]
+        if abs(slope) <= policy.epsilon or (alpha[k] if slope > 0.0 else alpha[j]) == 0.0:
+            continue
+
+        if kept:
+            length = gram[j * room + j] + gram[k * room + k] - 2.0 * gram[j * room + k]
+        else:
+            change[j], change[k] = 1.0, -1.0
+            set_direction_of_mixture(blocks, i, 0.0, change)
+            change[j], change[k] = 0.0, 0.0
+            length = squared_length(blocks, i)
+        a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
+        exchange(alpha, j, k, a)
+        policy.steps[kind] += 1
+        moved = True
+        first = blocks.start[i]
+        climb = a * (blocks.offset[first + j] - blocks.offset[first + k])
+        state.circ[0] += climb / blocks.n_planes.size
+        if kept:
+            change[j] += a
+            change[k] -= a
+            if m > 2:
+                scale = a / lam_n
+                for q in range(1, m):
+                    g[q] -= scale * (gram[j * room + q] - gram[k * room + q])
+        else:
+            add_direction(blocks, i, -a / lam_n, state.w)
+            if turn + 1 < m:
+                gather(blocks, state.w, i)
+                _gradients(blocks, i, g)
+
+    if moved and kept:
+        set_direction_of_mixture(blocks, i, 0.0, change)
+        add_direction(blocks, i, -1.0 / lam_n, state.w)
+    policy.met[0] += highest
+    policy.violations[i] = highest - min(lowest, highest)
+    return moved
+
+
+@kernel
+def _gradients(blocks, i, g):
+    """Compute g of all planes of term i, after ``gather``; that of the ground truth's is 0."""
+    truth = plane_value(blocks, i, 0)
+    g[0] = 0.0
+    for p in range(1, blocks.n_planes[i]):
+        g[p] = plane_value(blocks, i, p) - truth
+
+
+@kernel
+def _below(half, size):
+    """Return a number in 0 … size − 1 from 32 random bits; its bias is below size/2³²."""
+    return np.int64((half * np.uint64(size)) >> np.uint64(32))
+
+
+@kernel
+def _swap(items, a, b):
+    kept = items[a]
+    items[a] = items[b]
+    items[b] = kept
+
+
+@kernel
+def sum_of_planes(policy, blocks, lam, w):
+    """Recompute w from the weights of all planes, in place, and return φ∘."""
+    numbers, n = policy.simplex, blocks.n_planes.size
+    change = numbers.change
+    w[:] = 0.0
+    circ = 0.0
+    for i in range(n):
+        for p in range(blocks.n_planes[i]):
+            change[p] = numbers.alpha[numbers.start[i] + p]
+            circ += change[p] * blocks.offset[blocks.start[i] + p]
+        change[0] -= 1.0  # a difference of planes: that of the ground truth is 0
+        set_direction_of_mixture(blocks, i, 0.0, change)
+        add_direction(blocks, i, -1.0 / (lam * n), w)
+    return circ / n
+
+
+@kernel
+def drop_idle(policy, blocks, now, T):
+    """Drop the planes that had no weight, and were not the oracle's, in the last T iterations."""
+    numbers = policy.simplex
+    for i in range(blocks.n_planes.size):
+        active = blocks.active[blocks.start[i] :]
+        alpha = numbers.alpha[numbers.start[i] :]
+        active[0] = now  # the ground truth's stays, and stays the first
+        p = 1
+        while p < blocks.n_planes[i]:
+            if alpha[p] > 0.0:
+                active[p] = now
+            if active[p] <= now - T:
+                drop_plane(blocks, i, p)
+                forget(numbers, i, p)
+            else:
+                p += 1

@@ -1,0 +1,164 @@
+"""The visits of dual coordinate descent, as a solver holds them.
+
+What happens at a term is compiled (:mod:`~ssvm_bench.solvers.coordinate.turns`, and where there is
+no choice :mod:`~ssvm_bench.solvers.coordinate.lone`); what that needs before and between sweeps is
+here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.planes import simplex
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.planes.lone_rows import ALPHA, STRIDE, VIOLATION, LoneRows
+from ssvm_bench.solvers.coordinate import lone, turns
+
+
+def visits_of(phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool) -> Visits:
+    """Return the visits that fit the storage, at α = 0: all weight is the ground truths'.
+
+    Parameters
+    ----------
+    phi : DualIterate
+    seed : int
+        Of the partners of pairs, and of the order of turns.
+    epsilon : float
+        The tolerance ε.
+    shuffles, keeps : bool
+        Whether planes take turns in random order, and whether inner products are kept.
+    """
+    if isinstance(phi.blocks, LoneRows):
+        return LoneVisits(phi, epsilon)
+    return TurnVisits(phi, seed, epsilon, shuffles, keeps)
+
+
+class Visits(ABC):
+    """What a solver does at each term, and what that needs around sweeps.
+
+    Attributes
+    ----------
+    phi : DualIterate
+    policy : NamedTuple
+        For the kernels.
+    """
+
+    def __init__(self, phi: DualIterate, policy: Any) -> None:
+        self.phi = phi
+        self.policy = policy
+
+    def prepare(self, order: np.ndarray, new: int) -> None:
+        """Get ready for a sweep, in which ``new`` planes may come into each W_i.
+
+        Parameters
+        ----------
+        order : ndarray of int64
+            The terms that it will visit, none twice.
+        new : int
+            0 or 1.
+        """
+        self.policy.met[0] = 0.0
+
+    @property
+    @abstractmethod
+    def violations(self) -> np.ndarray:
+        """By how much each term violated optimality at its last visit, shape (n,)."""
+
+    @abstractmethod
+    def weights(self, i: int) -> np.ndarray:
+        """Return the weights of the planes of W_i, the ground truth's first; a copy."""
+
+    @abstractmethod
+    def recompute(self) -> None:
+        """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+
+    def drop_idle(self, T: int) -> None:  # noqa: B027 - where all planes are known, none is dropped
+        """Drop planes found that had no weight in the last T iterations."""
+
+    def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
+        """Return the terms with a violation above ε, and above a share of the mean one."""
+        violations = self.violations
+        least = max(self.policy.epsilon, shrink * float(violations.mean()))
+        return order[violations[order] > least]
+
+
+class TurnVisits(Visits):
+    """A turn for each plane; see `visits_of`."""
+
+    policy: turns.Coordinates
+
+    def __init__(
+        self, phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool
+    ) -> None:
+        self._bits = np.random.PCG64([seed, 2])
+        n = phi.problem.n
+        numbers = simplex.allocate(n, phi.blocks.n_planes.copy(), with_gram=keeps)
+        policy = turns.Coordinates(
+            epsilon=epsilon,
+            shuffles=shuffles,
+            simplex=numbers,
+            words=np.zeros(0, np.uint64),
+            drawn=np.zeros(1, np.int64),
+            places=np.zeros(numbers.values.size, np.int64),
+            met=np.zeros(1),
+            violations=np.full(n, np.inf),
+            steps=np.zeros(2, np.int64),
+        )
+        super().__init__(phi, policy)
+
+    @property
+    def violations(self) -> np.ndarray:
+        """See `Visits`."""
+        return self.policy.violations
+
+    def weights(self, i: int) -> np.ndarray:
+        """See `Visits`."""
+        numbers, first = self.policy.simplex, self.policy.simplex.start[i]
+        return numbers.alpha[first : first + self.phi.blocks.n_planes[i]].copy()
+
+    def prepare(self, order: np.ndarray, new: int) -> None:
+        """Make room for weights and inner products, and draw random words."""
+        super().prepare(order, new)
+        policy, n_planes = self.policy, self.phi.blocks.n_planes
+        numbers = simplex.reserve(policy.simplex, n_planes + new)
+        places = policy.places
+        if numbers.values.size > places.size:
+            places = np.zeros(numbers.values.size, np.int64)
+        of_terms = n_planes[order] + (new - 1)
+        words = self._bits.random_raw(int(of_terms[of_terms > 1].sum()))
+        policy.drawn[0] = 0
+        self.policy = policy._replace(simplex=numbers, places=places, words=words)
+
+    def recompute(self) -> None:
+        """See `Visits`."""
+        state = self.phi.state
+        state.circ[0] = turns.sum_of_planes(self.policy, self.phi.blocks, state.lam, state.w)
+
+    def drop_idle(self, T: int) -> None:
+        """See `Visits`."""
+        turns.drop_idle(self.policy, self.phi.blocks, self.phi.state.now, T)
+
+
+class LoneVisits(Visits):
+    """One plane a term; see `visits_of`."""
+
+    def __init__(self, phi: DualIterate, epsilon: float) -> None:
+        super().__init__(phi, lone.Lone(epsilon, np.zeros(1), np.zeros(2, np.int64)))
+
+    @property
+    def violations(self) -> np.ndarray:
+        """See `Visits`."""
+        return self.phi.blocks.numbers[VIOLATION::STRIDE]
+
+    def weights(self, i: int) -> np.ndarray:
+        """See `Visits`."""
+        alpha = self.phi.blocks.numbers[STRIDE * i + ALPHA]
+        return np.array([1.0 - alpha, alpha])
+
+    def recompute(self) -> None:
+        """See `Visits`."""
+        state = self.phi.state
+        state.circ[0] = lone.sum_of_planes(self.phi.blocks, state.lam, state.w)

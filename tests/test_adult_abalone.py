@@ -1,0 +1,330 @@
+"""Adult and abalone: their formats, what is kept, the stand-ins, and runs on them."""
+
+import gzip
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from linear import random_binary, random_regression
+from program import call, error_of, real_data, run_here
+
+from ssvm_bench.datasets import abalone, adult, libsvm
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+SOME = b"-1 3:1 11:1 \n+1 1:1 123:1 \n"
+PEOPLE = SOME + b"-1 \n"
+SNAILS = b"M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\nI,0.1,0.2,0,0.4,0.5,0.6,0.7,7\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
+        yield
+
+
+def load(module, source="synthetic", **options):
+    name = module.RAW.dataset
+    return module.load(module.Config(name, name, source, **options))
+
+
+# ---- LIBSVM's format ----------------------------------------------------------------------------
+
+
+def test_libsvm_rows_are_parsed():
+    x, y = libsvm.parse(b"3.5 1:2 4:-1e-3\n-2\n0 2:7 \r\n", 4)
+    assert y.tolist() == [3.5, -2.0, 0.0]
+    assert x.toarray().tolist() == [[2.0, 0, 0, -0.001], [0, 0, 0, 0], [0, 7.0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"1 0:1", "no row, label index:value … .Invalid index 0"),
+        (b"1 -2:1", "no row.*Invalid index -2"),
+        (b"1 2:1 1:1", "no row.*indices should be sorted and unique"),
+        (b"1 2:1 2:1", "no row.*indices should be sorted and unique"),
+        (b"1 2:nan", "a value that is not a finite number"),
+        (b"1 2:inf", "a value that is not a finite number"),
+        (b"1 2:1e999", "a value that is not a finite number"),
+        (b"nan 2:1", "label nan, expected a finite number"),
+        (b"1 5:1", "an index above 4, the number of features"),
+        (b"1 99999999999999999999:1", "no row"),
+        (b"2:1", "no row.*could not convert"),
+        (b"one 2:1", "no row.*could not convert"),
+        (b"1 2", "no row"),
+        (b"1 2:", "no row"),
+        (b"1 a:1", "no row"),
+        (b"1 2:1:1", "no row"),
+        (b"1 2:1 # one", r"no row.*it has a comment or a query"),
+        (b"1 qid:3 2:1", r"no row.*it has a comment or a query"),
+        (b"", "no row.*it is blank"),
+        (b"<html>", "no row"),
+        (b"\xff\x00", "no row"),
+    ],
+)
+def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
+    with pytest.raises(ContentError, match=f"line 2.*{message}"):
+        libsvm.parse(b"1 1:1 2:1\n" + line + b"\n-1 3:1\n", 4)
+
+
+def test_an_empty_libsvm_file_is_refused():
+    with pytest.raises(ContentError, match="the file is empty"):
+        libsvm.parse(b"\n", 4)
+
+
+# ---- adult --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"2 1:1", "line 2: label 2, expected −1 or 1"),
+        (b"0 1:1", "line 2: label 0, expected −1 or 1"),
+        (b"1 1:0.5", "line 2: a value that is not 1"),
+        (b"1 124:1", "line 2: an index above 123"),
+    ],
+)
+def test_what_is_no_person_is_named_with_its_line(line, message):
+    with pytest.raises(ContentError, match=message):
+        adult.parse(b"-1 1:1\n" + line + b"\n-1 3:1\n")
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Files in the data folder with 3 people to train on and 2 held out."""
+    known = {}
+    for name, raw in zip(adult.RAW.sha256, (PEOPLE, SOME), strict=True):
+        (tmp_path / "adult").mkdir(exist_ok=True)
+        (tmp_path / "adult" / name).write_bytes(gzip.compress(raw))
+        known[name] = hashlib.sha256(raw).hexdigest()
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(adult, "RAW", replace(adult.RAW, n=3, sha256=known))
+    return tmp_path / "adult"
+
+
+def test_people_to_train_on_and_held_out(people):
+    dataset = load(adult, "real")
+    expected = np.zeros((3, 123), np.uint8)
+    expected[0, [2, 10]] = expected[1, [0, 122]] = 1
+    assert (dataset.structure, dataset.n_labels, dataset.x.dtype) == ("independent", 2, np.uint8)
+    assert np.array_equal(dataset.x.toarray(), expected)
+    assert dataset.y.tolist() == [0, 1, 0]
+    (test,) = dataset.held_out.values()
+    assert np.array_equal(test.x.toarray(), expected[:2])
+    assert test.y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("bias", "dtype"), [(1.0, np.uint8), (0.5, np.float64)])
+def test_a_bias_is_one_more_feature_of_all_examples(people, bias, dtype):
+    plain, dataset = load(adult, "real"), load(adult, "real", bias=bias)
+    for one, other in ((plain, dataset), (plain.held_out["test"], dataset.held_out["test"])):
+        assert (other.n_features, other.x.dtype) == (124, dtype)
+        assert np.array_equal(other.x.toarray()[:, :123], one.x.toarray())
+        assert other.x.toarray()[:, 123].tolist() == [bias] * other.n
+    snails = load(abalone, bias=2.0)
+    assert snails.x.shape == (4177, 11)
+    assert set(snails.x[:, -1]) == {2.0}
+    with pytest.raises(ConfigError, match=r"dataset\.bias must be ≥ 0"):
+        adult.Config("adult", "adult", bias=-1.0)
+
+
+def test_a_broken_file_is_one_message(people):
+    (people / "a9a.t.gz").write_bytes(b"-1 3:1\n+1 2:1 1:1\n")
+    with pytest.raises(RunFailedError, match=r"a9a\.t\.gz: line 2 is no row.*sorted") as failure:
+        load(adult, "real")
+    assert str(people) in str(failure.value)
+    (people / "a9a.t.gz").write_bytes(b"-1 3:1\n+1 2:1\n")
+    with pytest.raises(RunFailedError, match=r"what is in a9a\.t\.gz has the sha256"):
+        load(adult, "real")
+    assert load(adult, "real", trust=True).source == "real (altered)"
+
+
+def test_the_home_has_the_files_unpacked():
+    part = adult.RAW.parts(adult.RAW.places()[0])[1]
+    assert adult.RAW.address(part).endswith("/libsvmtools/datasets/binary/a9a.t")
+
+
+# ---- abalone ------------------------------------------------------------------------------------
+
+
+def test_snails_are_parsed_and_scaled():
+    arrays = abalone.parse(SNAILS)
+    assert arrays["x"].shape == (2, 10)
+    assert arrays["x"][:, :3].tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert arrays["x"][:, 3:].tolist() == [[1, 1, 1, 1, -1, -1, -1], [-1, -1, -1, -1, 1, 1, 1]]
+    assert arrays["y"].tolist() == [15.0, 7.0]
+    same = abalone.parse(SNAILS[: SNAILS.index(b"\n")])  # nothing to scale by
+    assert np.isfinite(same["x"]).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"X,1,1,1,1,1,1,1,5", "line 2: sex 'X', expected M, F or I"),
+        (b"M,1,1,1,1,1,1,1", "line 2: 8 columns, expected 9"),
+        (b"M,1,,1,1,1,1,1,5", "line 2: 8 columns, expected 9"),
+        (b"M,1,-1,1,1,1,1,1,5", "line 2: a measure below 0"),
+        (b"M,1,nan,1,1,1,1,1,5", "line 2: nan in column 3, expected a number"),
+        (b"M,1,1,1,1,1,1,1,5.5", "line 2: 5.5 rings, expected a whole number"),
+        (b"M,1,1,1,1,1,1,1,0", "line 2: 0 rings, expected a whole number"),
+    ],
+)
+def test_what_is_no_snail_is_named_with_its_line(line, message):
+    first = SNAILS.split(b"\n")[0]
+    with pytest.raises(ContentError, match=message):
+        abalone.parse(first + b"\n" + line + b"\n" + first + b"\n")
+
+
+# ---- stand-ins ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "names", "expected"),
+    [
+        (adult, ("data", "indices", "indptr", "y", "fold"), "3941fb2974293b1e"),
+        (abalone, ("x", "y", "offsets"), "fde2795f55beba9f"),
+    ],
+)
+def test_the_stand_ins_are_the_same_everywhere(module, names, expected):
+    """A change here needs a new `version`: cached stand-ins carry the old one."""
+    digest, arrays = hashlib.sha256(), module.stand_in()
+    for name in names:
+        digest.update(arrays[name].tobytes())
+    assert (module.RAW.version, digest.hexdigest()[:16]) == (1, expected)
+
+
+def test_the_stand_in_of_adult_has_the_real_structure():
+    dataset = load(adult)
+    (test,) = dataset.held_out.values()
+    assert (dataset.x.shape, test.x.shape) == ((32561, 123), (16281, 123))
+    assert (dataset.y.sum(), test.y.sum()) == adult.N_RICH
+    starts = np.cumsum(adult.ATTRIBUTES) - adult.ATTRIBUTES
+    of_attribute = np.add.reduceat(dataset.x.toarray(), starts, axis=1)
+    assert of_attribute.max() == 1
+    assert of_attribute.mean() == pytest.approx(451592 / 32561 / 14, abs=0.01)
+    assert dataset.x.sum(axis=0).min() > 0
+
+
+def test_the_stand_in_of_abalone_has_the_real_structure():
+    dataset = load(abalone)
+    assert (dataset.x.shape, dataset.structure, dataset.y.dtype) == (
+        (4177, 10),
+        "regression",
+        np.float64,
+    )
+    assert 1 <= dataset.y.min() < 4
+    assert 20 < dataset.y.max() <= 29
+    assert dataset.y.mean() == pytest.approx(9.934, abs=0.1)
+    assert set(dataset.x[:, :3].sum(axis=1)) == {1.0}
+    assert (dataset.x[:, 3:].min(axis=0) == -1).all()
+    assert (dataset.x[:, 3:].max(axis=0) == 1).all()
+    counts = dataset.x[:, :3].sum(axis=0)
+    np.testing.assert_allclose(counts / 4177, np.array([1528, 1307, 1342]) / 4177, atol=0.05)
+
+
+# ---- runs ---------------------------------------------------------------------------------------
+
+
+def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):
+    data = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=300", "dataset.bias=1")
+    until = "budget.gap_tol=0.01"
+    outcome = run_here(tmp_path, "solver=mpbcfw_fast", until, "clock=work", data=data)
+    w = np.load(outcome.folder / "weights.npz")["w"]
+    assert w.shape == (124,)
+    test = load(adult, bias=1.0).held_out["test"]
+    wrong = np.mean((test.x @ w > 0) != test.y)
+    assert outcome.summary["test_loss"] == pytest.approx(wrong, abs=1e-12)
+    assert outcome.summary["test_loss"] < 0.22  # 0.24 have the rarer label
+
+
+def test_a_run_on_abalone_tells_mean_absolute_errors(tmp_path):
+    data = ("dataset=abalone", "dataset.source=synthetic", "dataset.n_samples=300")
+    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=10", data=data)
+    w = np.load(outcome.folder / "weights.npz")["w"]
+    snails = load(abalone, n_samples=300)
+    error = np.abs(snails.y - snails.x @ w).mean()
+    assert outcome.summary["train_loss"] == pytest.approx(error, abs=1e-12)
+    assert error < np.abs(snails.y - np.median(snails.y)).mean()
+
+
+def test_prepare_describes_labels_and_targets(monkeypatch):
+    monkeypatch.delenv("SSVM_BENCH_DATA", raising=False)
+    for name, line in (("adult", "labels: 0 75.9%, 1 24.1%"), ("abalone", "targets: ")):
+        result = call("data", "prepare", name, "--source", "synthetic")
+        assert result.exit_code == 0, result.stderr
+        assert line in result.stdout
+
+
+def test_an_oracle_of_labels_refuses_targets():
+    result = call("run", "dataset=abalone", "dataset.source=synthetic", "oracle=multiclass")
+    assert "oracle=multiclass does not fit dataset=abalone" in error_of(result, 2)
+
+
+# ---- what a Dataset checks ----------------------------------------------------------------------
+
+TARGETS = random_regression(3, 2)
+LABELS = random_binary(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "fields", "message"),
+    [
+        (TARGETS, {"y": np.arange(3)}, r"y must be float64 of shape \(3,\), got int64"),
+        (TARGETS, {"y": np.array([1.0, np.nan, 2.0])}, "y of example 1 is nan"),
+        (TARGETS, {"y": np.array([1.0, 2.0, np.inf])}, "y of example 2 is inf"),
+        (TARGETS, {"y": TARGETS.y[:2]}, "offsets end at 3, and there are 2 targets"),
+        (TARGETS, {"offsets": np.array([0, 1, 3])}, "regression have one part each"),
+        (TARGETS, {"n_labels": 2}, "a regression has no labels, and n_labels is 2"),
+        (LABELS, {"structure": "regression", "n_labels": 0}, "y must be float64"),
+        (LABELS, {"costs": np.ones(2)}, r"costs must be float64 of shape \(3,\)"),
+        (LABELS, {"costs": np.array([1.0, 0.0, 1.0])}, "costs of example 1 is 0, and must be abo"),
+        (LABELS, {"costs": np.array([1.0, -1.0, 1.0])}, "costs of example 1 is -1"),
+        (LABELS, {"costs": np.array([1.0, np.nan, 1.0])}, "costs of example 1 is nan"),
+        (LABELS, {"costs": [1.0, 1.0, 1.0]}, "costs must be float64"),
+        (LABELS, {"margins": np.array([1.0, 1.0, -0.5])}, "margins of example 2 is -0.5"),
+        (LABELS, {"margins": np.array([1.0, 1.0, np.inf])}, "margins of example 2 is inf"),
+        (LABELS, {"held_out": {"test": random_binary(2, 3)}}, "the test examples have 2 labels"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_one_message(data, fields, message):
+    with pytest.raises(RunFailedError, match=message):
+        replace(data, **fields)
+
+
+def test_costs_and_margins_follow_their_examples_and_make_another_problem():
+    costs, margins = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])
+    data = replace(LABELS, costs=costs, margins=margins)
+    some = data.take(np.array([2, 0]))
+    assert (some.costs.tolist(), some.margins.tolist()) == ([3.0, 1.0], [2.0, 0.0])
+    variants = [LABELS, replace(LABELS, costs=costs), replace(LABELS, margins=costs), data]
+    assert len({each.fingerprint for each in variants}) == 4
+
+
+# ---- the real files -----------------------------------------------------------------------------
+
+
+@real_data("adult/a9a.gz")
+def test_real_adult():
+    dataset = load(adult, "real")
+    (test,) = dataset.held_out.values()
+    for data, n, positive, nonzeros in (
+        (dataset, 32561, 7841, 451592),
+        (test, 16281, 3846, 225731),
+    ):
+        assert (data.n, data.n_features, data.y.sum()) == (n, 123, positive)
+        assert data.x.nnz == data.x.sum() == nonzeros
+    assert np.flatnonzero(dataset.x[[0]].toarray()).tolist()[:3] == [2, 10, 13]
+
+
+@real_data("abalone/abalone.data")
+def test_real_abalone():
+    dataset = load(abalone, "real")
+    assert dataset.x.shape == (4177, 10)
+    assert dataset.x[:, :3].sum(axis=0).tolist() == [1528, 1307, 1342]
+    assert (dataset.y.min(), dataset.y.max()) == (1, 29)
+    assert dataset.y.mean() == pytest.approx(9.934, abs=5e-4)
+    assert (dataset.x[:, 5] == -1).sum() == 2  # of height 0

@@ -1,0 +1,571 @@
+"""Dual coordinate descent against the paper's formulas in plain numpy, a QP solver and rivals."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    problem,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.planes import fixed_rows
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.bundle import qp
+from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
+
+# Values of order 1, thousands of steps, each rounded to 2⁻⁵³ and divided by a curvature.
+CLOSE = 1e-10
+# The dual is a difference of sums below 1, each rounded to 2⁻⁵³ ≈ 1.1e-16 some ten times.
+ULPS = 2e-15
+
+DATA = {
+    "multiclass": random_multiclass(12, 5, 3, seed=50),
+    "binary": random_multiclass(16, 2, 3, seed=2),
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
+    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
+}
+FINITE = ("multiclass", "binary")
+
+
+class Constraints(NamedTuple):
+    """What `fixed_rows.check` describes."""
+
+    term_start: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    offset: np.ndarray
+
+
+def constraints_of(planes):
+    """Return lists of dense planes, one list a term, as sparse rows."""
+    rows = np.concatenate(planes)
+    term, column = np.nonzero(rows[:, :-1])
+    return Constraints(
+        term_start=np.cumsum([0, *map(len, planes)]),
+        indptr=np.searchsorted(term, np.arange(len(rows) + 1)),
+        indices=column,
+        values=rows[term, column],
+        offset=rows[:, -1],
+    )
+
+
+class Listed(Plain):
+    """An oracle that lists its planes."""
+
+    def __init__(self, data):
+        super().__init__(problem(data).oracle)
+        self.table = Table(data)
+
+    def constraints(self):
+        return constraints_of(
+            [np.delete(p, t, 0) for p, t in zip(self.table.planes, self.table.truth, strict=True)]
+        )
+
+
+class OfRows(Plain):
+    """An oracle of dense planes, lists of rows [φ⋆ φ∘], the ground truth's left out."""
+
+    def __init__(self, planes):
+        self.planes = [np.vstack((np.zeros(p.shape[1]), p)) for p in planes]
+        self.n, self.d = len(planes), planes[0].shape[1] - 1
+
+    def constraints(self):
+        return constraints_of([planes[1:] for planes in self.planes])
+
+    def best_plane(self, w, i):
+        values = self.planes[i] @ np.append(w, 1.0)
+        best = self.planes[i][int(values.argmax())]
+        return (np.arange(self.d), best[:-1], best[-1]), float(values.max())
+
+    def risk(self, w, **_):
+        total = sum(self.best_plane(w, i)[1] for i in range(self.n))
+        return type("Risk", (), {"value": total, "star": np.zeros(self.d), "offset": 0.0})()
+
+
+class Paper:
+    """Algorithm 1 in the paper's units, L = P/λ, with its misprints put right.
+
+    Attributes
+    ----------
+    x, losses, alpha : methods and lists of arrays
+        x_ij, l_ij and α_ij of the planes known, one array a term.
+    cases : set
+        What has happened: kind of step, direction, and whether a bound was hit.
+    """
+
+    def __init__(self, table, lam, all_planes, seed, shuffles=True):
+        self.table, self.lam, self.all, self.shuffles = table, lam, all_planes, shuffles
+        self.bits = np.random.PCG64([seed, 2])
+        self.known = [[] for _ in range(table.n)]
+        if all_planes:
+            self.known = [
+                [row for row in range(len(planes)) if row != truth]
+                for planes, truth in zip(table.planes, table.truth, strict=True)
+            ]
+        self.alpha = [np.zeros(len(known)) for known in self.known]
+        self.w, self.cases, self.met = np.zeros(table.d), set(), 0.0
+
+    def x(self, i):
+        return -self.table.planes[i][self.known[i], :-1].reshape(-1, self.table.d) / self.lam
+
+    def losses(self, i):
+        return self.table.planes[i][self.known[i], -1] / self.lam
+
+    def dual(self):
+        linear = sum(self.alpha[i] @ self.losses(i) for i in range(self.table.n))
+        return linear - 0.5 * self.w @ self.w
+
+    def sweep(self, order):
+        self.met = 0.0
+        # a word for each turn where there is a choice; where a plane may be found, as if it were
+        turns = [len(self.known[i]) + (not self.all) for i in order]
+        words = iter(self.bits.random_raw(sum(t for t in turns if t > 1)).tolist())
+        for i in order:
+            highest = 0.0
+            if not self.all:
+                values = self.table.values(self.w, i)
+                best = int(values.argmax())
+                highest = values[best] / self.lam
+                if best != self.table.truth[i] and best not in self.known[i]:
+                    self.known[i].append(best)
+                    self.alpha[i] = np.append(self.alpha[i], 0.0)
+            self.met += self.visit(i, words, highest)
+
+    def visit(self, i, words, highest):
+        x, l, alpha = self.x(i), self.losses(i), self.alpha[i]
+        order = list(range(len(l)))
+        for turn in range(len(l)):
+            k = None
+            if len(l) > 1:
+                word = next(words)
+                if self.shuffles:
+                    other = turn + ((word >> 32) * (len(l) - turn) >> 32)
+                    order[turn], order[other] = order[other], order[turn]
+                k = (word & 0xFFFFFFFF) * (len(l) - 1) >> 32
+            j = order[turn]
+            g = l[j] - self.w @ x[j]  # (24)
+            highest = max(highest, g)
+            if g > 0 and abs(alpha.sum() - 1.0) < 1e-12:
+                if k is not None:
+                    k += k >= j
+                    self.pair(x, l, alpha, j, k, g)
+            else:
+                self.single(x, l, alpha, j, g)
+        return highest
+
+    def single(self, x, l, alpha, j, g):
+        low, high = -alpha[j], max(1.0 - alpha.sum(), 0.0)
+        a = min(max(low, g / (x[j] @ x[j])), high)  # (25)
+        self.check("single", a, low, high, lambda a: g * a - 0.5 * (x[j] @ x[j]) * a * a)
+        alpha[j] = 0.0 if a == low else alpha[j] + a  # (26)
+        self.w += a * x[j]  # (30)
+
+    def pair(self, x, l, alpha, j, k, g):
+        slope, way = g - (l[k] - self.w @ x[k]), x[j] - x[k]
+        h = way @ way
+        low, high = -min(alpha[j], 1 - alpha[k]), min(alpha[k], 1 - alpha[j])
+        a = slope / h if h > 0 else np.inf * slope
+        a = min(max(low, a), high)  # (28)
+        self.check("pair", a, low, high, lambda a: slope * a - 0.5 * h * a * a)
+        alpha[j], alpha[k] = alpha[j] + a, 0.0 if a == alpha[k] else alpha[k] - a  # (29)
+        self.w += a * way  # (31)
+
+    def check(self, kind, a, low, high, gain):
+        """Check a step against a search of its range, and remember what kind of case it is."""
+        grid = np.linspace(low, high, 1001)
+        assert gain(a) >= gain(grid).max() - 1e-12
+        bound = "bound" if a in (low, high) else "inside"
+        self.cases.add((kind, "none" if a == 0 else "up" if a > 0 else "down", bound))
+
+
+def quiet(**options):
+    """Return options with which the solver does what Algorithm 1 says, and nothing else."""
+    return {"M": 0, "epsilon": 0.0, "tol": 0.0, **options}
+
+
+# ---- steps --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_step_is_the_best_of_its_range(seed):
+    rng = np.random.default_rng(seed)
+    slope, curvature = rng.normal(), rng.choice([0.0, 0.1, 1.0, 10.0])
+    taker, giver = rng.choice([0.0, 0.2, 0.5, 1.0], 2) * [1.0, rng.random()]
+    a = exchanged(slope, curvature, taker, giver)
+    assert -taker <= a <= giver
+    grid = np.linspace(-taker, giver, 2001)
+    gain = slope * grid - 0.5 * curvature * grid**2
+    assert slope * a - 0.5 * curvature * a**2 >= gain.max() - 1e-15
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ((0.0, 1.0, 0.5, 0.5), 0.0),  # optimal
+        ((0.1, 1.0, 0.5, 0.5), 0.1),  # to the top of the parabola, up and down
+        ((-0.1, 1.0, 0.5, 0.5), -0.1),
+        ((9.0, 1.0, 0.5, 0.25), 0.25),  # to a bound
+        ((-9.0, 1.0, 0.5, 0.25), -0.5),
+        ((1.0, 1.0, 0.5, 0.0), 0.0),  # at a bound
+        ((-1.0, 1.0, 0.0, 0.5), 0.0),
+        ((1e-3, 0.0, 0.5, 0.25), 0.25),  # a pair of planes with the same φ⋆: no curvature
+        ((-1e-3, 0.0, 0.5, 0.25), -0.5),
+        ((0.0, 0.0, 0.5, 0.25), 0.0),
+    ],
+)
+def test_every_case_of_a_step(step, expected):
+    assert exchanged(*step) == expected
+
+
+def test_who_gives_all_has_nothing_left():
+    alpha = np.array([0.1 + 0.2, 0.7])
+    exchange(alpha, 1, 0, alpha[0])
+    assert alpha.tolist() == [0.0, 1.0]
+    exchange(alpha, 0, 1, 0.3)
+    assert alpha.tolist() == [0.3, 0.7]
+    exchange(alpha, 0, 1, -0.3)
+    assert alpha[0] == 0.0
+
+
+# ---- Algorithm 1 --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("products", ["keep", "compute"])
+@pytest.mark.parametrize("order", ["random", "sequential"])
+@pytest.mark.parametrize(
+    ("name", "planes"),
+    [
+        ("multiclass", "all"),
+        ("multiclass", "found"),
+        ("binary", "all"),
+        ("chains", "found"),
+        ("graphs", "found"),
+    ],
+)
+def test_sweeps_follow_the_paper(name, planes, order, products):
+    data = DATA[name]
+    table, cases = Table(data), set()
+    for lam in (1 / data.n, 0.01 / data.n):
+        made = solver(
+            problem(data, lam), "dcd", **quiet(planes=planes, order=order, products=products)
+        )
+        slow = Paper(table, lam, planes == "all", 0, order == "random")
+        twin = solver(problem(data, lam), "dcd", **quiet(planes=planes, order=order))
+        for _ in range(6):
+            made.iterate()
+            slow.sweep(next(twin._orders).tolist())
+            reported = made.reported()
+            np.testing.assert_allclose(reported.w, slow.w, rtol=0, atol=1e-8)
+            assert reported.dual == pytest.approx(lam * slow.dual(), abs=CLOSE)
+            tracked = lam * (0.5 * slow.w @ slow.w + slow.met)  # (36)
+            assert made.tracked == pytest.approx(tracked, rel=1e-8)
+            for i in range(table.n):
+                np.testing.assert_allclose(made.visits.weights(i)[1:], slow.alpha[i], atol=1e-8)
+        cases |= slow.cases
+    kinds = {("single", "up", "inside"), ("single", "up", "bound"), ("single", "none", "bound")}
+    kinds |= {("single", "down", "inside"), ("single", "down", "bound")}
+    if name == "multiclass" and planes == "all":
+        kinds |= {("pair", "up", "inside"), ("pair", "up", "bound"), ("pair", "none", "bound")}
+    assert cases >= kinds or planes == "found"
+
+
+@pytest.mark.parametrize("products", ["keep", "compute"])
+def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(products):
+    # max(0.5 + w, 1 + w): the second plane is above the first one everywhere
+    planes = [np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1], [-0.25, 0.2]])]
+    posed = Problem(OfRows(planes), 0.3)
+    made = solver(posed, "dcd", **quiet(products=products))
+    for _ in range(30):
+        made.iterate()
+    for i in range(2):
+        assert made.visits.weights(i)[1] == 0.0
+    reported = made.reported()
+    assert posed.primal(reported.w) - reported.dual <= 1e-12
+
+
+@pytest.mark.parametrize("products", ["keep", "compute"])
+@pytest.mark.parametrize("name", FINITE)
+def test_planes_given_as_rows_are_planes_that_are_labels(name, products):
+    """Binary problems are lone rows, others not; both as if all labels were planes."""
+    data = DATA[name]
+    of_labels = solver(problem(data), "dcd", planes="all", products=products)
+    of_rows = solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
+    assert type(of_rows.phi.blocks).__name__ == ("LoneRows" if name == "binary" else "FixedRows")
+    for _ in range(12):
+        of_labels.iterate()
+        of_rows.iterate()
+        np.testing.assert_allclose(of_rows.reported().w, of_labels.reported().w, atol=CLOSE)
+        assert of_rows.tracked == pytest.approx(of_labels.tracked, abs=CLOSE)
+        one, other = (made.visits.policy.steps.tolist() for made in (of_rows, of_labels))
+        assert one == other
+        for i in range(data.n):
+            np.testing.assert_allclose(of_rows.visits.weights(i), of_labels.visits.weights(i))
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_kept_and_computed_products_give_the_same_trace(name):
+    kept, computed = (
+        solver(problem(DATA[name]), "dcd", products=products) for products in ("keep", "compute")
+    )
+    for _ in range(15):
+        kept.iterate()
+        computed.iterate()
+        np.testing.assert_allclose(kept.reported().w, computed.reported().w, atol=CLOSE)
+        one, other = kept.diagnostics(), computed.diagnostics()
+        assert one == pytest.approx(other, abs=CLOSE, nan_ok=True)
+        assert kept.approx_passes == computed.approx_passes
+        assert kept.clock.now() == computed.clock.now()
+
+
+@pytest.mark.parametrize("planes", ["all", "found"])
+def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
+    data = DATA["multiclass"]
+    shuffled = np.random.default_rng(0).permutation(data.n)
+    one = solver(problem(data), "dcd", planes=planes)
+    other = solver(problem(data.take(shuffled)), "dcd", planes=planes)
+    place = np.argsort(shuffled)
+    other._orders = (place[order] for order in other._orders)
+    for _ in range(8):
+        one.iterate()
+        other.iterate()
+        np.testing.assert_allclose(other.reported().w, one.reported().w, rtol=0, atol=CLOSE)
+        assert other.diagnostics() == pytest.approx(one.diagnostics(), nan_ok=True)
+        for i, j in enumerate(shuffled):
+            np.testing.assert_allclose(other.visits.weights(i), one.visits.weights(j), atol=CLOSE)
+
+
+# ---- the optimum --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lam", [None, 60.0])
+@pytest.mark.parametrize("name", FINITE)
+def test_a_long_run_finds_what_a_qp_solver_does(name, lam):
+    """In 40 dimensions the planes are independent, and so the weights of the best are unique."""
+    data = random_multiclass(8, 3 if name == "multiclass" else 2, 40, seed=7)
+    posed, table = problem(data, lam), Table(data)
+    planes = [
+        np.vstack((p[t], np.delete(p, t, 0)))
+        for p, t in zip(table.planes, table.truth, strict=True)
+    ]
+    rows = np.concatenate(planes)
+    block = np.repeat(np.arange(table.n), [len(p) for p in planes])
+    beta = np.zeros(len(rows))
+    beta[np.searchsorted(block, np.arange(table.n))] = 1.0
+    gram = rows[:, :-1] @ rows[:, :-1].T
+    found = qp.maximise(gram, block, rows[:, -1], posed.lam, beta, 1e-13, 10**6)
+    made = solver(posed, "dcd", planes="all", M=3, epsilon=1e-12, tol=1e-12)
+    for _ in range(3000):
+        made.iterate()
+        if made.converged:
+            break
+    assert made.converged
+    assert made.visits.policy.steps[1] > 0 or lam is None or name == "binary"
+    assert made.reported().dual == pytest.approx(found.value, abs=1e-11)
+    np.testing.assert_allclose(made.reported().w, -beta @ rows[:, :-1] / posed.lam, atol=1e-5)
+    alpha = np.concatenate([made.visits.weights(i) for i in range(table.n)])
+    np.testing.assert_allclose(alpha, beta, atol=1e-5)
+
+
+def optimum(posed):
+    """Return a lower bound of the optimum, to 1e-9."""
+    rival = solver(posed, "mpbcfw_fast")
+    for _ in range(400):
+        rival.iterate()
+        reported = rival.reported()
+        if posed.primal(reported.w) - reported.dual < 1e-9:
+            return reported.dual
+    raise AssertionError("the rival did not converge")
+
+
+@pytest.mark.parametrize("options", [{}, {"bound": "true"}, {"order": "sequential"}, {"M": 0}])
+@pytest.mark.parametrize(("name", "planes"), [(n, "found") for n in DATA] + [("multiclass", "all")])
+def test_bounds_hold_on_every_row_and_the_dual_never_falls(name, planes, options):
+    posed = problem(DATA[name])
+    best = optimum(posed)
+    made = solver(posed, "dcd", planes=planes, **options)
+    lower = 0.0
+    for _ in range(40):
+        made.iterate()
+        reported = made.reported()
+        assert lower - ULPS <= reported.dual <= best + 1e-9
+        lower = reported.dual
+        assert posed.primal(reported.w) >= best - 1e-9
+        assert not made.upper < best - 1e-9
+        assert not np.isnan(made.upper) or options.get("bound") != "true"
+        if made.converged:
+            break
+    assert lower >= best - (0.03 if options.get("M") == 0 else 0.003)
+
+
+def test_the_dual_rises_with_every_visit():
+    for name, data in DATA.items():
+        made = solver(problem(data), "dcd")
+        lower = 0.0
+        for i in np.random.default_rng(0).permutation(np.repeat(np.arange(data.n), 20)):
+            order = np.array([i])
+            made.visits.prepare(order, new=int(made.finds))
+            made.phi.exact_pass(made.visits.policy, order, made.clock)
+            assert made.phi.dual() >= lower - ULPS, name
+            lower = made.phi.dual()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
+    """With a coarse tolerance ε, sweeps come to rest; then the gap is at most 2 ε."""
+    posed, epsilon = problem(DATA[name]), 0.05
+    made = solver(posed, "dcd", epsilon=epsilon, tol=0.0)
+    for _ in range(300):
+        before = made.visits.policy.steps.copy()
+        made.iterate()
+        if made.converged:
+            break
+    assert made.converged
+    assert made.visits.policy.steps.tolist() == before.tolist()
+    reported = made.reported()
+    primal = posed.primal(reported.w)
+    assert made.upper == made.tracked == pytest.approx(primal, rel=1e-14)
+    assert -ULPS <= primal - reported.dual <= 2 * epsilon
+    assert primal - reported.dual > 1e-6  # there would have been more to gain
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_both_ways_to_bound_end_at_the_same_optimum(name):
+    posed, ended = problem(DATA[name]), {}
+    for bound in ("tracked", "true"):
+        made = solver(posed, "dcd", bound=bound, tol=1e-3)
+        for _ in range(500):
+            made.iterate()
+            if made.converged:
+                break
+        assert made.upper - made.reported().dual <= 1e-3 * made.upper
+        assert made.upper == pytest.approx(posed.primal(made.reported().w), rel=1e-12)
+        # UB costs a pass, and is computed when UB' says that it may be small enough
+        ended[bound] = made.reported().dual, made.clock.oracle_calls / posed.n / made.iteration
+    assert ended["true"][0] == pytest.approx(ended["tracked"][0], abs=2e-3)
+    assert ended["tracked"][1] < ended["true"][1] == 2
+
+
+@pytest.mark.parametrize("rival", ["bcfw", "one_slack", "mpbcfw_pairwise"])
+@pytest.mark.parametrize("name", DATA)
+def test_agreement_with_other_solvers(name, rival):
+    posed = problem(DATA[name])
+    found = []
+    for solver_name, options in (("dcd", {"tol": 1e-5}), (rival, {})):
+        made = solver(posed, solver_name, **options)
+        for _ in range(400):
+            made.iterate()
+            if made.converged:
+                break
+        reported = made.reported()
+        found.append((reported.dual, posed.primal(reported.w)))
+    (dual, primal), (other_dual, other_primal) = found
+    assert primal - dual <= 2e-3 * primal
+    assert max(dual, other_dual) <= min(primal, other_primal) + 1e-12
+
+
+# ---- hot starts, and what the caller can do wrong -----------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*DATA, "rows", "lone"])
+def test_a_hot_start_keeps_the_weights(name):
+    if name in DATA:
+        posed = problem(DATA[name])
+    else:
+        data = DATA["binary" if name == "lone" else "multiclass"]
+        posed = Problem(Listed(data), 1 / data.n)
+    hot = solver(posed, "dcd")
+    for _ in range(15):
+        hot.iterate()
+    sums = [hot.visits.weights(i).sum() for i in range(posed.n)]
+    np.testing.assert_allclose(sums, 1.0, rtol=1e-12)
+    hot.go_on(posed.lam / 2, Clock("work"))
+    before = hot.reported()
+    assert before.dual > 0
+    hot.visits.recompute()
+    np.testing.assert_allclose(hot.reported().w, before.w, atol=1e-12)
+    assert hot.reported().dual == pytest.approx(before.dual, abs=1e-12)
+    cold = solver(Problem(posed.oracle, posed.lam / 2), "dcd")
+    for made in (hot, cold):
+        made.iterate()
+    assert hot.reported().dual > cold.reported().dual
+
+
+def test_what_is_not_a_list_of_planes_is_refused():
+    good = constraints_of([np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1]])])
+    fixed_rows.check(good, n=2, d=1)
+    for n, d in ((1, 1), (3, 1), (2, 0)):
+        with pytest.raises(ValueError, match="CSR"):
+            fixed_rows.check(good, n, d)
+    for spoilt in (
+        good._replace(term_start=np.array([0, 2, 4])),
+        good._replace(term_start=np.array([0, 4, 3])),
+        good._replace(indices=np.array([0, 0, 1])),
+        good._replace(indices=np.array([0, 0, -1])),
+        good._replace(indices=np.array([0.0, 0.0, 0.0])),
+        good._replace(indptr=np.array([0, 2, 2, 3])),  # an index twice in a row
+        good._replace(indptr=np.array([0, 2, 1, 3])),
+        good._replace(indptr=good.indptr[:-1]),
+        good._replace(values=good.values[:-1]),
+        good._replace(values=np.array([1, 1, 1])),
+    ):
+        with pytest.raises(ValueError, match="CSR"):
+            fixed_rows.check(spoilt, n=2, d=1)
+    for spoilt in (
+        good._replace(values=np.array([1.0, np.nan, 1.0])),
+        good._replace(offset=np.array([1.0, 1.0, np.inf])),
+    ):
+        with pytest.raises(ValueError, match="not finite"):
+            fixed_rows.check(spoilt, n=2, d=1)
+
+
+def test_chains_have_too_many_planes():
+    with pytest.raises(ConfigError, match=r"solver\.planes=all"):
+        solver(problem(DATA["chains"]), "dcd", planes="all")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("planes", "some"), ("order", "uniform"), ("products", "kept"), ("bound", "UB")),
+        *(("T", 0), ("tol", -1.0), ("epsilon", np.nan), ("M", -1), ("shrink", np.inf)),
+    ],
+)
+def test_bad_options_are_named(option, value):
+    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
+        solver(problem(DATA["binary"]), "dcd", **{option: value})
+
+
+def test_idle_planes_are_dropped_and_the_ground_truth_stays():
+    posed = problem(DATA["chains"])
+    kept, dropped = (solver(posed, "dcd", T=T) for T in (1000, 1))
+    for _ in range(30):
+        kept.iterate()
+        dropped.iterate()
+    assert dropped.working_set_mean() < kept.working_set_mean()
+    assert dropped.visits.policy.simplex.known.tolist() == dropped.phi.blocks.n_planes.tolist()
+    before = dropped.reported()
+    dropped.visits.recompute()
+    np.testing.assert_allclose(dropped.reported().w, before.w, atol=1e-12)
+    assert before.dual == pytest.approx(kept.reported().dual, abs=1e-3)
+
+
+def test_terms_with_nothing_to_gain_are_left_out_between_sweeps():
+    made = solver(problem(DATA["binary"]), "dcd", M=0, epsilon=1e-3)
+    made.iterate()
+    order = np.arange(16)
+    left = made.visits.worth_visiting(order, 0.0)
+    violations = made.visits.violations
+    assert set(left.tolist()) == {i for i in range(16) if violations[i] > 1e-3}
+    assert 0 < left.size < 16
+    above = made.visits.worth_visiting(order, 1.0)
+    assert set(above.tolist()) == {i for i in range(16) if violations[i] > violations.mean()}
+    assert 0 < above.size < left.size

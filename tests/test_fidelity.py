@@ -1,0 +1,374 @@
+"""What a paper leaves open, on planted runs: verdicts that change or stay, and what is missing."""
+
+import json
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from program import call
+from test_claims import BEST, ITERATIONS, paper, run, varied
+
+from benchmarks.report import CLOCK_READS
+from ssvm_bench.config.catalog import entries
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.figures.kind import Material
+from ssvm_bench.papers import fidelity, findings, quantities
+from ssvm_bench.papers.cases import cases
+from ssvm_bench.papers.mpbcfw import costs
+from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW
+from ssvm_bench.papers.question import Number, sides, usual
+from ssvm_bench.report.kinds import KINDS, load
+from ssvm_bench.results import measurements
+from ssvm_bench.results.problem_instance import instance_of
+
+QUESTIONS = {question.key: question for question in MPBCFW.questions}
+OPEN = [question for question in QUESTIONS.values() if question.option]
+GROUPS = {name: group for group, name in (one.option.split(".") for one in OPEN)}
+
+
+def at(traces, option, value):
+    """Return runs as they would be with an option at another value; data are then others."""
+    group = GROUPS[option]
+    found = []
+    for trace in traces:
+        config = trace.metadata["config"]
+        metadata = {**trace.metadata, "config": {**config}}
+        metadata["config"][group] = {**config.get(group, {}), option: value}
+        if group == "dataset":
+            data = metadata["dataset"]
+            metadata["dataset"] = {**data, "fingerprint": f"{data['fingerprint']}-{value}"}
+        found.append(replace(trace, metadata=metadata))
+    return found
+
+
+def of_solvers(traces, *names):
+    return [trace for trace in traces if trace.metadata["config"]["solver"]["name"] in names]
+
+
+def find(traces, results_dir=None, key=None):
+    """Return the findings of all questions, or of one."""
+    best = {instance_of(trace.metadata): BEST for trace in traces}
+    found = findings.find(MPBCFW, traces, best, results_dir, "real")
+    return [finding for finding in found if key in (None, finding.question)]
+
+
+def answers(traces, results_dir=None):
+    """Return question → answers in words, one for each other value."""
+    found = {}
+    for finding in find(traces, results_dir):
+        found.setdefault((finding.question, finding.other), []).append(finding)
+    return {key: fidelity.answer(QUESTIONS[key[0]], mine) for key, mine in found.items()}
+
+
+def shrinking(dataset, seeds=3):
+    """Return runs of MP-BCFW whose planes are few in the end."""
+    planes = 1 + 9 * np.exp(-(((ITERATIONS - 8) / 8.0) ** 2))
+    return [run(dataset, "mpbcfw", seed, working_set_mean=planes) for seed in range(seeds)]
+
+
+# ---- verdicts ----------------------------------------------------------------------------------
+
+
+def test_a_verdict_that_changes_is_told_with_both_numbers():
+    plain = paper("usps", "ocr", "weizmann", "stanford")
+    later = of_solvers(plain, "mpbcfw")
+    later = [one for one in later if one.metadata["dataset"]["name"] != "stanford"]
+    traces = plain + at(later + shrinking("stanford"), "T", 11)
+    found = {(f.key, f.dataset): f for f in find(traces, key="inactive")}
+    assert found.keys() == {
+        (claim.key, "weizmann" if name == HORSES else name)
+        for claim in MPBCFW.claims
+        if claim.key in QUESTIONS["inactive"].claims
+        for name in claim.paper
+    }
+    changed = {key for key, f in found.items() if f.change == findings.CHANGES}
+    assert changed == {("planes_grow", "stanford")}
+    assert {f.change for f in found.values()} == {findings.CHANGES, findings.STAYS}
+    grown = found["planes_grow", "stanford"]
+    assert (grown.our_verdict, grown.their_verdict) == ("holds", "does not hold")
+    assert (grown.number, grown.repeats, grown.default, grown.other) == (23, 3, "10", "11")
+    assert grown.our_median == pytest.approx(1, abs=0.01)
+    assert grown.their_median == pytest.approx(0.1, abs=0.01)
+    assert answers(traces)["inactive", "11"].startswith(
+        f"**1 of {len(found)} verdicts of claims 18, 19, 20, 21, 22, 23, 24, 25, 26 change**: "
+        f"claim 23 on Stanford (holds, {grown.ours} → does not hold, {grown.theirs}). "
+        "**Lower in all repeats**: claim 23 on Stanford (1 → 0.1)"
+    )
+
+
+def test_a_verdict_that_stays_is_told():
+    plain = paper("weizmann", "stanford")
+    traces = plain + at(of_solvers(plain, "mpbcfw", "bcfw"), "histograms", "shares")
+    found = find(traces, key="histograms")
+    assert {f.change for f in found} == {findings.STAYS}
+    assert {f.ours == f.theirs for f in found} == {True}
+    said = answers(traces)["histograms", "shares"]
+    assert said == "**No verdict of claims 1, 7, 22, 23, 24, 25, 26 changes**"
+
+
+def test_what_has_no_runs_is_not_measured_and_how_to_make_it_is_told(tmp_path):
+    said = answers(paper(), tmp_path)
+    made_by = {key: question.made_by for key, question in QUESTIONS.items()}
+    assert said == {key: f"**not measured**: make it with `{made_by[key[0]]}`" for key in said}
+    assert {key for key, _ in said} == QUESTIONS.keys()
+    assert ("biases", "constant") in said
+    assert ("biases", "ends") in said
+
+
+def test_what_is_missing_in_part_is_named():
+    plain = paper("weizmann", "stanford")
+    multi = of_solvers(plain, "mpbcfw")  # no BCFW with shares
+    traces = plain + at(multi, "histograms", "shares")
+    said = answers(traces)["histograms", "shares"]
+    assert said.startswith("**No verdict of claims 22, 23, 24, 25, 26 changes**. Not measured (")
+    assert "(no finished runs of BCFW): claim 1 on Weizmann (for HorseSeg); claim 1 on S" in said
+    one = at([t for t in multi if t.metadata["dataset"]["name"] == "stanford"], "T", 11)
+    by = {(f.key, f.dataset): f for f in find(plain + one, key="inactive")}
+    assert by["planes_small", "usps"].note == "no finished runs"
+    assert by["planes_low", "weizmann"].change == findings.MISSING
+    assert by["planes_grow", "stanford"].change == findings.STAYS
+    assert by["passes_slowly", "stanford"].change == findings.MISSING  # no horses with T = 11
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift"),
+    [(0.5, findings.LOWER), (1, findings.ALIKE), (2, findings.HIGHER)],
+)
+def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
+    plain = paper("ocr")
+    other = [scaled(trace, factor) for trace in of_solvers(plain, "bcfw", "mpbcfw")]
+    traces = plain + at(other, "biases", "ends")
+    found = [f for f in find(traces, key="biases") if f.other == "ends"]
+    assert {f.key: (f.change, f.shift) for f in found} == {
+        "below_plain": (findings.STAYS, findings.ALIKE),
+        "gap_bcfw_10": (findings.MEASURED, shift),
+        "gap_mpbcfw_10": (findings.MEASURED, shift),
+        "gap_bcfw_50": (findings.MISSING, ""),  # they end at iteration 40
+        "gap_mpbcfw_50": (findings.MISSING, ""),
+    }
+    said = answers(traces)["biases", "ends"]
+    told = f"{fidelity.SAID[shift]}**: relative gap of BCFW after 10 iterations on OCR ("
+    assert said.startswith(f"**No verdict of claim 1 changes**. **{told}")
+    assert "(a run ended before iteration 50): relative gap of BCFW after 50 iterations on" in said
+
+
+def test_repeats_that_overlap_are_alike():
+    plain, factors = paper("ocr"), {0: 1.0, 1: 0.5, 2: 0.5}
+    other = [
+        scaled(trace, factors[trace.metadata["config"]["seed"]])
+        for trace in of_solvers(plain, "bcfw", "mpbcfw")
+    ]
+    found = find(plain + at(other, "biases", "ends"), key="biases")
+    by = {f.key: f for f in found if f.other == "ends"}
+    assert by["gap_bcfw_10"].shift == findings.ALIKE
+    assert by["gap_bcfw_10"].their_median < by["gap_bcfw_10"].our_min
+
+
+def test_a_single_repeat_tells_no_difference():
+    plain = paper("ocr", seeds=1)
+    other = [scaled(trace, 0.5) for trace in of_solvers(plain, "bcfw", "mpbcfw")]
+    found = find(plain + at(other, "biases", "ends"), key="biases")
+    assert {f.shift for f in found if f.change != findings.MISSING} == {findings.ALIKE}
+
+
+def scaled(trace, factor):
+    """Return a run whose gap is so many times as large."""
+    frame = trace.frame.copy()
+    frame["primal"] = 1 + factor * (frame["primal"] - 1)
+    frame["dual"] = 1 + factor * (frame["dual"] - 1)
+    frame["gap"] = frame["primal"] - frame["dual"]
+    return replace(trace, frame=frame)
+
+
+def test_a_number_is_that_of_the_last_evaluated_iteration():
+    trace = run("stanford", "bcfw", keep=[0, 1, 2, 8, 20])
+    for what, expected in (
+        ("primal", trace.frame["primal"][3]),
+        ("dual", trace.frame["dual"][3]),
+        ("gap", trace.frame["gap"][3] / trace.frame["primal"][3]),
+        ("call", 2e-3),
+    ):
+        (case,) = cases([trace], {})
+        found = quantities.claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
+        assert found.values.tolist() == pytest.approx([expected])
+        assert found.note == "evaluated at iteration 8"
+
+
+# ---- which runs --------------------------------------------------------------------------------
+
+
+def test_runs_are_compared_that_differ_in_one_option():
+    plain = paper("ocr", "usps")
+    multi = of_solvers(plain, "mpbcfw")
+    both = at(at(multi, "T", 11), "approx_order", "fresh")
+    traces = plain + at(multi, "T", 11) + at(multi, "approx_order", "fresh") + both
+    traces += at(plain, "biases", "ends")
+    for key, value in (("inactive", 11), ("order", "fresh")):
+        ours, theirs = sides(QUESTIONS[key], value, MPBCFW.questions, traces)
+        assert ours == plain
+        changed = [one for one in theirs if QUESTIONS[key].varied(one)]
+        assert len(changed) == len(multi)
+        assert of_solvers(theirs, "bcfw", "bcfw_avg", "mpbcfw_avg") == of_solvers(
+            plain, "bcfw", "bcfw_avg", "mpbcfw_avg"
+        )
+    ours, theirs = sides(QUESTIONS["biases"], "ends", MPBCFW.questions, traces)
+    assert {one.metadata["dataset"]["name"] for one in (*ours, *theirs)} == {"ocr"}
+    assert len(ours) == len(theirs) == 4 * 3
+
+
+def test_the_same_seeds_and_variants_are_compared():
+    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=costs.read())
+    fresh = at(of_solvers(counted, "mpbcfw"), "approx_order", "fresh")[:2]
+    ours, theirs = sides(QUESTIONS["order"], "fresh", MPBCFW.questions, plain + counted + fresh)
+    assert {one.metadata["clock"] for one in (*ours, *theirs)} == {"work"}
+    assert {one.metadata["config"]["seed"] for one in (*ours, *theirs)} == {0, 1}
+    found = [f for f in find(plain + counted + fresh, key="order") if f.dataset == "ocr"]
+    assert {(f.counted, f.repeats) for f in found if f.change != findings.MISSING} == {(True, 2)}
+
+
+def test_claims_are_judged_by_the_usual_runs():
+    plain = paper()
+    for option, value in (("T", 11), ("approx_order", "fresh"), ("biases", "ends")):
+        other = at(of_solvers(plain, "mpbcfw"), option, value)
+        assert usual(MPBCFW.questions, plain + other) == plain
+        assert usual(MPBCFW.questions, other) == other  # there is nothing else
+    sweep = plain + at(of_solvers(plain, "mpbcfw"), "T", 5)  # no question: all is judged
+    assert usual(MPBCFW.questions, sweep) == sweep
+    (output,) = KINDS["claims"].outputs(
+        Material(plain + at(of_solvers(plain, "mpbcfw"), "T", 11), {}), ["mpbcfw"]
+    )
+    (alone,) = KINDS["claims"].outputs(Material(plain, {}), ["mpbcfw"])
+    assert output.markdown() == alone.markdown()
+
+
+# ---- the bench ---------------------------------------------------------------------------------
+
+
+def bench(folder, *rows):
+    named = dict.fromkeys(measurements.Measurement._fields, "")
+    content = {"measurements": [{**named, **row, "more": 1} for row in rows]}
+    (folder / measurements.FILE).write_text(json.dumps(content))
+
+
+def test_the_bench_s_row_is_the_answer(tmp_path):
+    quantity = {"quantity": CLOCK_READS, "unit": "%", "low": 1.5, "high": 3.25}
+    bench(
+        tmp_path,
+        {"subject": "usps", "source": "real", "value": 2.5, **quantity},
+        {"subject": "ocr", "source": "synthetic", "value": 9.0, **quantity},
+    )
+    found = {f.dataset: f for f in find(paper(), tmp_path, "clock")}
+    assert (found["usps"].their_median, found["usps"].change) == (2.5, findings.MEASURED)
+    assert (found["ocr"].change, found["ocr"].note) == (
+        findings.MISSING,
+        "no such row in bench.json",
+    )
+    assert answers(paper(), tmp_path)["clock", ""] == (
+        "Reads of the clock, of an exact pass: **2.5 % (1.5 – 3.25) on USPS**. Not measured (no "
+        "such row in bench.json): reads of the clock, of an exact pass on OCR"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"measurements": [3]}', "\x00", '{"measurements": {}}']
+)
+def test_a_damaged_bench_file_says_nothing(tmp_path, text):
+    (tmp_path / measurements.FILE).write_text(text)
+    assert {f.change for f in find(paper(), tmp_path, "clock")} == {findings.MISSING}
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+def test_the_document_has_a_row_for_each_question_and_value():
+    plain = paper()
+    traces = plain + at(of_solvers(plain, "mpbcfw"), "T", 11)
+    (made,) = KINDS["fidelity"].outputs(Material(traces, {}), ["mpbcfw"])
+    assert made.name == "fidelity"
+    text = made.markdown()
+    rows = [line for line in text.splitlines() if line.startswith("| **")]
+    assert len(rows) == sum(len(question.others) or 1 for question in QUESTIONS.values())
+    assert "`solver.T=10` → `11`" in text
+    assert "`oracle.partial_optimality=false` → `true`" in text
+    assert "NOT on the real data" not in text
+    assert made.table["change"].notna().all()
+    synthetic = [
+        replace(
+            t, metadata={**t.metadata, "dataset": {**t.metadata["dataset"], "source": "synthetic"}}
+        )
+        for t in traces
+    ]
+    (made,) = KINDS["fidelity"].outputs(Material(synthetic, {}), ["mpbcfw"])
+    assert "NOT on the real data" in made.markdown()
+
+
+def test_every_question_is_about_what_there_is():
+    claims = {claim.key: claim for claim in MPBCFW.claims}
+    assert len(claims) == 26
+    for question in QUESTIONS.values():
+        assert set(question.claims) <= claims.keys()
+        assert {number.what for number in question.numbers} <= quantities.QUANTITIES.keys()
+        assert set(question.datasets) <= entries("dataset").keys()
+        assert bool(question.option) != bool(question.bench)
+        assert all([question.section, question.says, question.made_by])
+        assert question.question.endswith("?")
+        for dataset in question.datasets if question.option else ():
+            (config,) = compose_runs([f"dataset={dataset}", "solver=mpbcfw"])
+            group, name = question.option.split(".")
+            assert getattr(getattr(config, group), name) == question.default
+            for other in question.others:
+                assert other != question.default
+                compose_runs([f"dataset={dataset}", f"{question.option}={str(other).lower()}"])
+    assert QUESTIONS["clock"].bench == CLOCK_READS
+
+
+def test_the_experiment_answers_every_question():
+    experiment = load("fidelity")
+    assert experiment.figures == {"fidelity": ("mpbcfw",)}
+    configs = experiment.configs()
+    for question in OPEN:
+        group, name = question.option.split(".")
+        for dataset in question.datasets:
+            mine = [config for config in configs if config.dataset.name == dataset]
+            values = {
+                getattr(getattr(config, group), name)
+                for config in mine
+                if config.solver.name == "mpbcfw"
+            }
+            assert values >= {question.default, *question.others}
+    # what is by default has been run before, as part of the paper's figures and costs
+    usual_ones = [config for config in configs if not any(map(partial(varies, config), OPEN))]
+    assert set(usual_ones) < {*load("mpbcfw_fig4").configs(), *load("mpbcfw_costs").configs()}
+    assert len(usual_ones) == 3 * (2 * 2 + 4 * 2)
+
+
+def varies(config, question):
+    """Tell whether a run is of one of the other values of a question."""
+    group, name = question.option.split(".")
+    return getattr(getattr(config, group), name, question.default) in question.others
+
+
+def test_runs_become_a_document(tmp_path):
+    file = tmp_path / "mine.yaml"
+    grid = "{seed: range(2), dataset: usps, solver: [bcfw, mpbcfw], solver.T: [1, 10, 11]}"
+    file.write_text(f"grid: {grid}\nfigures: {{fidelity: [mpbcfw]}}\n")
+    options = ("clock=work", "budget.max_iterations=12", f"results_dir={tmp_path}")
+    small = ("dataset.source=synthetic", "dataset.n_samples=30")
+    assert call("experiment", file, *small, *options, "quiet=true").exit_code == 0
+    text = (tmp_path / "fidelity-synthetic.md").read_text()
+    assert not (tmp_path / "fidelity.md").exists()
+    assert "NOT on the real data" in text
+    table = pd.read_csv(tmp_path / "fidelity-synthetic.csv")
+    assert list(table) == list(findings.Finding._fields)
+    made = table[table["change"] != findings.MISSING].set_index("key")
+    assert set(made["question"]) == {"inactive"}
+    assert set(made.index) == {"planes_small", "passes_small"}
+    assert set(made["repeats"]) == {2}
+    plotted = (tmp_path / "fidelity-synthetic.md").read_bytes()
+    assert call("plot", file, *small, *options).exit_code == 0
+    assert (tmp_path / "fidelity-synthetic.md").read_bytes() == plotted

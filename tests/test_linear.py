@@ -1,0 +1,358 @@
+"""Binary problems and regression: their oracles, their optimum, costs and margins."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import Plain, random_chains, random_graphs, random_multiclass, solver
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linear import (
+    COSTS,
+    EPSILON,
+    binary_oracle,
+    multiclass_oracle,
+    planes,
+    random_binary,
+    random_regression,
+    regression_oracle,
+    repeated,
+)
+from sklearn.svm import LinearSVC, LinearSVR
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config import catalog
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.typed import Table
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles import gibbs, joint_features, mincut, multiclass, regression, viterbi
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.problem import Problem
+
+ROUNDING = 1e-12
+SOLVERS = tuple(catalog.entries("solver"))
+
+
+class PlainWithScore(Plain):
+    """The same with a fixed score."""
+
+    def fixed_score(self, i, y):
+        return self.inner.fixed_score(i, y)
+
+
+def weights(n, seed):
+    return np.random.default_rng(seed).uniform(0.2, 3.0, n)
+
+
+@st.composite
+def instances(draw):
+    """Draw (dataset, its oracle, w), with costs and margins or without."""
+    n, f, seed = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(0, 99))
+    costs = weights(n, seed) if draw(st.booleans()) else None
+    w = np.random.default_rng(seed + 1).normal(size=f)
+    if draw(st.booleans()):
+        data = random_regression(n, f, seed, costs=costs)
+        return data, regression_oracle(data), w
+    margins = weights(n, seed + 2) if draw(st.booleans()) else None
+    data = random_binary(n, f, seed, costs=costs, margins=margins)
+    return data, binary_oracle(data), w
+
+
+# ---- the oracles --------------------------------------------------------------------------------
+
+
+@given(instances())
+@settings(max_examples=60)
+def test_planes_and_risk_follow_their_definitions(instance):
+    data, tested, w = instance
+    dense = planes(data)
+    assert (tested.n, tested.d) == (data.n, data.n_features)
+    values = dense @ np.append(w, 1.0)
+    for i in range(data.n):
+        for label in range(dense.shape[1]):
+            plane = tested.plane(i, np.array([label], np.uint8))
+            found = np.zeros(tested.d)
+            found[plane.indices] = plane.values
+            np.testing.assert_allclose(np.append(found, plane.offset), dense[i, label], atol=1e-14)
+        (best,) = tested.argmax(w, i)
+        assert values[i, best] == pytest.approx(values[i].max(), abs=ROUNDING)
+    for risk in (tested.risk(w), Oracle.risk(tested, w), PlainWithScore(tested).risk(w)):
+        assert risk.value == pytest.approx(values.max(axis=1).sum(), abs=ROUNDING)
+        assert risk.star @ w + risk.offset == pytest.approx(risk.value, abs=ROUNDING)
+
+
+@given(instances())
+@settings(max_examples=30)
+def test_constraints_are_the_planes_of_all_wrong_labels(instance):
+    data, tested, _ = instance
+    found = tested.constraints()
+    assert found.term_start[-1] == found.offset.size == found.indptr.size - 1
+    for i in range(data.n):
+        (truth,) = tested.truth(i)
+        wrong = [c for c in range(tested.features.n_labels) if c != truth]
+        rows = range(found.term_start[i], found.term_start[i + 1])
+        for row, label in zip(rows, wrong, strict=True):
+            entries = slice(found.indptr[row], found.indptr[row + 1])
+            dense = np.zeros(tested.d)
+            dense[found.indices[entries]] = found.values[entries]
+            plane = planes(data)[i, label]
+            np.testing.assert_allclose(np.append(dense, found.offset[row]), plane, atol=1e-14)
+
+
+def test_binary_risk_is_the_mean_hinge_and_the_loss_the_share_of_wrong_signs():
+    data = random_binary(40, 3, seed=1)
+    tested, w = binary_oracle(data), np.array([0.3, -1.0, 0.5])
+    score, sign = data.x @ w, 2.0 * data.y - 1
+    assert tested.risk(w).value == pytest.approx(np.maximum(0, 1 - sign * score).mean())
+    assert tested.mean_loss(w) == np.mean(np.where(score > 0, 1, 0) != data.y)
+    assert 0.0 < tested.mean_loss(w) < 1.0
+
+
+def test_regression_risk_is_the_mean_excess_and_the_loss_the_mean_absolute_error():
+    data = random_regression(40, 3, seed=1)
+    tested, w = regression_oracle(data), np.array([0.3, -1.0, 0.5])
+    off = np.abs(data.y - data.x @ w)
+    assert tested.risk(w).value == pytest.approx(np.maximum(0, off - EPSILON).mean())
+    assert tested.mean_loss(w) == pytest.approx(off.mean())
+    above = data.x @ w - data.y
+    expected = np.where(above > EPSILON, 1, np.where(above < -EPSILON, 2, 0))
+    assert [tested.predict(w, i)[0] for i in range(data.n)] == expected.tolist()
+
+
+@pytest.mark.parametrize("posed", ["binary", "regression"])
+def test_expectations_are_those_of_the_gibbs_distribution(posed):
+    if posed == "binary":
+        data = random_binary(4, 3, costs=weights(4, 0), margins=weights(4, 1))
+        tested = binary_oracle(data)
+    else:
+        data = random_regression(4, 3, costs=weights(4, 0))
+        tested = regression_oracle(data)
+    z = np.array([0.5, -0.3, 0.8, 1.7])
+    dense = planes(data) * data.n
+    scores = np.exp(dense @ z)
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    found = gibbs.at(tested, z)
+    np.testing.assert_allclose(found.phi, np.einsum("ic,icd->d", shares, dense) / data.n)
+    assert found.log_mean == pytest.approx(np.log(scores.mean(axis=1)).mean())
+
+
+@given(instances())
+@settings(max_examples=20)
+def test_the_largest_difference_of_features_is_that_of_the_planes(instance):
+    data, tested, _ = instance
+    largest = np.linalg.norm(planes(data)[:, :, :-1] * data.n, axis=2).max()
+    found = joint_features.largest_radius2(tested.features)
+    assert found == pytest.approx(largest**2, rel=1e-12)
+
+
+def test_scores_of_two_classes_are_another_problem_than_one_number():
+    # with weights for each class, ‖w‖² is half as large for the same scores
+    data = random_binary(30, 3, seed=2)
+    two, one = multiclass_oracle(data), binary_oracle(data)
+    w = np.array([0.4, -0.2, 1.0])
+    assert (one.d, two.d) == (3, 6)
+    assert two.risk(np.concatenate((-w / 2, w / 2))).value == pytest.approx(one.risk(w).value)
+
+
+# ---- the optimum --------------------------------------------------------------------------------
+
+
+def optimum(data):
+    """Return P(w) at C = 1 of what LIBLINEAR finds, by the definition of P."""
+    options = {"C": 1.0, "fit_intercept": False, "tol": 1e-10, "max_iter": 10**7}
+    costs = np.ones(data.n) if data.costs is None else data.costs
+    if data.structure == "regression":
+        w = LinearSVR(epsilon=EPSILON, **options).fit(data.x, data.y, data.costs).coef_
+        losses = np.maximum(0, np.abs(data.y - data.x @ w) - EPSILON)
+    else:
+        sign = 2.0 * data.y - 1
+        w = LinearSVC(loss="hinge", **options).fit(data.x, sign, data.costs).coef_[0]
+        losses = np.maximum(0, 1 - sign * (data.x @ w))
+    return 0.5 / data.n * w @ w + (costs * losses).mean()
+
+
+def with_constant(data):
+    return replace(data, x=np.column_stack((data.x, np.ones(data.n))))
+
+
+PROBLEMS = {
+    "binary": with_constant(random_binary(60, 3, seed=3)),
+    "binary, costs": random_binary(60, 3, seed=4, costs=weights(60, 4)),
+    "regression": with_constant(random_regression(60, 3, seed=5)),
+    "regression, costs": random_regression(60, 3, seed=6, costs=weights(60, 6)),
+}
+
+
+def posed(data):
+    build = regression_oracle if data.structure == "regression" else binary_oracle
+    return Problem(build(data), 1 / data.n)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("solved_by", ["mpbcfw_fast", "one_slack"])
+def test_the_optimum_is_liblinears(name, solved_by):
+    problem, expected = posed(PROBLEMS[name]), optimum(PROBLEMS[name])
+    options = {"epsilon": 1e-8} if solved_by == "one_slack" else {}
+    made = solver(problem, solved_by, **options)
+    for _ in range(300):
+        made.iterate()
+        w, dual = made.reported()
+        if problem.primal(w) - dual <= 1e-8 * expected:
+            break
+    assert problem.primal(w) == pytest.approx(expected, rel=1e-6)
+    assert dual == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_encloses_the_optimum(kind, name):
+    data = PROBLEMS[kind].take(np.arange(30))
+    problem, best = posed(data), optimum(data)
+    made = solver(problem, name)
+    gaps = []
+    for _ in range(40):
+        made.iterate()
+        w, dual = made.reported()
+        assert problem.primal(w) >= best * (1 - 1e-6)
+        assert math.isnan(dual) or dual <= best * (1 + 1e-6)
+        gaps.append(problem.primal(w) - best)
+        if made.converged:
+            break
+    assert gaps[-1] < 0.6 * (problem.primal(np.zeros(problem.d)) - best)
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "ssg"])
+def test_labelings_and_rows_take_the_same_steps(kind, name):
+    data = PROBLEMS[f"{kind}, costs"]
+    compiled = posed(data)
+    one, other = (
+        solver(Problem(oracle, compiled.lam), name, clock=Clock("work", 1e-6, 1e-7))
+        for oracle in (compiled.oracle, PlainWithScore(compiled.oracle))
+    )
+    for _ in range(10):
+        one.iterate()
+        other.iterate()
+        np.testing.assert_allclose(one.reported().w, other.reported().w, atol=1e-9)
+
+
+# ---- costs and margins --------------------------------------------------------------------------
+
+W = np.random.default_rng(7).normal(size=12)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_a_cost_is_a_number_of_repetitions(K):
+    data = random_multiclass(10, K, 3, seed=8)
+    times = 1 + np.arange(10) % 3
+    costs = times * data.n / times.sum()
+    for build in (multiclass_oracle, binary_oracle)[: 3 - K // 2]:
+        weighted = build(replace(data, costs=costs))
+        many = build(repeated(data, times))
+        w = W[: weighted.d]
+        assert weighted.risk(w).value == pytest.approx(many.risk(w).value)
+        np.testing.assert_allclose(weighted.risk(w).star, many.risk(w).star, atol=1e-14)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_margins_scale_the_loss(K):
+    data = random_multiclass(8, K, 3, seed=9)
+    margins = np.arange(8) / 2.0
+    scores = data.x @ W[: 3 * K].reshape(K, 3).T
+    losses = margins[:, None] * (np.arange(K) != data.y[:, None])
+    raised = scores + losses - scores[np.arange(8), data.y][:, None]
+    tested = multiclass_oracle(replace(data, margins=margins))
+    assert tested.risk(W[: 3 * K]).value == pytest.approx(raised.max(axis=1).mean())
+    # what is told of predictions is of labels alone
+    plain = multiclass_oracle(data)
+    assert tested.mean_loss(W[: 3 * K]) == plain.mean_loss(W[: 3 * K]) > 0
+
+
+@pytest.mark.parametrize("build", [binary_oracle, multiclass_oracle])
+def test_class_weights_are_costs(build):
+    data = random_binary(9, 3, seed=10)
+    names = (-1, 1) if build is binary_oracle else (0, 1)
+    counts = np.bincount(data.y, minlength=2)
+    assert counts[0] != counts[1] > 0
+    balanced = 9 / (2 * counts)
+    w = W[:3] if build is binary_oracle else W[:6]
+    own = weights(9, 10)
+    for given_costs in (None, own):
+        posed = replace(data, costs=given_costs)
+        factor = 1.0 if given_costs is None else given_costs
+        for option, of_class in (
+            ("balanced", balanced),
+            (dict(zip(map(str, names), balanced, strict=True)), balanced),
+            ({str(names[1]): 5.0}, np.array([1.0, 5.0])),
+        ):
+            expected = build(replace(data, costs=factor * of_class[data.y]))
+            made = build(posed, class_weight=type_of(option))
+            assert made.risk(w).value == pytest.approx(expected.risk(w).value, rel=1e-14)
+        assert build(posed).risk(w).value == build(posed, class_weight="none").risk(w).value
+
+
+def type_of(option):
+    return option if isinstance(option, str) else Table(option)
+
+
+def test_balanced_classes_weigh_the_same_and_a_missing_one_nothing():
+    data = random_multiclass(20, 3, 2, seed=11)
+    config = multiclass.Config(**COSTS, class_weight="balanced")
+    costs = config.example_costs(data, range(3))
+    assert [costs[data.y == c].sum() for c in range(3)] == pytest.approx([20 / 3] * 3)
+    alone = data.take(np.flatnonzero(data.y == 1))
+    assert config.example_costs(alone, range(3)).tolist() == [1.0] * alone.n
+
+
+def test_class_weights_of_the_command_line():
+    words = ("dataset=adult", "oracle.class_weight={-1: 1, 1: 3}")
+    (run,) = compose_runs(words)
+    (plain,) = compose_runs(words[:1])
+    (same,) = compose_runs(("dataset=adult", "oracle.class_weight={1:3.0,-1:1}"))
+    assert run.oracle.class_weight == {"-1": 1.0, "1": 3.0}
+    hashes = [each.with_source("real").hash() for each in (run, same, plain)]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert run.resolved()["oracle"]["class_weight"] == {"-1": 1.0, "1": 3.0}
+    assert "class_weight" not in plain.resolved()["oracle"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("balance", "oracle.class_weight=balance is not known.*balanced"),
+        ("{1: 0}", "oracle.class_weight.1 must be a positive number, got 0"),
+        ("{1: -2}", "oracle.class_weight.1 must be a positive number"),
+        ("{1: many}", "oracle.class_weight must be text or a mapping of names to numbers"),
+        ("[1, 2]", "oracle.class_weight must be text or a mapping of names to numbers"),
+        ("3", "oracle.class_weight must be text or a mapping of names to numbers"),
+    ],
+)
+def test_bad_class_weights_are_one_message(value, message):
+    with pytest.raises(ConfigError, match=message):
+        compose_runs(["dataset=adult", f"oracle.class_weight={value}"])
+
+
+def test_a_weight_for_a_label_that_does_not_exist_is_refused():
+    data = random_binary(4, 2)
+    with pytest.raises(ConfigError, match="a weight for 0, and the labels of tiny are -1, 1"):
+        binary_oracle(data, class_weight=type_of({"0": 2.0}))
+
+
+def test_oracles_refuse_what_they_cannot_heed():
+    ones = np.ones(3)
+    for module, data in (
+        (viterbi, random_chains([2, 1, 3], 2, 2)),
+        (mincut, random_graphs([2, 1, 3], 2, 2)),
+    ):
+        for name in ("costs", "margins"):
+            with pytest.raises(ConfigError, match=f"its examples have {name}, which this oracle"):
+                module.build(module.Config(**COSTS), replace(data, **{name: ones}))
+    with pytest.raises(ConfigError, match="its examples have margins"):
+        regression_oracle(random_regression(3, 2, margins=ones))
+    with pytest.raises(ConfigError, match=r"two labels, and those of tiny are 3\. Try oracle=mul"):
+        binary_oracle(random_multiclass(3, 3, 2))
+    with pytest.raises(ConfigError, match="handles regression labels, and those of tiny are ind"):
+        regression_oracle(random_binary(3, 2))
+    with pytest.raises(ConfigError, match=r"oracle\.epsilon must be ≥ 0"):
+        regression.Config(**COSTS, epsilon=-0.1)

@@ -1,0 +1,504 @@
+"""A Gaussian prior of w: the planes that solvers see, the optimum that they find, what is refused.
+
+The optimum is found in the original coordinates by another optimiser, which knows nothing of ŵ:
+
+    max over the simplices of  −1/(2λ) φ⋆ᵀ Σ φ⋆ + ⟨μ, φ⋆⟩ + φ∘        w = μ − Σ φ⋆/λ
+"""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import (
+    Plain,
+    Table,
+    minimised_over_simplices,
+    oracle,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
+from program import USPS, call, config_of, error_of, run_folders, run_here
+from rich.console import Console
+from traces import make_trace
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.differences import differences
+from ssvm_bench.config.prior import PriorConfig
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.figures.style import problem_title
+from ssvm_bench.figures.suboptimality import suboptimality
+from ssvm_bench.oracles import multiclass, prior
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.prior import Prior, WithPrior
+from ssvm_bench.problem import Problem, with_prior
+from ssvm_bench.report import contents
+from ssvm_bench.results import optima
+from ssvm_bench.results.problem_instance import instance_of
+from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.terminal import PlainLines, Silent
+
+CHAINS = random_chains([2, 1, 2], 2, 2, seed=6)
+DATA = {
+    "chains": CHAINS,
+    "multiclass": random_multiclass(4, 3, 2, seed=5),
+    "graphs": random_graphs([3, 2, 4], 2, 3, seed=8),
+}
+FORMS = ("mean", "diagonal", "full")
+LAM = 0.25
+D = 2560  # of USPS
+
+
+def moments(form, d):
+    """Return some μ and Σ of d weights."""
+    rng = np.random.default_rng(7)
+    mean, spread = rng.normal(size=d), rng.normal(size=(d, d))
+    full = spread @ spread.T / d + 0.1 * np.eye(d)
+    return mean, {"mean": 2.0 * np.eye(d), "diagonal": np.diag(np.diag(full)), "full": full}[form]
+
+
+def config(tmp_path, mean, variance):
+    """Return the options of a prior that is in two files."""
+    np.save(tmp_path / "mean.npy", mean)
+    np.save(tmp_path / "variance.npy", variance)
+    return PriorConfig(tmp_path / "mean.npy", tmp_path / "variance.npy")
+
+
+def objective(table, w, mean, variance):
+    """Return P(w), straight from its definition."""
+    off = w - mean
+    heights = [(planes @ np.append(w, 1)).max() for planes in table.planes]
+    return 0.5 * LAM * off @ np.linalg.solve(variance, off) + sum(heights)
+
+
+def quadratic_program(table, mean, variance):
+    """Return the optimal value and w."""
+    planes = np.vstack(table.planes)
+    star, circ = planes[:, :-1], planes[:, -1]
+    sizes = [len(rows) for rows in table.planes]
+
+    def value(alpha):
+        phi = alpha @ star
+        dual = -phi @ variance @ phi / (2 * LAM) + mean @ phi + alpha @ circ
+        return -dual, star @ (variance @ phi / LAM - mean) - circ
+
+    found = minimised_over_simplices(value, sizes)
+    return -found.fun, mean - variance @ (found.x @ star) / LAM
+
+
+# ---- planes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_planes_are_mapped_as_the_definition_says(data, form, tmp_path):
+    inner, table = oracle(data), Table(data)
+    mean, variance = moments(form, inner.d)
+    made = prior.build(config(tmp_path, mean, variance), inner.d)
+    mapped = made.oracle(inner)
+    assert isinstance(mapped, WithPrior)
+    root = made.root if made.root.ndim == 2 else np.diag(made.root)
+    np.testing.assert_allclose(made.scale * root @ root.T, variance, atol=1e-12)
+    unseen = np.random.default_rng(1).normal(size=inner.d)
+    w = mapped.weights(unseen)
+    np.testing.assert_allclose(w, mean + root @ unseen, atol=1e-12)
+    total, star, circ = 0.0, np.zeros(inner.d), 0.0
+    for i, planes in enumerate(table.planes):
+        for y, plane in zip(table.labelings[i], planes, strict=True):
+            labeling = np.asarray(y, np.uint8)
+            indices, values, offset = mapped.plane(i, labeling)
+            dense = np.zeros(inner.d)
+            dense[indices] = values
+            np.testing.assert_allclose(dense, root.T @ plane[:-1], atol=1e-12)
+            assert offset == pytest.approx(plane[-1] + mean @ plane[:-1], abs=1e-12)
+            assert dense @ unseen + offset == pytest.approx(plane @ np.append(w, 1), abs=1e-12)
+            score = mapped.joint_feature(i, labeling)
+            linear = score[1] @ unseen[score[0]] + mapped.fixed_score(i, labeling)
+            assert linear == pytest.approx(mapped.score(unseen, i, labeling), abs=1e-12)
+        best, value = mapped.best_plane(unseen, i)
+        assert value == pytest.approx((planes @ np.append(w, 1)).max(), abs=1e-12)
+        star[best.indices] += best.values
+        circ, total = circ + best.offset, total + value
+        truth = mapped.plane(i, mapped.truth(i))
+        assert not np.any(truth.values)
+        assert truth.offset == 0.0
+    risk = mapped.risk(unseen)
+    assert risk.value == pytest.approx(total, abs=1e-12)
+    assert risk.value == mapped.risk(unseen, with_plane=False).value
+    np.testing.assert_allclose(risk.star, star, atol=1e-12)
+    assert risk.offset == pytest.approx(circ, abs=1e-12)
+    assert risk.star @ unseen + risk.offset == pytest.approx(total, abs=1e-12)
+    assert mapped.mean_loss(unseen) == inner.mean_loss(w)
+
+
+@pytest.mark.parametrize("data", [DATA["chains"], DATA["multiclass"]])
+def test_one_compiled_call_finds_the_plane_that_the_definition_says(data):
+    compiled = oracle(data)
+    rng = np.random.default_rng(2)
+    for w in (np.zeros(compiled.d), rng.normal(size=compiled.d)):
+        for i in range(compiled.n):
+            plane, value = compiled.best_plane(w, i)
+            same, height = Oracle.best_plane(compiled, w, i)
+            np.testing.assert_array_equal(plane.indices, same.indices)
+            np.testing.assert_allclose(plane.values, same.values, rtol=1e-14)
+            assert (plane.offset, value) == pytest.approx((same.offset, height), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw_fast"])
+def test_standard_normal_planes_are_the_same_bit_for_bit(name):
+    inner = Plain(oracle(CHAINS))
+    standard = WithPrior(inner, Prior(np.zeros(inner.d), np.ones(inner.d)))
+    one, other = (solver(Problem(terms, LAM), name) for terms in (inner, standard))
+    for _ in range(8):
+        one.iterate()
+        other.iterate()
+        assert one.reported().dual == other.reported().dual
+        np.testing.assert_array_equal(one.reported().w, other.reported().w)
+
+
+def test_one_variance_leaves_the_oracle_alone():
+    inner = oracle(CHAINS)
+    made = prior.build(PriorConfig(variance=4.0), inner.d)
+    assert made.oracle(inner) is inner
+    assert with_prior(inner, LAM, made).lam == LAM / 4
+
+
+# ---- the optimum ------------------------------------------------------------------------------
+
+ENDS = {
+    "fw": 0.05,
+    "bcfw": 0.05,
+    "mpbcfw": 0.05,
+    "mpbcfw_fast": 1e-8,
+    "ssg": 0.1,
+    "one_slack": 1e-6,
+    "bmrm": 1e-6,
+}
+"""How far from the optimum each must come; SSG and Frank–Wolfe steps converge like 1/k."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ENDS)
+def test_solvers_find_the_optimum_in_the_original_coordinates(name, form, tmp_path):
+    inner, table = oracle(CHAINS), Table(CHAINS)
+    mean, variance = moments(form, inner.d)
+    optimum, best = quadratic_program(table, mean, variance)
+    assert objective(table, best, mean, variance) == pytest.approx(optimum, abs=1e-6)
+    posed = with_prior(inner, LAM, prior.build(config(tmp_path, mean, variance), inner.d))
+    options = {"epsilon": 1e-7} if name in ("one_slack", "bmrm") else {}
+    made = solver(posed, name, **options)
+    for _ in range(100):
+        made.iterate()
+        w, dual = made.reported()
+        primal = objective(table, posed.oracle.weights(w), mean, variance)
+        assert posed.primal(w) == pytest.approx(primal, abs=1e-10)
+        assert primal >= optimum - 1e-9
+        assert np.isnan(dual) or dual <= optimum + 1e-9
+        if made.converged:
+            break
+    assert primal == pytest.approx(optimum, abs=ENDS[name])
+    assert np.isnan(dual) or dual == pytest.approx(optimum, abs=ENDS[name])
+    # P is strongly convex: λ/2 (w − w*)ᵀ Σ⁻¹ (w − w*) ≤ P(w) − P*
+    off = posed.oracle.weights(w) - best
+    distance = 0.5 * LAM * off @ np.linalg.solve(variance, off)
+    assert distance <= primal - optimum + 1e-6
+
+
+def test_one_variance_is_a_larger_lam_whichever_way_it_is_posed():
+    inner = oracle(CHAINS)
+    scaled = Problem(WithPrior(inner, Prior(np.zeros(inner.d), np.full(inner.d, 2.0))), LAM)
+    ends = []
+    for posed in (scaled, Problem(inner, LAM / 4)):
+        made = solver(posed, "mpbcfw_fast")
+        for _ in range(60):
+            made.iterate()
+        w, dual = made.reported()
+        ends.append((posed.primal(w), dual, posed.oracle.weights(w)))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+# ---- runs -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a mean, a diagonal and where they are, for the weights of USPS."""
+    rng = np.random.default_rng(3)
+    mean, variance = 0.1 * rng.normal(size=D), rng.uniform(0.5, 2.0, D)
+    config(tmp_path, mean, variance)
+    options = (f"prior.mean={tmp_path}/mean.npy", f"prior.variance={tmp_path}/variance.npy")
+    return mean, variance, options
+
+
+def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
+    mean, variance, options = files
+    fast = ("solver=mpbcfw_fast", "budget.max_iterations=6", "lam=0.05")
+    made = run_here(tmp_path, *options, *fast)
+    trace = read_trace(made.folder)
+    w = np.load(made.folder / "weights.npz")["w"]
+    assert (trace.frame["dual"] <= trace.frame["primal"]).all()
+    last = trace.frame.iloc[-1]
+    assert last["gap"] < 0.1 * trace.frame["gap"].iloc[0]
+    assert last["w_norm"] == pytest.approx(np.linalg.norm(w))
+    assert trace.frame["w_norm"].iloc[0] == pytest.approx(np.linalg.norm(mean))  # at ŵ = 0
+    assert trace.metadata["lam"] == 0.05
+    run = config_of(tmp_path, *options, *fast)
+    data = runner.load_dataset(run.dataset)
+    of_data = runner.build_oracle(run.oracle, run.dataset)
+    risk = of_data.risk(w, with_plane=False).value
+    off = w - mean
+    assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)
+    wrong = (data.x @ w.reshape(10, 256).T).argmax(axis=1) != data.y
+    assert made.summary["train_loss"] == pytest.approx(wrong.mean(), abs=1e-15)
+
+
+def test_one_variance_and_lam_give_the_same_rows(tmp_path):
+    rows = []
+    for options in (("lam=0.2", "prior.variance=4"), ("lam=0.05",)):
+        made = run_here(tmp_path, *options, "clock=work", "budget.max_iterations=4")
+        trace = read_trace(made.folder)
+        assert trace.metadata["lam"] == (0.2 if len(options) == 2 else 0.05)
+        rows.append(trace.frame.drop(columns=["eval_time", "cpu_time"]))
+        rows[-1].loc[:, "w"] = np.load(made.folder / "weights.npz")["w"].sum()
+    assert rows[0].equals(rows[1])
+
+
+def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
+    train, test = random_multiclass(6, 3, 2), random_multiclass(40, 3, 2, 1)
+    run = config_of(tmp_path, "solver=mpbcfw", "budget.max_iterations=3")
+    inner = multiclass.build(run.oracle, train)
+    mean, variance = moments("diagonal", inner.d)
+    posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
+    held_out = {"test": lambda: multiclass.build(run.oracle, test)}
+    recorder = runner.Recorder(posed, Silent(), held_out)
+    made = solver(posed, "mpbcfw", clock=Clock("work"))
+    runner.loop(run, made, recorder)
+    seen = made.reported().w
+    np.testing.assert_array_equal(recorder.w, posed.oracle.weights(seen))
+    losses = []
+    for data, name in ((train, "train"), (test, "test")):
+        wrong = [
+            ((data.x @ w.reshape(3, 2).T).argmax(axis=1) != data.y).mean()
+            for w in (recorder.w, seen)
+        ]
+        assert recorder.losses[name] == pytest.approx(wrong[0], abs=1e-15)
+        losses.append(wrong)
+    assert any(of_w != of_seen for of_w, of_seen in losses)  # else nothing has been tested
+
+
+def test_a_path_of_lam_ends_where_a_direct_run_does(files, tmp_path):
+    _, _, options = files
+    ends = []
+    for path in ("path=[0.5,0.2]", "path=[]"):
+        made = run_here(
+            tmp_path, *options, path, "solver=mpbcfw_fast", "lam=0.1", "budget.max_iterations=10"
+        )
+        frame = read_trace(made.folder).frame
+        assert (frame["dual"] <= frame["primal"]).all()
+        ends.append(frame.iloc[-1])
+    assert len(run_folders(tmp_path)) == 4
+    assert ends[0]["dual"] <= ends[1]["primal"]
+    assert ends[1]["dual"] <= ends[0]["primal"]
+    assert max(end["gap"] for end in ends) < 1e-3
+
+
+# ---- what a run is ----------------------------------------------------------------------------
+
+
+def test_a_neutral_prior_leaves_the_hash_alone(tmp_path):
+    def hashed(*options):
+        return config_of(tmp_path, *options).hash()
+
+    plain = config_of(tmp_path)
+    assert "prior" not in plain.resolved()
+    assert hashed("prior.mean=0", "prior.variance=1") == plain.hash()
+    assert config_of(tmp_path, "prior.variance=2").resolved()["prior"] == {"variance": 2.0}
+    different = [hashed(), hashed("prior.variance=2"), hashed("prior.mean=2")]
+    different.append(hashed("prior.mean=[1,2]"))
+    assert len(set(different)) == 4
+
+
+def test_a_file_enters_by_its_content(tmp_path):
+    values = np.arange(1.0, 5.0)
+    for name, content in (("a", values), ("b", values), ("c", values + 1)):
+        np.save(tmp_path / f"{name}.npy", content)
+    hashes = {
+        name: config_of(tmp_path, f"prior.variance={tmp_path / name}.npy").hash() for name in "abc"
+    }
+    assert hashes["a"] == hashes["b"] != hashes["c"]
+
+
+def test_one_prior_has_one_name_however_it_is_written(tmp_path):
+    def named(mean, variance):
+        np.save(tmp_path / "v.npy", variance)
+        return prior.text(PriorConfig(mean, tmp_path / "v.npy"))
+
+    assert named(0.0, np.ones(3)) == named(0.0, np.eye(3)) == prior.text(PriorConfig()) == ""
+    assert named((0.0, -0.0), 4 * np.eye(2)) == prior.text(PriorConfig(variance=4.0)) == "N(0, 4)"
+    diagonal = named(0.5, np.array([1.0, 2.0]))
+    assert diagonal == named(0.5, np.diag([1.0, 2.0]))
+    assert diagonal == prior.text(PriorConfig(0.5, (1.0, 2.0)))
+    assert diagonal.startswith("N(0.5, diagonal ")
+    names = {diagonal, named(0.5, np.array([2.0, 1.0])), named(0.5, np.array([[2.0, 1], [1, 2]]))}
+    assert len(names) == 3
+    assert prior.text(PriorConfig((1.0, 2.0))).startswith("N(vector ")
+
+
+def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
+    plain, other = make_trace([2.0, 1.5], [0.0, 0.5]), make_trace([4.0, 3.0], [1.0, 2.0])
+    other.metadata["prior"] = "N(0, 4)"
+    other.metadata["config"]["prior"] = {"variance": 4.0}
+    assert instance_of(plain.metadata) != instance_of(other.metadata)
+    best = optima.reference([plain, other], tmp_path)
+    assert best[instance_of(other.metadata)].dual != best[instance_of(plain.metadata)].dual
+    assert optima.reference([other], tmp_path) == best  # as they are read again
+    assert labels([plain, other])[0] == labels([plain, other])[1]
+    table = suboptimality([plain, other], best, "iteration")
+    titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
+    assert ["prior" in title for title in titles].count(True) == 1
+    assert contents.title(other) == f"{contents.title(plain)[:-1]}, prior N(0, 4))"
+    assert len(contents.group([plain, other])) == 2
+    assert [data.get("prior") for data in provenance_of([plain, other])["datasets"]].count(
+        None
+    ) == 1
+
+
+def test_runs_of_a_sweep_are_told_apart_by_their_priors(tmp_path):
+    configs = [config_of(tmp_path, *options).resolved() for options in ((), ("prior.variance=2",))]
+    told = differences(configs, ["", ""], {"results_dir"})
+    assert told == ["prior.variance=1.0", "prior.variance=2.0"]
+
+
+def test_the_first_line_of_a_run_names_its_prior(tmp_path):
+    for options, named in ((("prior.variance=2",), True), ((), False)):
+        text = io.StringIO()
+        lines = PlainLines(Console(file=text))
+        lines.start(config_of(tmp_path, *options), "synthetic", 30, D, 0.1)
+        assert ("lam = 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
+
+
+# ---- bad input --------------------------------------------------------------------------------
+
+
+def square(d):
+    return np.eye(d) + 0.5 * np.eye(d, k=1) + 0.5 * np.eye(d, k=-1)
+
+
+FILES = {
+    "negative": np.array([1.0, -2.0]),
+    "nan": np.array([1.0, np.nan]),
+    "text": np.array(["1", "2"]),
+    "objects": np.array([1.0, None], dtype=object),
+    "complex": np.array([1.0, 2.0j]),
+    "empty": np.zeros(0),
+    "oblong": np.ones((2, 3)),
+    "cube": np.ones((2, 2, 2)),
+    "skew": np.array([[1.0, 0.1], [0.2, 1.0]]),
+    "singular": np.ones((3, 3)),
+    "indefinite": np.array([[1.0, 2.0], [2.0, 1.0]]),
+    "large": square(2001),
+}
+
+
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory):
+    """Return a folder of files that cannot be used."""
+    folder = tmp_path_factory.mktemp("spoilt")
+    for name, values in FILES.items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=values.dtype == object)
+    (folder / "nonsense.npy").write_bytes(b"nothing of the kind")
+    whole = (folder / "negative.npy").read_bytes()
+    (folder / "short.npy").write_bytes(whole[:-1])
+    (folder / "folder.npy").mkdir()
+    np.savez(folder / "several.npz", one=np.ones(2))
+    (folder / "several.npz").rename(folder / "several.npy")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("prior.variance=0", "must be positive numbers, and the least is 0"),
+        ("prior.variance=-1", "must be positive numbers, and the least is -1"),
+        ("prior.variance=[1,0]", "must be positive numbers, and the least is 0"),
+        ("prior.variance=[]", "must be one number per weight or a square matrix, got the shape"),
+        ("prior.mean=[]", "must be one number per weight, got the shape (0,)"),
+        ("prior.mean=.nan", "must be a number, a list of numbers in brackets, or the path of an"),
+        ("prior.mean=true", "prior.mean must be a number"),
+        ("prior.mean=abc", "or the path of an .npy file, got abc"),
+        ("prior.variance=[[1,0],[0,1]]", "prior.variance must be a number"),
+        ("prior.mean={}/missing.npy", "cannot be read: No such file or directory"),
+        ("prior.variance={}/missing.npy", "cannot be read: No such file or directory"),
+        ("prior.variance={}/folder.npy", "cannot be read: it is not a regular file"),
+        ("prior.variance={}/nonsense.npy", "it is no .npy file of numbers"),
+        ("prior.variance={}/several.npy", "it is no .npy file of numbers"),
+        ("prior.variance={}/short.npy", "it is no .npy file of numbers"),
+        ("prior.variance={}/objects.npy", "Object arrays cannot be loaded"),
+        ("prior.mean={}/text.npy", "its entries are no real numbers"),
+        ("prior.mean={}/complex.npy", "its entries are no real numbers, but complex128"),
+        ("prior.mean={}/nan.npy", "must be finite numbers"),
+        ("prior.variance={}/nan.npy", "must be finite numbers"),
+        ("prior.variance={}/negative.npy", "must be positive numbers, and the least is -2"),
+        ("prior.mean={}/empty.npy", "must be one number per weight, got the shape (0,)"),
+        ("prior.mean={}/singular.npy", "must be one number per weight, got the shape (3, 3)"),
+        ("prior.variance={}/oblong.npy", "or a square matrix, got the shape (2, 3)"),
+        ("prior.variance={}/cube.npy", "or a square matrix, got the shape (2, 2, 2)"),
+        ("prior.variance={}/skew.npy", "is not symmetric"),
+        ("prior.variance={}/singular.npy", "is not positive definite"),
+        ("prior.variance={}/indefinite.npy", "is not positive definite"),
+        ("prior.variance={}/large.npy", "is a matrix for 2001 weights, and matrices can be for at"),
+    ],
+)
+def test_a_prior_that_is_none_is_refused_before_data_are_read(
+    option, message, spoilt, tmp_path, monkeypatch
+):
+    for name in ("load_dataset", "warm_up"):
+        monkeypatch.setattr(runner, name, lambda *_, name=name: pytest.fail(name))
+    result = call("run", *USPS, option.format(spoilt), f"results_dir={tmp_path}")
+    said = error_of(result, 2)
+    assert message in said
+    assert option.partition("=")[0] in said
+    assert not run_folders(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("prior.mean=[1,2]", "prior.mean is for 2 weights, and with this dataset and oracle there"),
+        ("prior.variance=[1,2,3]", "prior.variance is for 3 weights"),
+        ("prior.variance={}/square.npy", "prior.variance is for 4 weights"),
+        ("prior.variance=1e305", "is too small for features of up to"),
+        ("prior.variance=1e-305", "prior.variance=1e-305 is too small"),
+        ("prior.mean=1e305", "prior.mean is too large"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_refused_before_anything_is_compiled(
+    option, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(runner, "warm_up", lambda *_: pytest.fail("compiled"))
+    np.save(tmp_path / "square.npy", square(4))
+    result = call("run", *USPS, option.format(tmp_path), f"results_dir={tmp_path}")
+    said = error_of(result, 2)
+    assert message in said
+    assert str(D) in said or "weights" not in said
+
+
+@pytest.mark.parametrize("name", ["eg", "excessive_gap", "extragradient"])
+def test_expectations_know_no_prior_but_one_variance(name, tmp_path):
+    runner.check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
+    for option in ("prior.mean=1", "prior.variance=[1,2]"):
+        with pytest.raises(ConfigError, match=f"solver={name} needs the expectations"):
+            runner.check_requirements(config_of(tmp_path, f"solver={name}", option))
+
+
+def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("v.npy", np.ones(3))
+    made = PriorConfig(variance=Path("v.npy"))
+    assert made.stated["variance"].values.tolist() == [1, 1, 1]

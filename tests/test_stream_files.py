@@ -1,0 +1,297 @@
+"""Files of examples that are none, are damaged, or lie; and what a call with them can get wrong."""
+
+import errno
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import random_chains, random_graphs, random_multiclass
+from program import call, error_of
+from scipy.sparse import csr_array
+
+from ssvm_bench.datasets.streams import export, header
+from ssvm_bench.datasets.streams.blocks import Ragged
+from ssvm_bench.datasets.streams.data_stream import DataStream
+from ssvm_bench.errors import RunFailedError
+
+N, ROWS = 12, 4
+CHAINS = random_chains([3] * N, 3, 4)
+ABOUT = {"oracle": "viterbi", "d": 21}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a file of twelve chains in three row groups."""
+    made = tmp_path / "a.parquet"
+    export.write(CHAINS, made, export.Export(), rows=ROWS, **ABOUT)
+    return made
+
+
+def failure(path, rows=N):
+    """Return the message that reading a file ends with."""
+    with pytest.raises(RunFailedError) as caught:
+        list(DataStream(path).chunks(rows))
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+# ---- what is no file of examples ----------------------------------------------------------------
+
+
+def test_what_is_no_such_file_is_told(tmp_path):
+    path = tmp_path / "b.parquet"
+    assert "No such file" in failure(path)
+    path.write_bytes(b"label,pixel\n" * 100)
+    assert "it is not a Parquet file" in failure(path)
+    path.write_bytes(b"")
+    assert "it is not a Parquet file" in failure(path)
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    assert "no Parquet file that can be read" in failure(path)
+    pq.write_table(pa.table({"x": [1, 2]}), path)
+    assert "not one that `ssvm-bench data export` wrote" in failure(path)
+    path.unlink()
+    path.mkdir()
+    assert "not a regular file" in failure(path)
+    path.rmdir()
+    os.mkfifo(path)
+    assert "not a regular file" in failure(path)  # and it is not waited for
+
+
+def test_a_file_that_is_cut_anywhere_is_told(path):
+    content = path.read_bytes()
+    for length in (4, 10, len(content) // 3, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        assert "it is cut short: its end is missing" in failure(path)
+
+
+def test_a_byte_that_changed_is_told_or_changes_nothing(path):
+    content = path.read_bytes()
+    (expected,) = DataStream(path).chunks(N)
+    told = []
+    for place in np.linspace(4, len(content) - 1, 150).astype(int):
+        changed = bytearray(content)
+        changed[place] ^= 0x55
+        path.write_bytes(changed)
+        try:
+            (found,) = DataStream(path).chunks(N)
+        except RunFailedError as error:
+            told.append(str(error))
+        else:
+            assert found.fingerprint == expected.fingerprint
+    assert len(told) > 100
+    assert all("Export it again" in message for message in told)
+
+
+def test_metadata_that_changed_or_are_of_another_version_are_told(path):
+    table, written = pq.read_table(path), DataStream(path).header
+
+    def put(content, checksum=None):
+        metadata = {**header.Header.metadata(written), header.KEY: content}
+        metadata[header.CHECKSUM_KEY] = (checksum or sha256(content)).encode()
+        pq.write_table(table.replace_schema_metadata(metadata), path, row_group_size=ROWS)
+
+    content = written.metadata()[header.KEY]
+    put(content)
+    assert next(DataStream(path).chunks(N)).n == N
+    put(content, "0" * 64)
+    assert "its metadata have changed" in failure(path)
+    put(content.replace(b'"format": 1', b'"format": 2'))
+    assert "its layout has version 2; this program reads 1" in failure(path)
+    for before, after in (
+        (b'"n_labels": 3', b'"n_labels": 300'),
+        (b'"n_labels": 3', b'"n_labels": "3"'),
+        (b'"n_features": 4', b'"n_features": 0'),
+        (b'"form": "dense"', b'"form": "filled"'),
+        (b'"stored": "<f8"', b'"stored": "<f2"'),
+        (b'"train"', b'"test"'),
+        (b'"d": 21', b'"e": 21'),
+        (b"{", b"["),
+    ):
+        assert before in content
+        put(content.replace(before, after))
+        assert "not as this program writes them" in failure(path)
+    pq.write_table(table.replace_schema_metadata(written.metadata()), path, row_group_size=ROWS + 1)
+    assert "it has other row groups than were written" in failure(path)
+    pq.write_table(
+        table.drop(["y"]).replace_schema_metadata(written.metadata()), path, row_group_size=ROWS
+    )
+    assert "it has no column y" in failure(path)
+
+
+def sha256(content):
+    return header.hashlib.sha256(content).hexdigest()
+
+
+# ---- files whose digests are right, and whose examples are not ----------------------------------
+
+
+def crafted(monkeypatch, path, data, change):
+    """Write a file in whose second row group something has been changed before it was sealed."""
+    block_of, fields_of, made = export.block_of, export.fields_of, []
+
+    def changed(dataset, features):
+        made.append(block_of(dataset, features))
+        return made[-1] if len(made) != 2 else {**made[-1], **change(made[-1])}
+
+    monkeypatch.setattr(export, "block_of", changed)
+    monkeypatch.setattr(export, "fields_of", lambda _, *rest: fields_of(made[-1], *rest))
+    export.write(data, path, export.Export(), rows=ROWS, **ABOUT)
+    monkeypatch.undo()
+
+
+def entries(name, function):
+    """Return the change of the entries of a column."""
+
+    def change(block):
+        values = block[name].values.copy()
+        return {name: Ragged(function(values), block[name].ends)}
+
+    return change
+
+
+def put(place, value):
+    def function(values):
+        values[place] = value
+        return values
+
+    return function
+
+
+def narrower(block):
+    """Return features with one column less."""
+    x = block["x"].values.reshape(-1, 4)[:, :3]
+    return {"x": Ragged(x.ravel(), block["y"].ends * 3)}
+
+
+def no_parts(block):
+    """Return a last example that is empty."""
+    ends = {name: np.append(block[name].ends[:-1], block[name].ends[-2]) for name in ("x", "y")}
+    return {name: Ragged(block[name].values[: end[-1]], end) for name, end in ends.items()}
+
+
+SPARSE = random_multiclass(N, 3, 4)
+SPARSE = SPARSE.derived(x=csr_array(np.where(SPARSE.x > 0, SPARSE.x, 0)))
+GRAPHS = random_graphs([3] * N, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("data", "change", "message"),
+    [
+        (CHAINS, narrower, "row group 1 is damaged: example 0 has 9 entries of x, and its parts"),
+        (CHAINS, entries("y", put(5, 3)), "label of part 2 of example 5 is 3, and labels are 0"),
+        (CHAINS, entries("x", put(0, np.nan)), "of example 4 is nan, not finite"),
+        (CHAINS, entries("x", put(0, 1e200)), "of example 4 is 1e+200, over 1e+100"),
+        (SPARSE, entries("columns", put(0, 4)), "has feature 4, and features are 0 to 3"),
+        (SPARSE, entries("nonzeros", put(0, -1)), "row group 1 is damaged: a part has a negative"),
+        (SPARSE, entries("nonzeros", put(0, 9)), "row group 1 is damaged: example 0 has"),
+        (GRAPHS, entries("edges", put(0, 7)), "of example 4"),
+        (CHAINS, no_parts, "row group 1 is damaged: example 3 has no parts"),
+    ],
+)  # fmt: skip
+def test_nothing_wrong_becomes_a_dataset(data, change, message, tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    crafted(monkeypatch, path, data, change)
+    assert message in failure(path)
+    chunks = DataStream(path).chunks(ROWS)
+    assert next(chunks).n == ROWS  # what comes before is as it should be
+    with pytest.raises(RunFailedError, match=r"a\.parquet"):
+        next(chunks)
+
+
+def test_cells_that_are_empty_or_cut_short_are_told(path):
+    table, metadata = pq.read_table(path), DataStream(path).header.metadata()
+    for k, cell, message in (
+        (6, None, "row group 1 is damaged: an example has no x"),
+        (9, bytes(95), "row group 2 is damaged: an entry of x is cut short"),
+        (9, bytes(96), "row group 2 is not what was written"),
+    ):
+        cells = table["x"].to_pylist()
+        cells[k] = cell
+        place = table.schema.get_field_index("x")
+        changed = table.set_column(place, "x", pa.array(cells, pa.binary()))
+        pq.write_table(changed.replace_schema_metadata(metadata), path, row_group_size=ROWS)
+        assert message in failure(path)
+
+
+# ---- while it is read ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced", "changed"])
+def test_a_file_that_is_not_the_same_any_more_is_told(what, path):
+    found = DataStream(path)
+    chunks = found.chunks(ROWS)
+    next(chunks)
+    if what == "deleted":
+        path.unlink()
+    elif what == "replaced":
+        export.write(CHAINS, path, export.Export(), rows=ROWS, **ABOUT)
+    else:
+        with path.open("ab") as file:
+            file.write(b"PAR1")
+    expected = "deleted" if what == "deleted" else "replaced or changed"
+    with pytest.raises(RunFailedError, match=f"it was {expected} while it was read"):
+        next(chunks)
+    expected = "No such file" if what == "deleted" else "replaced or changed|cannot|can be read"
+    with pytest.raises(RunFailedError, match=expected):
+        next(found.chunks(1))
+
+
+def test_a_chunk_has_an_example(path):
+    with pytest.raises(ValueError, match="at least one"):
+        DataStream(path).chunks(0)
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_nothing_behind_and_spares_what_was_there(path, monkeypatch):
+    before = path.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pq.ParquetWriter, "write_table", full)
+        with pytest.raises(RunFailedError, match=r"Cannot write .*a\.parquet: No space left"):
+            export.write(CHAINS, path, export.Export(), **ABOUT)
+    monkeypatch.setattr(
+        export.shutil, "disk_usage", lambda _: export.shutil._ntuple_diskusage(9, 9, 0)
+    )
+    with pytest.raises(RunFailedError, match="it will have about 0 MB, and 0 MB are free"):
+        export.write(CHAINS, path, export.Export(), **ABOUT)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+USPS = ("usps", "--source", "synthetic", "dataset.n_samples=30")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--repeat", "0"], 2, "0 is not in the range x>=1"),
+        (["--jitter", "shft=1"], 2, "Did you mean shift?"),
+        (["--order", "random"], 2, "'random' is not one of"),
+        (["lam=1"], 2, "options of the dataset alone"),
+        (["dataset.n_sample=3"], 2, "Did you mean dataset.n_samples?"),
+    ],
+)
+def test_a_mistake_in_the_call_of_export(words, status, message, tmp_path):
+    result = call("data", "export", USPS[0], tmp_path / "a.parquet", *USPS[1:], *words)
+    assert message in error_of(result, status)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_export_needs_a_dataset_images_and_a_file(tmp_path):
+    file = tmp_path / "a.parquet"
+    call_ = ("--source", "synthetic", "dataset.n_samples=3")
+    assert "Did you mean usps?" in error_of(call("data", "export", "upsp", file), 2)
+    message = error_of(call("data", "export", "ocr", file, *call_, "--jitter", "shift=1"), 2)
+    assert "--jitter deforms images, and the examples of ocr are none" in message
+    assert "one of: mnist, usps" in message
+    for name in ("a.npz", "a", "folder.parquet"):
+        (tmp_path / "folder.parquet").mkdir(exist_ok=True)
+        message = error_of(call("data", "export", *USPS[:1], tmp_path / name, *USPS[1:]), 2)
+        assert "must be a file whose name ends in .parquet" in message

@@ -17,6 +17,8 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``labeled``      one a point; if there are any, some of every label
 ``cliques``      points that exist, none twice in a clique; bounds with 0 ≤ low ≤ high
 ``pairs``        points that exist, k < l, no pair twice; a weight each, finite and ≥ 0
+``pixels``       0 or more of each label in each point, and in each point one at least
+``frame``        0 or more, one a point
 ===============  ==================================================================================
 """
 
@@ -68,6 +70,12 @@ def check_points(dataset: Any) -> None:
             _cliques(dataset.cliques, dataset.n, dataset.n_labels)
         if dataset.pairs is not None or dataset.weights is not None:
             _pairs(dataset.pairs, dataset.weights, dataset.n)
+        if dataset.pixels is not None:
+            _pixels(dataset.pixels, dataset.n, dataset.n_labels)
+        if dataset.frame is not None:
+            frame = _integers(dataset.frame, "frame", 1)
+            if frame.shape != (dataset.n,) or frame.min() < 0:
+                raise _WrongError("frame must have a number of 0 or more for each point")
 
 
 def check_told(dataset: Any) -> None:
@@ -288,6 +296,15 @@ def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> No
         pair, l_twice = divmod(int(codes[same[0]]), most)
         i, k_twice = divmod(pair, most)
         raise _WrongError(f"edge ({k_twice}, {l_twice}) of example {i} is there twice")
+
+
+def _pixels(pixels: Any, n: int, K: int) -> None:
+    """Check the numbers of pixels."""
+    pixels = _integers(pixels, "pixels", 2)
+    if pixels.shape != (n, K):
+        raise _WrongError(f"pixels has the shape {pixels.shape}, not ({n}, {K})")
+    if pixels.min() < 0 or not pixels.any(axis=1).all():
+        raise _WrongError("a point has a negative number of pixels, or none")
 
 
 def _cliques(cliques: Any, n: int, K: int) -> None:

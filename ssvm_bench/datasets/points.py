@@ -7,6 +7,8 @@ there are
 ``labeled``    the points whose label is told; the other true labels only score what is found
 ``cliques``    sets of points, with bounds on how many of each have each label
 ``pairs``      points that like to have the same label, with weights
+``pixels``     if points are superpixels, the pixels of each true label in each
+``frame``      the picture of a sequence that a superpixel is of
 =============  ====================================================================================
 """
 
@@ -72,12 +74,18 @@ class Points(Dataset):
         Points k < l that like to have the same label, no pair twice.
     weights : ndarray of float64, shape (E,), optional
         How much: what it costs a pair to have different labels, ≥ 0.
+    pixels : ndarray of int64, shape (n, L), optional
+        Pixels of each true label in each point, for scoring alone.
+    frame : ndarray of int64, shape (n,), optional
+        The picture of each point, from 0; without it, all are of one.
     """
 
     labeled: np.ndarray
     cliques: Cliques | None = None
     pairs: np.ndarray | None = None
     weights: np.ndarray | None = None
+    pixels: np.ndarray | None = None
+    frame: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Check everything that kernels and label steps rely on.
@@ -94,7 +102,8 @@ class Points(Dataset):
     def fingerprint(self) -> str:
         """Sixteen digits that are equal for equal points, labels told, cliques and pairs."""
         digest = hashlib.sha256(super().fingerprint.encode())
-        for array in (self.labeled, *(self.cliques or ()), self.pairs, self.weights):
+        known = (self.labeled, *(self.cliques or ()), self.pairs, self.weights)
+        for array in (*known, self.pixels, self.frame):
             if array is not None:
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).data)
@@ -128,5 +137,12 @@ class Points(Dataset):
             pairs, weights = moved[whole_pairs], weights[whole_pairs]
         taken = super().take(examples)
         return taken.derived(
-            labeled=self.labeled[examples], cliques=cliques, pairs=pairs, weights=weights
+            cliques=cliques,
+            pairs=pairs,
+            weights=weights,
+            **{
+                name: array[examples]
+                for name in ("labeled", "pixels", "frame")
+                if (array := getattr(self, name)) is not None
+            },
         )

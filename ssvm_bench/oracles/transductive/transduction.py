@@ -34,9 +34,10 @@ from ssvm_bench.datasets.points import POINTS, Cliques, Points, no_cliques
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.transductive import counts, kernels, losses
+from ssvm_bench.oracles.transductive import counts, kernels, losses, overlap
 from ssvm_bench.oracles.transductive.energies import Energy, Separate, sum_of
 from ssvm_bench.oracles.transductive.kernels import Kernel
+from ssvm_bench.oracles.transductive.overlap import Overlap
 from ssvm_bench.oracles.transductive.potts import Potts
 
 CODE_VERSION = 1
@@ -119,6 +120,8 @@ class TransductiveProblem(Objective):
         ν.
     truth : ndarray of int64, shape (n,)
         The true labels, for scoring alone.
+    overlap : Overlap or None
+        Scores the figure, where points are superpixels.
     name : str
         What tells it from other problems on the same points.
     """
@@ -128,6 +131,7 @@ class TransductiveProblem(Objective):
     energy: Energy
     lam: float
     truth: np.ndarray
+    overlap: Overlap | None
     name: str
 
     @property
@@ -165,9 +169,10 @@ class TransductiveProblem(Objective):
         return found if fall > 0 and fall >= delta else y
 
     def measured(self, point: Point) -> tuple[float, dict[str, float]]:
-        """Return the objective, and the accuracy on the points whose label is not told."""
+        """Return the objective, the accuracy on the points whose label is not told, and the IoU."""
         value = self.value(self.kernel.scores(point.W), point.W, point.y)
-        return value, {"accuracy": self.accuracy(point.y)}
+        scored = {} if self.overlap is None else {"iou": self.overlap.mean_iou(point.y)}
+        return value, {"accuracy": self.accuracy(point.y), **scored}
 
     def accuracy(self, y: np.ndarray) -> float:
         """Return the share of right labels among those that are not told; NaN if all are."""
@@ -212,6 +217,9 @@ class Transduction(Terms):
             energy=_energy(config, dataset, told),
             lam=config.nu,
             truth=truth,
+            overlap=None
+            if dataset.pixels is None
+            else overlap.build(dataset.pixels, dataset.frame, told),
             name=_name(config),
         )
         self.n, self.d = self.made.n, self.made.d

@@ -345,5 +345,5 @@ def _pairs(pairs: Any, weights: Any, n: int) -> None:
         return
     if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] >= pairs[:, 1]).any():
         raise _WrongError(f"pairs must be k < l of the points 0 to {n - 1}")
-    if np.unique(pairs, axis=0).shape != pairs.shape:
+    if np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1]).size < len(pairs):
         raise _WrongError("a pair is there twice")

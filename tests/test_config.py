@@ -172,7 +172,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     ("override", "part"),
     [
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
-        ("dataset=orc", "Did you mean ocr? Valid: abalone, adult, davis_bmx_trees, davis_car_shadow, "),
+        ("dataset=orc", "Did you mean ocr? Valid: abalone, adult, davis_bmx_trees, "),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),
         ("solver=null", "solver=None is not known"),

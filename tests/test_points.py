@@ -16,6 +16,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.datasets import moons
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.ssl import benchmark
+from ssvm_bench.datasets.streams import export
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.trace import read_run
 
@@ -115,6 +116,12 @@ def test_moons():
         assert (counts - data.cliques.low[c] == np.minimum(counts, 3)).all()
     with pytest.raises(ConfigError, match="no real moons"):
         moons.Config("moons", "moons", "real")
+
+
+def test_points_are_not_exported(tmp_path):
+    with pytest.raises(ConfigError, match="tiny has points of which some are labeled"):
+        export.write(clouds(6), tmp_path / "tiny.parquet", export.Export())
+    assert not any(tmp_path.iterdir())
 
 
 def test_taking_points_keeps_the_cliques_and_pairs_that_are_whole():

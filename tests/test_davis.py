@@ -72,6 +72,15 @@ def test_the_first_frames_alone():
             load(**options)
 
 
+def test_features_of_ones_own(tmp_path):
+    data, file = load(frames=2), tmp_path / "features.npz"
+    number = np.concatenate([np.arange(count) for count in np.bincount(data.frame)])
+    np.savez(file, picture=data.frame, superpixel=number, features=data.pixels)
+    np.testing.assert_array_equal(load(frames=2, features=file).x, data.pixels)
+    with pytest.raises(ConfigError, match="lacks superpixel 0 of picture 2, of which it has none"):
+        load(features=file)
+
+
 def test_every_solver_scores_frames_that_are_not_told():
     options = {"loss": "crammer_singer", "nu": 1.0, "potts": 0.1}
     config = transduction.Config("tiny", "transduction", 1e-3, 1e-6, **options)

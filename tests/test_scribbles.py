@@ -115,6 +115,18 @@ def test_pictures_that_there_are_not(monkeypatch):
         scribbles.load(config())
 
 
+def test_features_of_ones_own_take_the_place_of_those_of_pictures(tmp_path):
+    data, file = scribbles.load(config(picture=1)), tmp_path / "features.npz"
+    rows = {"picture": np.ones(data.n, int), "superpixel": np.arange(data.n)}
+    np.savez(file, **rows, features=data.pixels)
+    other = scribbles.load(config(picture=1, features=file))
+    np.testing.assert_array_equal(other.x, data.pixels)
+    np.testing.assert_array_equal(other.labeled, data.labeled)
+    assert other.fingerprint != data.fingerprint
+    with pytest.raises(ConfigError, match="lacks superpixel 0 of picture 0, of which it has none"):
+        scribbles.load(config(picture=0, features=file))
+
+
 def test_intersection_over_union_is_that_of_pixels():
     rng = np.random.default_rng(1)
     pixels, y = rng.integers(1, 20, (12, 3)), rng.integers(0, 3, 12)

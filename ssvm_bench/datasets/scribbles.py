@@ -12,6 +12,7 @@ The files, their stand-ins and what is prepared of them are those of the dataset
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
@@ -20,6 +21,7 @@ import numpy as np
 from ssvm_bench.config.validation import Natural, Share, one_of
 from ssvm_bench.datasets import stanford, weizmann
 from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.images import given_features
 from ssvm_bench.datasets.images.interactive import contrast
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.scribbles import scribbled
@@ -51,12 +53,15 @@ class Config(SourceConfig):
         Seed of the scribbles.
     length : float
         Share of the skeletons that is drawn.
+    features : Path, optional
+        A file with features of the superpixels (:mod:`.images.given_features`).
     """
 
     pictures: Annotated[str, one_of(PICTURES)] = "weizmann"
     picture: Natural = 0
     draw: Natural = 0
     length: Share = 0.5
+    features: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,8 @@ def load(config: Config) -> Dataset:
     Raises
     ------
     ConfigError
-        There is no such picture, or no superpixel of it is figure, or ground, and scribbled.
+        There is no such picture, or no superpixel of it is figure, or ground, and scribbled; or
+        a file of features cannot be used.
     """
     module, _ = PICTURES[config.pictures]
     whole = module.load(
@@ -122,10 +128,13 @@ def load(config: Config) -> Dataset:
             "larger dataset.length."
         )
     pairs, weights = contrast(found.picture.rgb, found.segments)
+    x = whole.take(np.array([config.picture])).x
+    if config.features is not None:
+        x = given_features.read(config.features, np.full(y.size, config.picture), np.arange(y.size))
     dataset = Points(
         name=config.name,
         source=whole.source,
-        x=whole.take(np.array([config.picture])).x,
+        x=x,
         y=y,
         offsets=np.arange(y.size + 1),
         n_labels=len(LABELS),

@@ -26,7 +26,7 @@ from ssvm_bench.config.validation import check_at_least
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images import archives, picture_file, preparation
+from ssvm_bench.datasets.images import archives, given_features, picture_file, preparation
 from ssvm_bench.datasets.images.interactive import contrast
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
@@ -51,9 +51,12 @@ class SequenceConfig(SourceConfig):
     ----------
     frames : int, optional
         Only its first frames.
+    features : Path, optional
+        A file with features of the superpixels (:mod:`..images.given_features`).
     """
 
     frames: int | None = None
+    features: Path | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -156,7 +159,7 @@ def load(config: SequenceConfig, raw: SequenceFile) -> Dataset:
     Raises
     ------
     ConfigError
-        There are not so many frames.
+        There are not so many frames, or a file of features cannot be used.
     """
 
     def make(
@@ -178,6 +181,10 @@ def load(config: SequenceConfig, raw: SequenceFile) -> Dataset:
             **fields,
         )
         wanted = np.flatnonzero(frame < (config.frames or n_frames))
-        return points if wanted.size == points.n else points.take(wanted)
+        taken = points if wanted.size == points.n else points.take(wanted)
+        if config.features is None:
+            return taken
+        superpixel = wanted - offsets[frame[wanted]]
+        return taken.derived(x=given_features.read(config.features, frame[wanted], superpixel))
 
     return sources.load(config, raw, POINTS, len(LABELS), make=make)

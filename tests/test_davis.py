@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 from points import solver
-from program import real_data
+from program import call, error_of, real_data
 
 from ssvm_bench.datasets import cache
 from ssvm_bench.datasets.davis import davis_bmx_trees, davis_car_shadow, sequence
@@ -91,6 +91,14 @@ def test_every_solver_scores_frames_that_are_not_told():
     made = solver(problem, "inductive")
     made.iterate()
     assert problem.measured(made.reported().w)[1]["iou"] > 0.2
+
+
+def test_frames_are_shown(tmp_path):
+    show, file = ("data", "show", "davis_bmx_trees", "--source", "synthetic"), tmp_path / "x.png"
+    assert call(*show, 1, "--output", file).exit_code == 0
+    assert file.stat().st_size > 10_000
+    message = "There is no frame 4: davis_bmx_trees (synthetic data) has 0 to 3."
+    assert message in error_of(call(*show, 4, "--output", file), 2)
 
 
 def archive(tmp_path, sizes, mask_sizes):

@@ -13,6 +13,7 @@ from ssvm_bench.datasets import cache, scribbles
 from ssvm_bench.datasets.images import interactive, picture_file, preparation, superpixels
 from ssvm_bench.datasets.images.scribbles import NOTHING, scribbled, stroke
 from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.figures import segmentation
 from ssvm_bench.oracles.transductive import overlap
 
 SYNTHETIC = ("dataset=scribbles", "dataset.source=synthetic")
@@ -163,13 +164,32 @@ def test_taking_points_keeps_their_pixels_and_frames():
     assert posed(clouds(6)).overlap is None
 
 
-def test_a_run_tells_the_overlap(tmp_path):
+def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
     options = ("solver=inductive", f"results_dir={tmp_path}", "budget.max_iterations=2")
     call("run", *SYNTHETIC, *options)
     (file,) = tmp_path.glob("runs/scribbles/inductive/*/seed=0/summary.json")
     summary = json.loads(file.read_text())
     assert 0 < summary["iou"] <= 1
     assert 0 < summary["accuracy"] <= 1
+    shown, show = [], ("data", "show", "scribbles", "--source", "synthetic")
+    draw_rows = segmentation.draw_rows
+    monkeypatch.setattr(
+        segmentation,
+        "draw_rows",
+        lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
+    )
+    output = ("--run", file.parent, "--output", tmp_path / "shown.png")
+    assert call(*show, 0, *output).exit_code == 0
+    assert (tmp_path / "shown.png").stat().st_size > 10_000
+    (row,) = shown
+    data = scribbles.load(config())
+    assert np.mean(row.predictions[0][1] != row.y) == pytest.approx(
+        (1 - summary["accuracy"]) * np.mean(~data.labeled)
+    )
+    drawn = scribbles.drawn(config(), "synthetic")
+    np.testing.assert_array_equal(row.scribbles, drawn.scribbles)
+    assert "is a run on other points" in error_of(call(*show, 1, *output), 1)
+    assert "has the pictures 0 to 2" in error_of(call(*show, 3), 2)
     assert "dataset.picture=9" in error_of(
         call("run", *SYNTHETIC, *options, "dataset.picture=9"), 2
     )

@@ -11,7 +11,7 @@ The files, their stand-ins and what is prepared of them are those of the dataset
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -20,10 +20,11 @@ import numpy as np
 
 from ssvm_bench.config.validation import Natural, Share, one_of
 from ssvm_bench.datasets import stanford, weizmann
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.images import given_features
 from ssvm_bench.datasets.images.interactive import contrast
 from ssvm_bench.datasets.images.pictures import Picture
+from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.images.scribbles import scribbled
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.points import POINTS, Points
@@ -96,7 +97,17 @@ def drawn(config: Config, source: str) -> Scribbled:
     return Scribbled(pictures.names[config.picture], picture, segments, scribbles)
 
 
-def load(config: Config) -> Dataset:
+def scene(config: Config, number: int) -> Scene:
+    """Return a picture as it is shown. Raises as `load` does."""
+    chosen = replace(config, picture=number, n_samples=None)
+    dataset = load(chosen)
+    found = drawn(chosen, dataset.source)
+    return Scene(
+        found.name, found.picture, found.segments, found.scribbles, dataset, np.arange(dataset.n)
+    )
+
+
+def load(config: Config) -> Points:
     """Return the superpixels of a picture as points.
 
     Raises
@@ -144,4 +155,8 @@ def load(config: Config) -> Dataset:
         weights=weights,
         pixels=pixels,
     )
-    return dataset if config.n_samples is None else subset(dataset, config.n_samples)
+    if config.n_samples is None:
+        return dataset
+    few = subset(dataset, config.n_samples)
+    assert isinstance(few, Points)
+    return few

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -29,6 +29,10 @@ COVER = 0.75
 """How much a label's colour hides of the picture below."""
 
 
+Labels: TypeAlias = "tuple[str, np.ndarray]"
+"""A title, and labels of superpixels."""
+
+
 class Row(NamedTuple):
     """One picture.
 
@@ -44,6 +48,8 @@ class Row(NamedTuple):
         Ground truth of the superpixels.
     predictions : list of (str, ndarray of uint8, shape (L,))
         Titles and labels.
+    scribbles : ndarray of uint8, shape (h, w), or None
+        Labels that are drawn on pixels; what is no label is no scribble.
     """
 
     title: str
@@ -51,7 +57,8 @@ class Row(NamedTuple):
     truth: np.ndarray
     segments: np.ndarray
     y: np.ndarray
-    predictions: Sequence[tuple[str, np.ndarray]]
+    predictions: Sequence[Labels]
+    scribbles: np.ndarray | None = None
 
 
 def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure:
@@ -92,6 +99,9 @@ def _draw_row(panels: Sequence[Axes], row: Row, colours: np.ndarray) -> None:
     edges = borders(row.segments)
     outlined = row.rgb.copy()
     outlined[edges] = (255, 230, 0)
+    if row.scribbles is not None:
+        drawn = row.scribbles < len(colours)
+        outlined[drawn] = 255 * colours[row.scribbles[drawn]]
     _panel(picture, outlined, row.title)
     _panel(truth, covered(row.rgb, colours[row.truth]), "ground truth")
     majority = colours[row.y][row.segments]

@@ -280,6 +280,22 @@ def read_weights(folder: Path) -> tuple[np.ndarray, int]:
         return w, int(summary["iteration"])
 
 
+def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
+    """Return the labels of n points that a finished run of transduction found, as `read_weights`.
+
+    Raises
+    ------
+    RunFailedError
+        As `read_trace` does, or if the run has none.
+    """
+    summary = read_summary(folder)
+    with _reading(folder, WEIGHTS) as content, np.load(io.BytesIO(content)) as stored:
+        y = stored["y"] if "y" in stored else np.zeros(0)
+        if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
+            raise ValueError(f"it holds no labels of {n} points")
+        return y, int(summary["iteration"])
+
+
 def read_trace(folder: Path) -> Trace:
     """Read a run; also a partial one, if its folder is named.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.davis import sequence
+from ssvm_bench.datasets.images.scene import Scene
 
 Config = sequence.SequenceConfig
+LABELS = sequence.LABELS
 
 RAW = sequence.raw_file(
     "davis_bmx_trees",
@@ -18,3 +20,8 @@ RAW = sequence.raw_file(
 def load(config: Config) -> Dataset:
     """Return the superpixels of all frames; see `sequence.load`."""
     return sequence.load(config, RAW)
+
+
+def scene(config: Config, number: int) -> Scene:
+    """Return a frame as it is shown; see `sequence.scene`."""
+    return sequence.scene(config, number, RAW)

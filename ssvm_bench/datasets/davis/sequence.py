@@ -30,6 +30,7 @@ from ssvm_bench.datasets.images import archives, given_features, picture_file, p
 from ssvm_bench.datasets.images.interactive import contrast
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import Names
@@ -151,6 +152,29 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
         sizes = [" × ".join(map(str, shape[1::-1])) for shape in (mask.shape, frame.shape)]
         raise ContentError(f"the mask has another size ({sizes[0]}) than the frame ({sizes[1]})")
     return Picture(frame, (mask > 127).astype(np.uint8))
+
+
+def scene(config: SequenceConfig, number: int, raw: SequenceFile) -> Scene:
+    """Return a frame as it is shown.
+
+    Raises
+    ------
+    ConfigError
+        There is no such frame, or as `load` does.
+    """
+    dataset = load(config, raw)
+    assert isinstance(dataset, Points)
+    assert dataset.frame is not None
+    last = int(dataset.frame[-1])
+    if not 0 <= number <= last:
+        raise ConfigError(
+            f"There is no frame {number}: {config.name} ({dataset.source} data) has 0 to {last}."
+        )
+    pictures = raw.pictures(dataset.source)
+    (segments,) = raw.segments(dataset.source, [number])
+    points = np.flatnonzero(dataset.frame == number)
+    title = f"frame {pictures.names[number]}"
+    return Scene(title, pictures[number], segments, None, dataset, points)
 
 
 def load(config: SequenceConfig, raw: SequenceFile) -> Dataset:

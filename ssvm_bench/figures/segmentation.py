@@ -25,6 +25,9 @@ NINE = (
 WIDTH, TITLE, LEGEND = 2.6, 0.4, 0.7
 """Width of a panel, height of its title and of the legend, in inches."""
 
+SCRIBBLE = 7
+"""Width of a scribble that is a pixel wide, in pixels."""
+
 COVER = 0.75
 """How much a label's colour hides of the picture below."""
 
@@ -49,7 +52,7 @@ class Row(NamedTuple):
     predictions : list of (str, ndarray of uint8, shape (L,))
         Titles and labels.
     scribbles : ndarray of uint8, shape (h, w), or None
-        Labels that are drawn on pixels; what is no label is no scribble.
+        Labels that are drawn on pixels; what is above all labels is no scribble.
     """
 
     title: str
@@ -100,8 +103,11 @@ def _draw_row(panels: Sequence[Axes], row: Row, colours: np.ndarray) -> None:
     outlined = row.rgb.copy()
     outlined[edges] = (255, 230, 0)
     if row.scribbles is not None:
-        drawn = row.scribbles < len(colours)
-        outlined[drawn] = 255 * colours[row.scribbles[drawn]]
+        from scipy.ndimage import minimum_filter
+
+        strokes = minimum_filter(row.scribbles, SCRIBBLE)
+        drawn = strokes < len(colours)
+        outlined[drawn] = 255 * colours[strokes[drawn]]
     _panel(picture, outlined, row.title)
     _panel(truth, covered(row.rgb, colours[row.truth]), "ground truth")
     majority = colours[row.y][row.segments]

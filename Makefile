@@ -14,7 +14,10 @@ PROGRAM := $(VENV)/installed
 DEVELOPMENT := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
-.PHONY: help run test check bench bench-all quickstart reproduce reproduce-quick beyond fidelity rivals figures update-reference clean
+# files of examples that are made of other datasets
+STREAMS := streams/digits.parquet streams/neighbours.parquet
+
+.PHONY: help run test check bench bench-all quickstart reproduce reproduce-quick beyond fidelity rivals streams dual-coordinate figures update-reference clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
@@ -66,9 +69,24 @@ rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, o
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 
+streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
+
+dual-coordinate: $(STREAMS) ## dual coordinate descent, in memory and from a stream, on the real data: over an hour
+	$(BIN)/ssvm-bench experiment dual_coordinate --jobs $(JOBS) dataset.source=real
+
+streams/digits.parquet: | $(PROGRAM)
+	mkdir -p $(@D)
+	$(BIN)/ssvm-bench data export mnist $@ --source real \
+	    --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
+
+streams/neighbours.parquet: | $(PROGRAM)
+	mkdir -p $(@D)
+	$(BIN)/ssvm-bench data export usps $@ --source real \
+	    --repeat 5 --order neighbours --jitter shift=1
+
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims beyond \
-	        bcfw_poster bmrm_mnist all_solvers agreement; do \
+	        bcfw_poster bmrm_mnist dual_coordinate all_solvers agreement; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

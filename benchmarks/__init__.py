@@ -11,6 +11,9 @@ module         what it measures
 ``passes``     exact and approximate passes, averaging, evaluation; in one process
 ``graphs``     calls of the oracles on graphs, and their share of the solvers' time
 ``processes``  start-up, a run's overhead, peak memory, compilation; each in a process of its own
+``rivals``     time to an accuracy beside scikit-learn's LinearSVC; ``quadratic``: inner QPs, PIQP
+``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
+``streams``    passes over a file of examples beside those in memory; peak memory
 ``jobs``       which of it is measured on which dataset: all, or what matters
 ``report``     the numbers with their targets: a table, and JSON
 ``against``    the same of another checkout, in turn with this one: ratios

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.passes import seconds
+from benchmarks.passes import loaded, seconds
 from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, CLOCK_READS, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -46,7 +46,7 @@ LEAST_PASSES, MOST_PASSES, SECONDS = 5, 100, 10.0
 def measure_checks(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure what checking costs on the dataset that the overrides choose."""
     (config,) = compose_runs((*call, "solver=bcfw"))
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     subject = (dataset.name, dataset.source)
     print(f"{dataset.name}: checks …", file=sys.stderr, flush=True)
     if dataset.source != "synthetic":  # those are made, not loaded

@@ -14,7 +14,7 @@ from functools import partial
 import maxflow
 import numpy as np
 
-from benchmarks.passes import FIRST, seconds
+from benchmarks.passes import FIRST, loaded, seconds
 from benchmarks.report import (
     BARE,
     CALL,
@@ -44,7 +44,7 @@ def measure_graphs(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure the oracle of the dataset that the overrides choose; nothing if it has no graphs."""
     configs = {name: compose_runs((*call, f"solver={name}"))[0] for name in ("bcfw", "mpbcfw")}
     config = configs["mpbcfw"]
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     if dataset.structure != "graph":
         return
     oracle = components.build_oracle(config.oracle, config.dataset)

@@ -7,7 +7,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
 
-from benchmarks.report import Measurement
+from benchmarks.report import STREAM_REPEATS, Measurement
 
 FUNCTIONS = {
     "processes": "measure_processes",
@@ -15,9 +15,14 @@ FUNCTIONS = {
     "checks": "measure_checks",
     "graphs": "measure_graphs",
     "rivals": "measure_rivals",
+    "first_sweep": "measure_first_sweep",
     "quadratic": "measure_qps",
+    "coordinate": "measure_coordinate",
+    "streams": "measure_streams",
 }
 """The measuring function of each module; it says which datasets it has no rows for."""
+
+OTHERS = tuple(name for name in FUNCTIONS if name != "passes")
 
 SOLVERS = (
     *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
@@ -42,7 +47,7 @@ class Part(NamedTuple):
     """
 
     solvers: Sequence[str] = SOLVERS
-    modules: Sequence[str] = ("processes", "checks", "graphs", "rivals", "quadratic")
+    modules: Sequence[str] = OTHERS
     most_repeats: int = 1000
     cold: bool = True
 
@@ -50,16 +55,25 @@ class Part(NamedTuple):
 _MP = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 
 MATTERS = {
-    "usps": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "rivals", "quadratic"), cold=False),
-    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks")),
+    "usps": Part(
+        (*_MP, "mpbcfw_fast"),
+        ("processes", "checks", "rivals", "quadratic", "coordinate"),
+        cold=False,
+    ),
+    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "coordinate")),
     "weizmann": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "graphs"), cold=False),
     "stanford": Part(_MP, ("checks", "graphs"), most_repeats=1),
-    "mnist": Part(("fw",), ()),
+    "mnist": Part(("fw",), ("streams",)),
+    "adult": Part((), ("first_sweep", "coordinate")),
+    "abalone": Part((), ("first_sweep", "coordinate")),
 }
 """The part that takes some six minutes: what has a target, start-up and compilation."""
 
 FEW_QPS = 3
 """Sizes of inner QPs that belong to it; the fourth takes longer than these."""
+
+FEW_STREAMS = 2
+"""Lengths of streams that do; to write the other ones takes most of an hour."""
 
 
 class Job(NamedTuple):
@@ -103,8 +117,8 @@ def jobs(
 ) -> list[Job]:
     """Return the calls to make.
 
-    Those that start processes come first: a child's peak memory is never below that of the process
-    it came from.
+    Those that start processes come first, before data are loaded: a child's peak memory is never
+    below that of the process it came from.
 
     Parameters
     ----------
@@ -115,9 +129,9 @@ def jobs(
     cold : bool
         Also compile with an empty cache.
     few : bool
-        Leave out the largest QPs.
+        Leave out the largest QPs, and the longest streams.
     """
-    first, then = [], []
+    first, streams, then = [], [], []
     for name, part in parts.items():
         call = calls[name]
         if "processes" in part.modules:
@@ -125,8 +139,11 @@ def jobs(
         if part.solvers:
             fresh = min(repeats, part.most_repeats)
             then.append(Job(name, "passes", (call, part.solvers, passes, fresh)))
+        if "streams" in part.modules:
+            repeats_of = STREAM_REPEATS[:FEW_STREAMS] if few else STREAM_REPEATS
+            streams.append(Job(name, "streams", (call, repeats_of)))
         for module in part.modules:
-            if module != "processes":
+            if module not in ("processes", "streams"):
                 most = FEW_QPS if few and module == "quadratic" else None
                 then.append(Job(name, module, (call,), most))
-    return [*first, *then]
+    return [*first, *streams, *then]

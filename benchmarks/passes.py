@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def measure_passes(
     """Measure solvers on the dataset that the overrides ``call`` choose."""
     configs = {name: fix_work(compose_runs((*call, f"solver={name}"))[0]) for name in solvers}
     first = next(iter(configs.values()))
-    dataset = components.load_dataset(first.dataset)
+    dataset = loaded(first.dataset)
     problem = Problem(components.build_oracle(first.oracle, first.dataset), first.lam_of(dataset.n))
     for config in configs.values():
         components.warm_up(config, dataset, Silent())
@@ -208,6 +209,13 @@ def summarise(subject: tuple[str, str], timings: Mapping[str, Timings]) -> Itera
                 if np.isfinite(ratio).any():
                     what = f"{name} / {plain}: {kind} pass"
                     yield from_samples(*subject, what, ratio[np.isfinite(ratio)])
+
+
+def loaded(config: Any) -> Dataset:
+    """Return a dataset as a whole."""
+    dataset = components.load_dataset(config)
+    assert isinstance(dataset, Dataset)
+    return dataset
 
 
 def seconds(action: Callable[[], object]) -> float:

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.passes import seconds
+from benchmarks.passes import loaded, seconds
 from benchmarks.report import QP, Measurement
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -38,7 +38,7 @@ PRECISION = 1e-4
 def measure_qps(call: Sequence[str]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it has an example per risk."""
     config = compose_runs((*call, "solver=p_bmrm"))[0]
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     if dataset.n < config.solver.P or find_spec("piqp") is None:  # it comes with the extra "dev"
         return
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)

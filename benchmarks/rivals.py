@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from benchmarks.passes import seconds
+from benchmarks.passes import loaded, seconds
 from benchmarks.report import RIVAL, Measurement
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -41,7 +41,7 @@ MOST_ITERATIONS = 2000
 def measure_rivals(call: Sequence[str]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it is a multiclass one."""
     config = compose_runs((*call, "solver=mpbcfw_fast"))[0]
-    dataset = components.load_dataset(config.dataset)
+    dataset = loaded(config.dataset)
     if dataset.structure != "independent" or np.unique(dataset.y).size < max(dataset.n_labels, 3):
         return  # LinearSVC knows only the classes that it sees, and two of them as one
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)

@@ -72,6 +72,20 @@ class Objective(ABC):
         """
         return point
 
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values that are fixed in the problem, if any are.
+
+        With others, it is another problem.
+        """
+        return None
+
+    def improved(self, point: Any) -> tuple[Objective, int]:
+        """Return the objective with latent values that are best at a point, and how many differ.
+
+        Its value there is not higher.
+        """
+        return self, 0
+
     def radius(self) -> float:
         """Return the largest difference of features that labels make; NaN: none, or not known."""
         return math.nan

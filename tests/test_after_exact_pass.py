@@ -11,17 +11,22 @@ from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.solvers.starts import STARTS
 
 COLUMNS = ["primal_after_exact", "dual_after_exact"]
 OPTIONS = ("clock=work", "budget.max_iterations=6")
 
 
-@pytest.mark.parametrize("start", ["truth", "oracle"])
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("name", ["mpbcfw", "mpbcfw_fast"])
-def test_it_is_the_iterate_that_approximate_passes_begin_at(name, average, start, monkeypatch):
+BEGUN = [{"average": average, "start": start} for average in (False, True) for start in STARTS]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*((name, begun) for name in ("mpbcfw", "mpbcfw_fast") for begun in BEGUN), ("dcd", {})],
+)
+def test_it_is_the_iterate_that_approximate_passes_begin_at(name, options, monkeypatch):
     posed = Problem(oracle(random_chains([3, 1, 4, 2, 3], 3, 2, seed=3)), 0.1)
-    made = solver(posed, name, average=average, start=start)
+    made = solver(posed, name, **options)
     assert made.after_exact_pass is None
     made.keep_after_exact_pass()
     np.testing.assert_array_equal(made.after_exact_pass.w, made.reported().w)
@@ -41,7 +46,7 @@ def test_it_is_the_iterate_that_approximate_passes_begin_at(name, average, start
         assert made.after_exact_pass.dual <= primal
 
 
-@pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast"])
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast", "dcd"])
 def test_the_other_columns_are_what_they_are_without(tmp_path, name):
     options = (f"solver={name}", *OPTIONS)
     plain = run_here(tmp_path, *options)

@@ -12,17 +12,37 @@ from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 from program import real_data
 
-from benchmarks import checks, graphs, passes, processes, report, rivals
+from benchmarks import (
+    checks,
+    coordinate,
+    first_sweep,
+    graphs,
+    passes,
+    processes,
+    report,
+    rivals,
+    streams,
+)
 from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
+from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 ROOT = Path(__file__).parents[1]
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "reproduce", "reproduce-quick"),
-    *("beyond", "fidelity", "rivals", "figures", "update-reference", "clean"),
+    *(
+        "beyond",
+        "fidelity",
+        "rivals",
+        "streams",
+        "dual-coordinate",
+        "figures",
+        "update-reference",
+        "clean",
+    ),
 )
 
 
@@ -218,6 +238,13 @@ def test_what_matters_has_every_target():
         **{f"{kind} pass": "passes" for kind in ("exact", "approximate")},
         report.RIVAL: "rivals",
         **{report.QP.format(size): "quadratic" for size in (200, 500, 1000, 2000)},
+        **dict.fromkeys((report.OPTIMA, report.LIBLINEAR), "coordinate"),
+        report.STREAM: "streams",
+        **{
+            row.format(60000 * repeat): "streams"
+            for row in (report.STREAM_MEMORY, report.GROWTH)
+            for repeat in report.STREAM_REPEATS
+        },
     }
     for subject, quantity in report.TARGETS:
         if subject == "program":
@@ -228,6 +255,7 @@ def test_what_matters_has_every_target():
             assert set(solver.split(" / ")) <= set(job.arguments[1])
     # the sizes of the QPs are measured in rising order, the largest only with all the rest
     assert of["usps", "quadratic"].most == 3
+    assert of["mnist", "streams"].arguments[1] == report.STREAM_REPEATS[:2]
     assert [job.arguments[1] for job in plan(MATTERS) if job.module == "processes"].count(True) == 1
 
 
@@ -253,6 +281,54 @@ def test_linear_svc_solves_the_same_problem(tmp_path):
     few = (*call[:2], "dataset.n_samples=4")  # not all digits are among them
     assert not list(rivals.measure_rivals(few))
     assert not list(rivals.measure_rivals(("dataset=ocr", *few[1:])))
+
+
+@pytest.mark.parametrize("name", ["adult", "abalone"])
+def test_liblinear_has_the_same_optimum_to_six_digits(name):
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=80")
+    optima, *race = coordinate.measure_coordinate(call)
+    assert (optima.subject, optima.source, optima.quantity) == (name, "synthetic", report.OPTIMA)
+    assert optima.met
+    assert [one.quantity for one in race] == [report.LIBLINEAR]
+    assert race[0].value > 0
+    assert race[0].target == 1.5
+
+
+def test_dcd_is_measured_beside_mpbcfw_fast():
+    call = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=60")
+    (one,) = coordinate.measure_coordinate(call)
+    assert one.quantity == report.COORDINATE
+    assert 0 < one.low <= one.value
+
+
+def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
+    launched = []
+
+    def launch(*words):
+        launched.append(words)
+        if words[0] == "data":
+            CliRunner().invoke(cli, words, catch_exceptions=False)
+        return processes.Finished(1.0, 1.0, 100_000_000 + len(launched))
+
+    monkeypatch.setattr(streams, "launch", launch)
+    call = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=20")
+    rows = {one.quantity: one for one in streams.measure_streams(call, (2, 4))}
+    expected = [report.STREAM_MEMORY.format(n) for n in (80, 40)]
+    assert list(rows) == [*expected, report.GROWTH.format(40), report.STREAM, report.ONLINE]
+    assert rows[expected[1]].value == pytest.approx(100.000004)
+    assert rows[report.GROWTH.format(40)].value == pytest.approx(100_000_002 / 100_000_004)
+    assert rows[report.STREAM].target == 3.0
+    assert min(rows[report.STREAM].low, rows[report.ONLINE].low) > 0
+    assert [words[:2] for words in launched] == 2 * [("data", "export"), ("run", "dataset=stream")]
+    assert not list(streams.measure_streams(("dataset=usps",), (2, 4)))
+
+
+@pytest.mark.parametrize(("name", "count"), [("abalone", 1), ("usps", 0)])
+def test_a_first_sweep_is_compared_where_liblinear_has_the_problem(name, count):
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
+    found = list(first_sweep.measure_first_sweep(call))
+    assert [one.quantity for one in found] == count * [first_sweep.FIRST_SWEEP]
+    assert all(re.fullmatch(r"LIBLINEAR \S+ ms", one.note) for one in found)
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,13 @@ def test_wrong_types(override, part):
     assert part in message(override)
 
 
+def test_true_is_a_word_where_it_is_one_to_choose():
+    (run,) = compose_runs(["solver=dcd", "solver.bound=true"])
+    assert run.solver.bound == "true"
+    assert run == compose_runs(["solver=dcd", "solver.bound='true'"])[0]
+    assert "solver.bound must be text, got false" in message("solver=dcd", "solver.bound=false")
+
+
 @pytest.mark.parametrize(
     ("override", "part"),
     [

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from helpers import graphs, random_chains, random_graphs
+from helpers import graphs, random_chains, random_graphs, random_multiclass
 from program import USPS, call, error_of, run_folders
 from scipy.sparse import csr_array
 
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.runs import components
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
@@ -138,6 +138,18 @@ def test_a_lambda_that_overflows_is_refused(tmp_path):
     message = error_of(call("run", *USPS, "lam=1e-300", f"results_dir={tmp_path}"), 2)
     assert "lam=1e-300 is too small for features of up to" in message
     assert not run_folders(tmp_path)
+
+
+def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
+    def check(*options):
+        (config,) = compose_runs(["solver=bcfw", "dataset=usps", *options])
+        data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
+        components.check_data(config, data)
+
+    check("lam=1e-250", "oracle.class_weight={3: 1e10}")
+    with pytest.raises(ConfigError, match=r"lam=1e-250 is too small for features of up to"):
+        check("lam=1e-250", "oracle.class_weight={3: 1e50}")
+    check("lam=1e-250", "oracle.class_weight={4: 1e50}")  # of which there is no example
 
 
 def test_features_may_all_be_zero():

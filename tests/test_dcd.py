@@ -1,7 +1,5 @@
 """Dual coordinate descent against the paper's formulas in plain numpy, a QP solver and rivals."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from helpers import (
@@ -14,9 +12,11 @@ from helpers import (
     solver,
 )
 
+from ssvm_bench import memory
 from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.planes import fixed_rows
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
@@ -33,16 +33,6 @@ DATA = {
     "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
 }
 FINITE = ("multiclass", "binary")
-
-
-class Constraints(NamedTuple):
-    """What `fixed_rows.check` describes."""
-
-    term_start: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    offset: np.ndarray
 
 
 def constraints_of(planes):
@@ -501,10 +491,10 @@ def test_a_hot_start_keeps_the_weights(name):
 
 def test_what_is_not_a_list_of_planes_is_refused():
     good = constraints_of([np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1]])])
-    fixed_rows.check(good, n=2, d=1)
+    good.check(n=2, d=1)
     for n, d in ((1, 1), (3, 1), (2, 0)):
         with pytest.raises(ValueError, match="CSR"):
-            fixed_rows.check(good, n, d)
+            good.check(n, d)
     for spoilt in (
         good._replace(term_start=np.array([0, 2, 4])),
         good._replace(term_start=np.array([0, 4, 3])),
@@ -518,13 +508,38 @@ def test_what_is_not_a_list_of_planes_is_refused():
         good._replace(values=np.array([1, 1, 1])),
     ):
         with pytest.raises(ValueError, match="CSR"):
-            fixed_rows.check(spoilt, n=2, d=1)
+            spoilt.check(n=2, d=1)
     for spoilt in (
         good._replace(values=np.array([1.0, np.nan, 1.0])),
         good._replace(offset=np.array([1.0, 1.0, np.inf])),
     ):
         with pytest.raises(ValueError, match="not finite"):
-            fixed_rows.check(spoilt, n=2, d=1)
+            spoilt.check(n=2, d=1)
+
+
+@pytest.mark.parametrize("planes", ["all", "found"])
+def test_inner_products_for_which_there_is_no_memory_are_refused(planes, monkeypatch):
+    posed = problem(DATA["multiclass"])
+    room = 8 * 12 * 9 if planes == "all" else 8 * 12  # three planes a term, or one at first
+    monkeypatch.setattr(memory, "available", lambda: room)
+    made = solver(posed, "dcd", planes=planes)
+    made.visits.prepare(np.arange(12), new=0)
+    with pytest.raises(RunFailedError, match=r"12 examples.*Set solver\.products=compute"):
+        made.visits.prepare(np.arange(12), new=1)
+    monkeypatch.setattr(memory, "available", lambda: 8 * 12 - 1)
+    with pytest.raises(RunFailedError, match=r"Set solver\.products=compute"):
+        solver(posed, "dcd", planes=planes)
+    solver(posed, "dcd", planes=planes, products="compute").visits.prepare(np.arange(12), new=1)
+
+
+def test_a_list_of_planes_for_which_there_is_no_memory_is_refused(monkeypatch):
+    inner = problem(DATA["multiclass"]).oracle
+    mapped = WithPrior(inner, Prior(np.ones(inner.d), np.ones(inner.d)))
+    assert not solver(Problem(mapped, 0.1), "dcd").finds
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    with pytest.raises(RunFailedError, match=r"all 24 planes .* Set solver\.planes=found"):
+        solver(Problem(mapped, 0.1), "dcd")
+    assert solver(Problem(mapped, 0.1), "dcd", planes="found", products="compute").finds
 
 
 def test_chains_have_too_many_planes():

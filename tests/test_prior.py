@@ -136,6 +136,30 @@ def test_planes_are_mapped_as_the_definition_says(data, form, tmp_path):
     assert mapped.mean_loss(unseen) == inner.mean_loss(w)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_listed_planes_are_those_that_are_mapped_one_by_one(form, tmp_path):
+    data = DATA["multiclass"]
+    inner, table = oracle(data), Table(data)
+    made = prior.build(config(tmp_path, *moments(form, inner.d)), inner.d)
+    for terms, one in ((inner, inner.plane), (made.oracle(inner), made.oracle(inner).plane)):
+        listed = terms.constraints()
+        listed.check(data.n, inner.d)
+        dense = np.column_stack((listed.star(inner.d).toarray(), listed.offset))
+        wrong = [
+            (i, y)
+            for i in range(data.n)
+            for y in table.labelings[i]
+            if not np.array_equal(y, terms.truth(i))
+        ]
+        assert listed.term_start.tolist() == (np.arange(data.n + 1) * 2).tolist()
+        for row, (i, y) in zip(dense, wrong, strict=True):
+            indices, values, offset = one(i, np.asarray(y, np.uint8))
+            np.testing.assert_allclose(row[indices], values, rtol=1e-13)
+            assert np.count_nonzero(row[:-1]) == np.count_nonzero(values)
+            assert row[-1] == pytest.approx(offset, abs=1e-14)
+    assert made.oracle(oracle(CHAINS)).constraints() is None
+
+
 @pytest.mark.parametrize("data", [DATA["chains"], DATA["multiclass"]])
 def test_one_compiled_call_finds_the_plane_that_the_definition_says(data):
     compiled = oracle(data)
@@ -207,6 +231,27 @@ def test_solvers_find_the_optimum_in_the_original_coordinates(name, form, tmp_pa
     off = posed.oracle.weights(w) - best
     distance = 0.5 * LAM * off @ np.linalg.solve(variance, off)
     assert distance <= primal - optimum + 1e-6
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dual_coordinate_descent_has_all_planes_under_a_prior(form, tmp_path):
+    data = DATA["multiclass"]
+    inner, table = oracle(data), Table(data)
+    mean, variance = moments(form, inner.d)
+    optimum, best = quadratic_program(table, mean, variance)
+    posed = with_prior(inner, LAM, prior.build(config(tmp_path, mean, variance), inner.d))
+    made = solver(posed, "dcd", tol=1e-9)
+    assert not made.finds
+    dual = 0.0
+    for _ in range(300):
+        made.iterate()
+        w, before, dual = made.reported().w, dual, made.reported().dual
+        assert before - 1e-14 <= dual <= optimum + 1e-9
+        assert posed.primal(w) >= optimum - 1e-9
+        if made.converged:
+            break
+    assert dual == pytest.approx(optimum, abs=1e-8)
+    np.testing.assert_allclose(posed.oracle.weights(w), best, atol=1e-3)
 
 
 def test_one_variance_is_a_larger_lam_whichever_way_it_is_posed():

@@ -478,8 +478,8 @@ def test_a_run_on_other_data_is_not_taken_for_this_one(tmp_path, monkeypatch):
     before = (first.folder / "trace.parquet").read_bytes()
     load = runner.load_dataset
 
-    def altered(config):
-        dataset = load(config)
+    def altered(*config):
+        dataset = load(*config)
         return dataclasses.replace(dataset, y=(dataset.y + 1) % dataset.n_labels)
 
     monkeypatch.setattr(runner, "load_dataset", altered)

@@ -570,6 +570,13 @@ def test_registry_finds_modules_and_names_the_nearest():
             registry.module("dataset", helper)
 
 
+def test_a_stream_with_a_name_has_no_raw_file():
+    assert sources.has_raw_file("usps")
+    assert not sources.has_raw_file("digits")
+    with pytest.raises(ConfigError, match=r"Dataset 'neighbours' has no raw file\."):
+        sources.raw_file("neighbours")
+
+
 def test_registry_takes_modules_of_other_packages(monkeypatch):
     from importlib.metadata import EntryPoint
 

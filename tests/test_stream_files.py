@@ -97,13 +97,13 @@ def test_metadata_that_changed_or_are_of_another_version_are_told(path):
     assert next(DataStream(path).chunks(N)).n == N
     put(content, "0" * 64)
     assert "its metadata have changed" in failure(path)
-    put(content.replace(b'"format": 1', b'"format": 2'))
-    assert "its layout has version 2; this program reads 1" in failure(path)
+    put(content.replace(b'"format": 2', b'"format": 1'))
+    assert "its layout has version 1; this program reads 2: export it again" in failure(path)
     for before, after in (
         (b'"n_labels": 3', b'"n_labels": 300'),
         (b'"n_labels": 3', b'"n_labels": "3"'),
         (b'"n_features": 4', b'"n_features": 0'),
-        (b'"form": "dense"', b'"form": "filled"'),
+        (b'"form": "dense"', b'"form": "bits"'),
         (b'"stored": "<f8"', b'"stored": "<f2"'),
         (b'"train"', b'"test"'),
         (b'"d": 21', b'"e": 21'),
@@ -124,15 +124,15 @@ def sha256(content):
     return header.hashlib.sha256(content).hexdigest()
 
 
-# ---- files whose digests are right, and whose examples are not ----------------------------------
+# ---- files whose checksums are right, and whose examples are not --------------------------------
 
 
 def crafted(monkeypatch, path, data, change):
     """Write a file in whose second row group something has been changed before it was sealed."""
     block_of, fields_of, made = export.block_of, export.fields_of, []
 
-    def changed(dataset, features):
-        made.append(block_of(dataset, features))
+    def changed(*arguments):
+        made.append(block_of(*arguments))
         return made[-1] if len(made) != 2 else {**made[-1], **change(made[-1])}
 
     monkeypatch.setattr(export, "block_of", changed)
@@ -173,6 +173,7 @@ def no_parts(block):
 
 SPARSE = random_multiclass(N, 3, 4)
 SPARSE = SPARSE.derived(x=csr_array(np.where(SPARSE.x > 0, SPARSE.x, 0)))
+THIN = SPARSE.derived(x=csr_array(0.3 * np.eye(N, 40)))
 GRAPHS = random_graphs([3] * N, 2, 4)
 
 
@@ -183,9 +184,11 @@ GRAPHS = random_graphs([3] * N, 2, 4)
         (CHAINS, entries("y", put(5, 3)), "label of part 2 of example 5 is 3, and labels are 0"),
         (CHAINS, entries("x", put(0, np.nan)), "of example 4 is nan, not finite"),
         (CHAINS, entries("x", put(0, 1e200)), "of example 4 is 1e+200, over 1e+100"),
-        (SPARSE, entries("columns", put(0, 4)), "has feature 4, and features are 0 to 3"),
-        (SPARSE, entries("nonzeros", put(0, -1)), "row group 1 is damaged: a part has a negative"),
-        (SPARSE, entries("nonzeros", put(0, 9)), "row group 1 is damaged: example 0 has"),
+        (THIN, entries("columns", put(0, 40)), "has feature 40, and features are 0 to 39"),
+        (THIN, entries("nonzeros", put(0, -1)), "row group 1 is damaged: a part has a negative"),
+        (THIN, entries("nonzeros", put(0, 9)), "row group 1 is damaged: example 0 has"),
+        (SPARSE, entries("bits", put(0, 255)), "row group 1 is damaged: example 0 has"),
+        (SPARSE, entries("bits", lambda bits: bits << 4), "has feature 4, and features are 0 to 3"),
         (GRAPHS, entries("edges", put(0, 7)), "of example 4"),
         (CHAINS, no_parts, "row group 1 is damaged: example 3 has no parts"),
     ],

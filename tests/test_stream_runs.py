@@ -5,9 +5,10 @@ import pytest
 from helpers import random_chains
 from program import call, config_of, error_of, run_here
 
+from ssvm_bench import memory
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stream
-from ssvm_bench.datasets.streams import export, memory
+from ssvm_bench.datasets.streams import export
 from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.results.trace import read_trace

@@ -61,6 +61,7 @@ DATA = {
     "larger grey": sparse(grey(random_multiclass(N, 3, 28))),
     "decimals": with_x(DIGITS, np.round(np.tanh(DIGITS.x), 3)),
     "sparse": sparse(CHAINS),
+    "thin": with_x(CHAINS, csr_array(0.3337 * np.eye(CHAINS.y.size, 75)[::-1])),
     "few": with_x(DIGITS, csr_array(np.eye(N, 40))),
     "wide": with_x(DIGITS, csr_array((np.ones(N), ([*range(N)], [70000] * N)), (N, 70001))),
 }
@@ -69,11 +70,12 @@ STORED = {
     "single": ("<f4", "dense"),
     "bytes": ("|u1", "dense"),
     "grey": ("|u1", "dense"),
-    "sparse grey": ("|u1", "filled"),
-    "sparse bytes": ("|u1", "filled"),
-    "larger grey": ("|u1", "filled"),
+    "sparse grey": ("|u1", "bits"),
+    "sparse bytes": ("|u1", "bits"),
+    "larger grey": ("|u1", "bits"),
     "decimals": ("<i2", "dense"),
-    "sparse": ("<f8", "rows"),
+    "sparse": ("<f8", "bits"),
+    "thin": ("<f8", "rows"),
     "few": ("|u1", "rows"),
     "wide": ("|u1", "rows"),
 }
@@ -143,7 +145,7 @@ def test_what_is_exported_comes_back(name, tmp_path, monkeypatch):
     assert (features.stored, features.form) == STORED.get(name, (features.stored, features.form))
 
 
-@pytest.mark.parametrize("name", ["sparse grey", "graphs with others", "sparse", "chains"])
+@pytest.mark.parametrize("name", ["sparse grey", "graphs with others", "thin", "chains"])
 @pytest.mark.parametrize("rows", [1, 2, 7, N, 100])
 def test_chunks_of_any_size_have_the_same_examples_in_the_same_order(name, rows, tmp_path):
     data = DATA[name]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ssvm_bench.config import overrides, registry
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.export import SUFFIX, Export, check_images, write
 from ssvm_bench.datasets.streams.jitter import Jitter
 from ssvm_bench.errors import ConfigError
@@ -63,6 +64,7 @@ def export(
     (config,) = compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
     images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
     dataset = load_dataset(config.dataset)
+    assert isinstance(dataset, Dataset)  # as a whole
     if how.jitter is not None:
         check_images(dataset, images, ", ".join(_with_images()))
     with registry.blamed("oracle", config.oracle.kind):

@@ -311,6 +311,13 @@ def _with(tree: Any, path: Sequence[str], value: Any) -> Any:
     return {**tree, path[0]: _with(tree[path[0]], path[1:], value)}
 
 
+def _owners(group: str, option: str) -> list[str]:
+    """Return which of the project's own components have an option of that name."""
+    word = option.removeprefix(f"{group}.")
+    files = catalog.entries(group).items()
+    return [f"{group}={name}" for name, file in files if word in yaml_files.read(file)]
+
+
 def _check_option(option: str, tree: _Tree) -> None:
     """Raise ``ConfigError`` unless there is an option that can be set: no section, no name."""
     if option in _FIXED:
@@ -326,7 +333,7 @@ def _check_option(option: str, tree: _Tree) -> None:
     choosable = options if "." in option else sorted({*options, *values})
     if section in catalog.COMPONENTS:
         where = f"{section}={values[section]['name']}"
-        raise typed.unknown_option(option, choosable, where)
+        raise typed.unknown_option(option, choosable, where, _owners(section, option))
     if "." in option and section not in values:
         raise ConfigError(f"There is no option {shown(option)}. {nearest(section, values)}")
     raise typed.unknown_option(option, choosable)

@@ -3,7 +3,8 @@
 Strict means that nothing is guessed: text is not a number, a truth value is not an integer, and
 NaN and infinity are no values of an option, nor are integers beyond 64 bits or texts with control
 characters. The one convenience is that ``1e3`` may stand for the
-integer 1000, and an integer for a float, so that equal values written differently are equal.
+integer 1000, and an integer for a float, so that equal values written differently are equal; and
+that ``true`` is a word where that is one of the words to choose from.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _WORDS: dict[Any, str] = {
 
 _NOT_SET = "???"
 """What a config file has in place of a value that must be given."""
+
+_TRUTH = {True: "true", False: "false"}
+"""Truth values as they are written."""
 
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
@@ -101,11 +105,13 @@ def convert(annotation: Any, value: Any, option: str) -> Any:
         raise ConfigError(f"{option} must be {_words(annotation)}, got {_show(value)}.") from None
 
 
-def unknown_option(option: str, valid: Iterable[str], where: str = "") -> ConfigError:
+def unknown_option(
+    option: str, valid: Iterable[str], where: str = "", owners: Iterable[str] = ()
+) -> ConfigError:
     """Return the error for an option that does not exist.
 
     The nearest valid option is the one whose last word is nearest, whatever its section:
-    ``max_iterations`` is a near miss of ``budget.max_iterations``.
+    ``max_iterations`` is a near miss of ``budget.max_iterations``. ``owners`` are what has it.
     """
     valid = list(valid)
     section, _, word = option.rpartition(".")
@@ -117,9 +123,17 @@ def unknown_option(option: str, valid: Iterable[str], where: str = "") -> Config
             break
     hint = f"Did you mean {last[close[0]]}? " if close else ""
     context = f" with {where}" if where else ""
+    if owners:
+        context += f": it is one of {', '.join(owners)}"
+        hint = ""
     return ConfigError(
         f"There is no option {shown(option)}{context}. {hint}Valid: {', '.join(sorted(siblings))}."
     )
+
+
+def _chooses(checks: Iterable[Any], word: str) -> bool:
+    """Tell whether a word is a choice of one of the checks of an option (`validation.one_of`)."""
+    return any(word in getattr(check, "keywords", {}).get("valid", ()) for check in checks)
 
 
 def _convert(annotation: Any, value: Any) -> Any:
@@ -140,7 +154,10 @@ def _convert(annotation: Any, value: Any) -> Any:
                 continue
         raise _WrongTypeError
     if get_origin(annotation) is Annotated:
-        return _convert(get_args(annotation)[0], value)
+        inner, *checks = get_args(annotation)
+        if inner is str and type(value) is bool and _chooses(checks, _TRUTH[value]):
+            value = _TRUTH[value]
+        return _convert(inner, value)
     if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
         return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
     if annotation is Table and isinstance(value, Mapping) and {*map(type, value)} <= {int, str}:

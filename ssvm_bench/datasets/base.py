@@ -11,6 +11,8 @@ example. The labels of an example may depend on each other:
 ``regression``   none; examples have one part, and real numbers in place of labels
 ``chain``        l and l + 1
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
+``latent``       none; examples have one part, a canvas, and the label 1 of those that show an
+                 object: at one of the positions of ``windows``
 ===============  ================================================================
 
 Examples that are held out are datasets of their own, whose loss the final w of a run is told by.
@@ -29,6 +31,7 @@ import numpy as np
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import Options
 from ssvm_bench.datasets import checks
+from ssvm_bench.datasets.windows import Windows
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -69,8 +72,8 @@ class Dataset:
     n_labels : int
         Number of labels K of a part; of a regression 0.
     structure : str
-        ``"independent"``, ``"regression"``, ``"chain"`` or ``"graph"``; an oracle says which it can
-        handle.
+        ``"independent"``, ``"regression"``, ``"chain"``, ``"graph"`` or ``"latent"``; an oracle
+        says which it can handle.
     edges : ndarray of int32, shape (edges, 2), optional
         Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
@@ -81,6 +84,10 @@ class Dataset:
         C_i > 0, what the loss of example i counts, and m_i ≥ 0, by how much its labeling is to
         score higher than one that is wrong throughout; without them, both are 1. Neither enters
         the mean losses that a run tells at its end.
+    windows : Windows, optional
+        Where the object of an example may be, if that is latent.
+    places : ndarray of int64, shape (n,), optional
+        Where that of each example is, if anybody knows; no matter of examples without any.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
@@ -100,6 +107,8 @@ class Dataset:
     fold: np.ndarray | None = None
     costs: np.ndarray | None = None
     margins: np.ndarray | None = None
+    windows: Windows | None = None
+    places: np.ndarray | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -124,7 +133,9 @@ class Dataset:
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
-        for name in ("costs", "margins"):
+        if self.windows is not None:
+            digest.update(f"windows{self.windows}".encode())
+        for name in ("costs", "margins", "places"):
             if (array := getattr(self, name)) is not None:
                 digest.update(f"{name}{array.shape}".encode() + array.tobytes())
         return digest.hexdigest()[:16]
@@ -148,7 +159,7 @@ class Dataset:
 
     def head(self, size: int) -> Dataset:
         """Return the first examples: enough to compile kernels on."""
-        return self.take(np.arange(size))
+        return self.take(np.arange(min(size, self.n)))
 
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
@@ -165,7 +176,7 @@ class Dataset:
             edge_offsets=edge_offsets,
             **{
                 name: array[examples]
-                for name in ("fold", "costs", "margins")
+                for name in ("fold", "costs", "margins", "places")
                 if (array := getattr(self, name)) is not None
             },
         )

@@ -13,7 +13,10 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``edges``        integers within their example, k < l, no pair twice; offsets from 0 to their end
 ``costs``        finite numbers above 0, float64, one an example
 ``margins``      the same, 0 included
-``held_out``     with the same K and f
+``windows``      of a latent dataset, of two labels and one part an example: no larger than the
+                 canvas, whose pixels are the features
+``places``       integers, one an example, each a position of a window
+``held_out``     with the same K, f and windows
 ``labeled``      one a point; if there are any, some of every label
 ``cliques``      points that exist, none twice in a clique; bounds with 0 ≤ low ≤ high
 ``pairs``        points that exist, k < l, no pair twice; a weight each, finite and ≥ 0
@@ -114,6 +117,8 @@ def _check(dataset: Any) -> None:
             _numbers(values, name, dataset.n, least)
     if dataset.structure == "graph" or dataset.edges is not None:
         _edges(dataset, offsets)
+    if dataset.structure == "latent" or dataset.windows is not None:
+        _windows(dataset, offsets)
     if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
         raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
     for name, other in dataset.held_out.items():
@@ -122,6 +127,8 @@ def _check(dataset: Any) -> None:
                 f"the {name} examples have {other.n_labels} labels and {other.n_features} "
                 f"features, those to train on {dataset.n_labels} and {dataset.n_features}"
             )
+        if other.windows != dataset.windows:
+            raise _WrongError(f"the {name} examples have other windows than those to train on")
 
 
 def _labels(dataset: Any) -> np.ndarray:
@@ -258,6 +265,25 @@ def _edges(dataset: Any, offsets: np.ndarray) -> None:
         )
     if not _in_order(edges, ends, np.diff(offsets)):
         _find_wrong(edges, np.repeat(np.arange(offsets.size - 1), np.diff(ends)), np.diff(offsets))
+
+
+def _windows(dataset: Any, offsets: np.ndarray) -> None:
+    """Check the windows of all examples, and where their objects are."""
+    windows, n = dataset.windows, offsets.size - 1
+    if windows is None or dataset.n_labels != 2 or offsets[-1] != n:
+        raise _WrongError("a latent dataset needs windows, two labels, and one part an example")
+    sizes = (*windows.canvas, *windows.size, windows.step)
+    if not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
+        raise _WrongError(f"the sizes of its windows must be integers above 0, got {sizes}")
+    (H, W), (h, w) = windows.canvas, windows.size
+    if h > H or w > W or dataset.x.shape[1] != H * W:
+        raise _WrongError(
+            f"windows of {h} × {w} on canvases of {H} × {W} do not fit {dataset.x.shape[1]} pixels"
+        )
+    if dataset.places is not None:
+        places = _integers(dataset.places, "places", 1)
+        if places.shape != (n,) or places.min() < 0 or places.max() >= windows.positions:
+            raise _WrongError(f"places must be {n} integers in 0 … {windows.positions - 1}")
 
 
 def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:

@@ -111,8 +111,9 @@ class Points(Dataset):
 
     def head(self, size: int) -> Dataset:
         """Return the first points, to compile kernels on: nothing told, a pair if there are any."""
-        few = self.take(np.arange(size)).derived(labeled=np.zeros(size, bool), cliques=None)
-        if self.pairs is None or size < 2:
+        few = super().head(size)
+        few = few.derived(labeled=np.zeros(few.n, bool), cliques=None)
+        if self.pairs is None or few.n < 2:
             return few.derived(pairs=None, weights=None)
         return few.derived(pairs=np.array([[0, 1]]), weights=np.ones(1))
 

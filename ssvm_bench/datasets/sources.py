@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.config import ALTERED
+from ssvm_bench.config import ALTERED, catalog, yaml_files
 from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
@@ -35,7 +35,7 @@ SHA256 = "sha256"
 
 def raw_file(name: str) -> RawFile:
     """Return the raw file of a dataset; raise `ConfigError` if it has none."""
-    found = getattr(module("dataset", name), "RAW", None)
+    found = _raw(name)
     if not isinstance(found, RawFile):
         known = filter(has_raw_file, kinds("dataset"))
         raise ConfigError(f"Dataset {name!r} has no raw file. Those with one: {', '.join(known)}.")
@@ -44,7 +44,14 @@ def raw_file(name: str) -> RawFile:
 
 def has_raw_file(name: str) -> bool:
     """Tell whether a dataset has a raw file: one that is read from any file has none."""
-    return isinstance(getattr(module("dataset", name), "RAW", None), RawFile)
+    return isinstance(_raw(name), RawFile)
+
+
+def _raw(name: str) -> object:
+    """Return the ``RAW`` of the module that loads a dataset, which may have a name of its own."""
+    file = catalog.entries("dataset").get(name)
+    kind = name if file is None else str(yaml_files.read(file)["kind"])
+    return getattr(module("dataset", kind), "RAW", None)
 
 
 def fetch(name: str, quiet: bool = False) -> Path:
@@ -110,12 +117,12 @@ def load(
         The real data is broken; or it is missing and ``source=real``.
     """
     if not config.trust:  # any number may be in a file that is not the known one
-        _check_n(config, max(raw.n, raw.n_stand_in), "examples")
+        check_n(config, max(raw.n, raw.n_stand_in), "examples")
     source = _available(config, raw)
     if source == "synthetic":
-        _check_n(config, raw.n_stand_in, "examples in the stand-in")
+        check_n(config, raw.n_stand_in, "examples in the stand-in")
     elif not config.trust:
-        _check_n(config, raw.n, "examples")
+        check_n(config, raw.n, "examples")
     source, found = _arrays(raw, source, None, config.trust)
     dataset = make(
         name=config.name,
@@ -126,7 +133,7 @@ def load(
     )
     if split is not None:
         dataset = split(dataset)
-    _check_n(config, dataset.n, "examples to train on")
+    check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 
@@ -215,7 +222,8 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     return "real"
 
 
-def _check_n(config: SourceConfig, n: int, what: str) -> None:
+def check_n(config: SourceConfig, n: int, what: str) -> None:
+    """Raise ``ConfigError`` if ``n_samples`` is more than there are."""
     if config.n_samples is not None and config.n_samples > n:
         raise ConfigError(
             f"dataset.n_samples must be ≤ {n}, the number of {what} of {config.name}, "

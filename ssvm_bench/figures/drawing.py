@@ -26,6 +26,8 @@ LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 """Lengths in a legend, in units of its font size."""
 PLAIN = FuncFormatter(lambda value, _: words.plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
+SIDE_BY_SIDE = 3
+"""Most panels in a row of a figure with one quantity."""
 MIN_WIDTH = 6.6
 """Inches: room for the notes."""
 # No dates or program versions inside: the same numbers give the same file.
@@ -58,15 +60,22 @@ def draw_curves(
         Whether x is logarithmic; then it begins at the first value above 0.
     log_y : bool
         Whether y is, with one row of panels per problem instance; else it begins at 0, with one
-        row per quantity.
+        row per quantity. Of one quantity, some panels are side by side in any case.
     """
     problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
     quantities = list(dict.fromkeys(table["quantity"]))
     shape = (len(problems), len(quantities)) if log_y else (len(quantities), len(problems))
+    alone = len(quantities) == 1 and len(problems) > 1
+    if alone:
+        shape = -(-len(problems) // SIDE_BY_SIDE), min(len(problems), SIDE_BY_SIDE)
     lines = style.dashes(table["solver"])
-    layout = page(title, notes, shape, legend_of(lines), sharex="none" if log_y else "col")
+    share: Literal["none", "col"] = "none" if log_y or alone else "col"
+    layout = page(title, notes, shape, legend_of(lines), sharex=share)
     with layout as (figure, panels):
-        for problem, of_problem in zip(problems, panels if log_y else panels.T, strict=True):
+        of_problems = panels.reshape(-1, 1) if alone else panels if log_y else panels.T
+        for empty in of_problems[len(problems) :, 0]:
+            empty.set_axis_off()
+        for problem, of_problem in zip(problems, of_problems, strict=False):
             for panel, quantity in zip(of_problem, quantities, strict=True):
                 panel.set_yscale("log" if log_y else "linear")
                 panel.set_xscale("log" if log_x else "linear")
@@ -77,9 +86,9 @@ def draw_curves(
                     panel.set_ylim(bottom=0)
                 if log_y or panel in panels[:, 0]:
                     panel.set_ylabel(quantity)
-            heading = style.problem_title(problem, ": " if log_y else "\n")
+            heading = style.problem_title(problem, ": " if log_y and not alone else "\n")
             of_problem[0].set_title(style.as_written(heading), loc="left", fontweight="bold")
-        for panel in panels[-1]:
+        for panel in of_problems[: len(problems)].ravel() if alone else panels[-1]:
             panel.set_xlabel(x_label)
     return figure
 

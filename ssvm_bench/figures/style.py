@@ -62,8 +62,21 @@ SOLVERS = {
     "p_bmrm": Look("P-BMRM", "#4B0092", ":"),
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
     "dcd": Look("DCD", "#F781BF"),
+    "dcd_online": Look("DCD, online", "#F781BF", "--"),
 }
 """The solvers that have a fixed look."""
+
+VARIANTS: dict[str, tuple[str, Line]] = {
+    "dcd UB": ("#D55E00", "-"),
+    "dcd UB'": ("#E69F00", "--"),
+    "dcd LB": ("#0072B2", "-"),
+    "dcd order=sequential": ("#0072B2", "--"),
+    "dcd_online schedule=gap": ("#F781BF", "-"),
+    "dcd_online schedule=one_pass": ("#0072B2", "--"),
+    "dcd_online schedule=larank": ("#E69F00", ":"),
+    "dcd_online schedule=mining": ("#009E73", "-."),
+}
+"""Colour and line style of curves of one solver that are compared: by the first two words."""
 
 PLANES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
 """Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
@@ -82,8 +95,10 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 DATASETS = {
     "abalone": "Abalone",
     "adult": "Adult",
+    "digits": "Deformed digits",
     "horseseg": "HorseSeg",
     "mnist": "MNIST",
+    "neighbours": "Digits with neighbours",
     "ocr": "OCR",
     "stanford": "Stanford",
     "usps": "USPS",
@@ -126,11 +141,17 @@ def as_written(text: str) -> str:
 def color(label: str) -> str:
     """Return the colour of a curve; the label starts with the solver's name."""
     name, P = label.split(" ")[0], planes(label)
+    if variant := _variant(label):
+        return variant[0]
     if P > 1:
         return PLANES[min(P.bit_length() - 1, len(PLANES)) - 1]
     if name in SOLVERS:
         return SOLVERS[name].color
     return OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
+
+
+def _variant(label: str) -> tuple[str, Line] | None:
+    return VARIANTS.get(" ".join(label.split(" ")[:2]))
 
 
 def planes(label: str) -> int:
@@ -142,6 +163,8 @@ def planes(label: str) -> int:
 def line(label: str) -> Line:
     """Return the line style of a curve: of an unknown solver, dashed for an averaged variant."""
     name = label.split(" ")[0]
+    if variant := _variant(label):
+        return variant[1]
     if planes(label) > 1:
         return "-"
     if name in SOLVERS:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -50,6 +50,7 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.objective import STRUCTURAL_SVM, Objective, Terms
 from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.constraints import Constraints
 
 
 class Plane(NamedTuple):
@@ -85,6 +86,8 @@ class OracleConfig(Options):
         Structures of the datasets that the oracle accepts; none named: any.
     has_expectations : bool or None
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
+    has_latent : bool
+        Whether its terms have latent values, which `Oracle.improved` chooses anew.
     family : str
         Of the problem that is made of it; solvers are for one family.
     weight : str
@@ -96,6 +99,7 @@ class OracleConfig(Options):
     section: ClassVar[str] = "oracle"
     NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
+    has_latent: ClassVar[bool] = False
     has_expectations: ClassVar[bool | None] = None
     family: ClassVar[str] = STRUCTURAL_SVM
     weight: ClassVar[str] = "lam"
@@ -107,6 +111,11 @@ class OracleConfig(Options):
     cost_call: NotNegative
     cost_plane: NotNegative
     cost_visit: NotNegative = field(default=0.0, kw_only=True)
+
+    @property
+    def needs_all_examples(self) -> bool:
+        """Whether what an example counts depends on the others, so that none can be left out."""
+        return False
 
     @property
     def costs(self) -> tuple[float, float, float]:
@@ -131,6 +140,10 @@ class OracleConfig(Options):
                     f"oracle={self.name} does not fit dataset={dataset.name}: its examples have "
                     f"{what}, which this oracle would pass over. Choose another one."
                 )
+
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest C_i by which the features and losses of an example are multiplied."""
+        return 1.0 if dataset.costs is None else float(dataset.costs.max())
 
     @property
     def own_weight(self) -> float | None:
@@ -219,9 +232,40 @@ class Oracle(Terms):
         """Return the problem with a λ."""
         return Problem(self, lam)
 
+    def constraints(self) -> Constraints | None:
+        """Return all planes, where terms have few; None: they cannot be listed."""
+        return None
+
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features for a solver's w: itself, without a prior."""
         return w
+
+    @property
+    def head(self) -> Oracle:
+        """An oracle that is in memory, and tells how all of them lay out w and planes: itself."""
+        return self
+
+    def chunks(self) -> Iterator[tuple[int, Oracle]]:
+        """Yield the number of the first example, and the oracle, of what is in memory at a time.
+
+        That is all of it, unless examples are read from a stream
+        (:mod:`ssvm_bench.oracles.chunked`).
+        """
+        yield 0, self
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the terms that are fixed in the convex problem, if any are.
+
+        With others, it is another problem.
+        """
+        return None
+
+    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+        """Return the oracle with the latent values that are best at w, and how many are others.
+
+        No H_i(w) is higher with them.
+        """
+        return self, 0
 
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
@@ -318,6 +362,15 @@ class Problem(Objective):
     def weights(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features."""
         return self.oracle.weights(point)
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the terms, if there are any."""
+        return self.oracle.latent()
+
+    def improved(self, point: np.ndarray) -> tuple[Problem, int]:
+        """Return the problem with the latent values that are best at w, and how many differ."""
+        oracle, changes = self.oracle.improved(point)
+        return replace(self, oracle=oracle), changes
 
     def size(self, point: np.ndarray) -> float:
         """Return ‖w‖₂."""

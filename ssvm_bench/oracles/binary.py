@@ -14,6 +14,9 @@ D. Ramanan: Dual coordinate solvers for large-scale structural SVMs. arXiv:1312.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
@@ -28,7 +31,14 @@ CODE_VERSION = 1
 NAMES = (-1, 1)
 """What the labels 0 and 1 are called."""
 
-Config = CostsConfig
+
+@dataclass(frozen=True)
+class Config(CostsConfig):
+    """Options of the oracle."""
+
+    def names(self, dataset: Dataset) -> Sequence[int]:
+        """Return −1 and 1."""
+        return NAMES
 
 
 def build(config: Config, dataset: Dataset) -> SignedOracle:
@@ -49,7 +59,7 @@ def build(config: Config, dataset: Dataset) -> SignedOracle:
     truth = np.ascontiguousarray(dataset.y, dtype=np.uint8)
     losses = np.zeros((dataset.n, len(NAMES)))
     losses[np.arange(dataset.n), 1 - truth] = margins
-    costs = config.example_costs(dataset, NAMES)
+    costs = config.example_costs(dataset)
     signs = np.array(NAMES) / 2.0
     features = signed_features.build(dataset, truth, signs, losses, costs)
     return SignedOracle(Enumeration(features))

@@ -133,11 +133,12 @@ def contradicted(oracle: Oracle, w: np.ndarray, earlier: np.ndarray) -> int | No
 
     Better at w, that is: one of the two answers is no maximiser. None if there is no such example.
     """
-    for i in range(oracle.n):
-        now, then = (oracle.plane(i, oracle.argmax(at, i)) for at in (w, earlier))
-        values = [float(plane.values @ w[plane.indices]) + plane.offset for plane in (now, then)]
-        if values[1] - values[0] > ROUNDING * max(abs(values[0]), abs(values[1]), 1.0 / oracle.n):
-            return i
+    for begin, part in oracle.chunks():
+        for i in range(part.n):
+            planes = [part.plane(i, part.argmax(at, i)) for at in (w, earlier)]
+            now, then = (float(plane.values @ w[plane.indices]) + plane.offset for plane in planes)
+            if then - now > ROUNDING * max(abs(now), abs(then), 1.0 / part.n):
+                return begin + i
     return None
 
 

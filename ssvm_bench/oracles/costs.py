@@ -58,14 +58,13 @@ class CostsConfig(OracleConfig):
         for label, weight in self.class_weight.items():
             check_positive(f"oracle.class_weight.{label}", weight)
 
-    def example_costs(self, dataset: Dataset, names: Sequence[int]) -> np.ndarray | None:
-        """Return C_i of all examples; None if all are 1.
+    @property
+    def needs_all_examples(self) -> bool:
+        """See `OracleConfig`."""
+        return self.class_weight == BALANCED
 
-        Parameters
-        ----------
-        dataset : Dataset
-        names : sequence of int
-            What its labels 0, …, K − 1 are called.
+    def example_costs(self, dataset: Dataset) -> np.ndarray | None:
+        """Return C_i of all examples; None if all are 1.
 
         Raises
         ------
@@ -74,11 +73,24 @@ class CostsConfig(OracleConfig):
         """
         if self.class_weight == NONE:
             return dataset.costs
-        of_example = self._weights(dataset, names)[dataset.y]
+        of_example = self._weights(dataset)[dataset.y]
         return of_example if dataset.costs is None else of_example * dataset.costs
 
-    def _weights(self, dataset: Dataset, names: Sequence[int]) -> np.ndarray:
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest C_i."""
+        self.check_structure(dataset)
+        if len(self.names(dataset)) != dataset.n_labels:  # which `build` refuses
+            return super().largest_cost(dataset)
+        costs = self.example_costs(dataset)
+        return 1.0 if costs is None else float(costs.max())
+
+    def names(self, dataset: Dataset) -> Sequence[int]:
+        """Return what the labels 0, …, K − 1 are called."""
+        return range(dataset.n_labels)
+
+    def _weights(self, dataset: Dataset) -> np.ndarray:
         """Return the weight of every label."""
+        names = self.names(dataset)
         if self.class_weight == BALANCED:
             counts = np.bincount(dataset.y, minlength=len(names))
             return dataset.n / (np.count_nonzero(counts) * np.maximum(counts, 1.0))

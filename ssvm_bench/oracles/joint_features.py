@@ -79,6 +79,11 @@ class JointFeatures(NamedTuple):
         return self.n_labels, self.stride
 
     @property
+    def last_place(self) -> int:
+        """Largest place that there can be."""
+        return (self.n_features - 1) * self.stride
+
+    @property
     def label_radius2(self) -> float:
         """Largest ‖e(c) − e(c_i)‖² of a label and the ground truth's."""
         return 2.0
@@ -166,7 +171,7 @@ def is_consistent(features: Any) -> bool:
         and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
         and np.diff(indptr).min(initial=0) >= 0
         and indptr[-1] == features.places.size == features.values.size
-        and int(features.places.max(initial=0)) <= (features.n_features - 1) * features.columns[1]
+        and int(features.places.max(initial=0)) <= features.last_place
         and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
         and gram_start[-1] == features.gram.size
     )
@@ -244,6 +249,12 @@ def gram_matrices(offsets, indptr, places, values, gram_start, size):
     for i in range(offsets.size - 1):
         first = offsets[i]
         L = offsets[i + 1] - first
+        if L == 1:
+            total = 0.0
+            for value in values[indptr[first] : indptr[first + 1]]:
+                total += np.float64(value) * np.float64(value)
+            gram[gram_start[i]] = total
+            continue
         for a in range(L):
             for k in range(indptr[first + a], indptr[first + a + 1]):
                 dense[places[k]] = values[k]
@@ -309,6 +320,11 @@ def _add_labels(features, part, labels, count, scale, delta, v):
             row[labels[s]] += factor * delta[s]
 
 
+@implements(scoring.label_place, JointFeatures)
+def _label_place(features, k, label):
+    return np.int64(features.places[k]) + label
+
+
 @implements(scoring.add_marginals, JointFeatures)
 def _add_marginals(features, part, scale, delta, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):
@@ -331,7 +347,7 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
 
 
 @implements(scoring.squared_label_norm, JointFeatures)
-def _squared_label_norm(features, labels, count, delta):
+def _squared_label_norm(features, part, labels, count, delta):
     total = 0.0
     for k in range(count):
         total += delta[k] * delta[k]
@@ -339,7 +355,7 @@ def _squared_label_norm(features, labels, count, delta):
 
 
 @implements(scoring.label_difference_product, JointFeatures)
-def _label_difference_product(features, row, one, other):
+def _label_difference_product(features, part, row, one, other):
     return row[one] - row[other]
 
 

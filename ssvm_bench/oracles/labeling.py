@@ -96,15 +96,22 @@ class LabelingOracle(PartsOracle):
     ----------
     compiled : NamedTuple
         What kernels call `maximise` with.
+    predicting : NamedTuple
+        The same for predictions, which may be over more labelings than are trained with.
+    any_label : bool
+        Whether an example of one part may have any label, and each has a plane.
     """
+
+    any_label: bool = True
 
     def __init__(self, compiled: Any) -> None:
         super().__init__(compiled.features)
-        self.compiled = compiled
+        self.compiled = self.predicting = compiled
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the maximiser."""
-        return _labeling(self.compiled, self._pack(w), i, float(augmented))
+        oracle = self.compiled if augmented else self.predicting
+        return _labeling(oracle, self._pack(w), i, float(augmented))
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
         """Return the plane of the maximiser, and its value, by one compiled call."""

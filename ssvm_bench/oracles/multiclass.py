@@ -12,9 +12,13 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements
 from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
 from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.scoring import label_loss
@@ -33,7 +37,32 @@ class Enumeration(NamedTuple):
     features: Any
 
 
-def build(config: Config, dataset: Dataset) -> LabelingOracle:
+class MulticlassOracle(LabelingOracle):
+    """An oracle of examples of one part, whose labels have weights of their own."""
+
+    def constraints(self) -> Constraints:
+        """Return all planes; with K labels, that is 2 (K − 1) times what the features take."""
+        features, n = self.features, self.n
+        K, f = features.n_labels, features.n_features
+        check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
+        term, label = of_wrong_labels(features.truth, K)
+        places = features.places // features.stride
+        rows = csr_array((features.values, places, features.indptr), shape=(n, f))[term].tocoo()
+        wrong, true = (f * each[rows.row] for each in (label, features.truth[term].astype(int)))
+        star = coo_array(
+            (
+                np.concatenate((rows.data, -rows.data)) / n,
+                (np.tile(rows.row, 2), np.concatenate((wrong + rows.col, true + rows.col))),
+            ),
+            shape=(term.size, self.d),
+        ).tocsr()
+        losses = features.scale[term] if features.scale.size else np.ones(term.size)
+        return Constraints(
+            np.arange(n + 1) * (K - 1), star.indptr, star.indices, star.data, losses / n
+        )
+
+
+def build(config: Config, dataset: Dataset) -> MulticlassOracle:
     """Return the oracle of a dataset whose examples have one label each.
 
     Raises
@@ -42,8 +71,8 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
         If the dataset's labels form a structure.
     """
     config.check_structure(dataset)
-    costs = config.example_costs(dataset, range(dataset.n_labels))
-    return LabelingOracle(Enumeration(joint_features.build(dataset, costs=costs)))
+    costs = config.example_costs(dataset)
+    return MulticlassOracle(Enumeration(joint_features.build(dataset, costs=costs)))
 
 
 @implements(maximise, Enumeration)

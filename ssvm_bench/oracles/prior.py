@@ -19,15 +19,19 @@ oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.jit import kernel
 from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.constraints import Constraints, check_fit
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -76,6 +80,21 @@ class Prior:
         indices, values, offset = plane
         return Plane(*self.row(indices, values), offset + self.shift(indices, values))
 
+    def constraints(self, given: Constraints) -> Constraints:
+        """Return the planes of ŵ for listed planes of w."""
+        star = given.star(self.mean.size)
+        offset = given.offset + star @ self.mean
+        if self.root.ndim == 1:
+            scaled = star.copy()
+            scaled.data *= self.root[star.indices]
+        else:
+            check_fit(star.shape[0], float(math.prod(star.shape)))
+            dense = np.zeros(star.shape)
+            for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
+                _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)
+            scaled = csr_array(dense)
+        return given.with_star(scaled, offset)
+
     def oracle(self, inner: Oracle) -> Oracle:
         """Return the oracle that a solver sees: ``inner``, unless its planes change."""
         changes = self.mean.any() or self.root.ndim == 2 or not (self.root == 1.0).all()
@@ -98,14 +117,20 @@ def build(config: PriorConfig, d: int) -> Prior:
     return Prior(np.broadcast_to(mean, d).copy(), root, scale)
 
 
-def text(config: PriorConfig) -> str:
+def text(config: PriorConfig, constraint: str = "") -> str:
     """Name a prior, whatever its options are written like; empty for N(0, 1).
+
+    A constraint on w makes another prior, of which it is a part.
 
     >>> text(PriorConfig()), text(PriorConfig(mean=0.5, variance=(4.0, 4.0)))
     ('', 'N(0.5, 4)')
+    >>> text(PriorConfig(), "w ≥ 0")
+    'N(0, 1), w ≥ 0'
     """
     mean, variance = config.moments()
     named = f"N({_word(mean, 'vector')}, {_word(variance, 'diagonal')})"
+    if constraint:
+        return f"{named}, {constraint}"
     return "" if named == "N(0, 1)" else named
 
 
@@ -170,6 +195,33 @@ class WithPrior(Oracle):
         """Return the plane that is best at w."""
         plane, value = self.inner.best_plane(self.prior.weights(w), i)
         return self.prior.plane(plane), value
+
+    @property
+    def head(self) -> Oracle:
+        """That of one in memory."""
+        return self if self.inner.head is self.inner else WithPrior(self.inner.head, self.prior)
+
+    def chunks(self) -> Iterator[tuple[int, Oracle]]:
+        """Yield those of the chunks."""
+        for begin, part in self.inner.chunks():
+            yield begin, WithPrior(part, self.prior)
+
+    def constraints(self) -> Constraints | None:
+        """Return all φ̂^{iy}, if those of w can be listed."""
+        given = self.inner.constraints()
+        if given is None:
+            return None
+        given.check(self.n, self.d)
+        return self.prior.constraints(given)
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the oracle of w."""
+        return self.inner.latent()
+
+    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+        """Return the oracle with the latent values that are best at w."""
+        inner, changed = self.inner.improved(self.prior.weights(w))
+        return WithPrior(inner, self.prior), changed
 
     def fresh(self) -> Oracle:
         """Return one for one solver."""

@@ -36,6 +36,11 @@ def add_labels(features, part, labels, count, scale, delta, v):
 
 
 @generic
+def label_place(features, k, label):
+    """Return where non-zero k of ψ meets the weights of a label."""
+
+
+@generic
 def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     """Do `add_labels` to v with one scale and to another vector with another."""
 
@@ -46,13 +51,13 @@ def add_marginals(features, part, scale, delta, v):
 
 
 @generic
-def squared_label_norm(features, labels, count, delta):
-    """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels."""
+def squared_label_norm(features, part, labels, count, delta):
+    """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels of a part."""
 
 
 @generic
-def label_difference_product(features, row, one, other):
-    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩."""
+def label_difference_product(features, part, row, one, other):
+    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part."""
 
 
 @generic
@@ -145,3 +150,45 @@ def add_difference(features, i, y, labels, signs, v):
         if l > 0 and features.transitions:
             v[base + y[l] * features.stride + y[l - 1]] += signs[0]
             v[base + labels[1] * features.stride + features.truth[first + l - 1]] += signs[1]
+
+
+@kernel
+def difference_row(features, i, y, labels, signs, dense, places, values):
+    """Write n φ⋆ = ϕ(x_i, y) − ϕ(x_i, y_i) as a sparse row, and return its number of non-zeros.
+
+    Parameters
+    ----------
+    labels, signs
+        As of `add_difference`, the signs being 1 and −1.
+    dense : ndarray of float64, shape (D,)
+        Scratch: all 0 between calls.
+    places, values : ndarrays of int64 and float64, shape (D,)
+        The row; no place is there twice.
+    """
+    add_difference(features, i, y, labels, signs, dense)
+    base = features.n_features * features.stride
+    first = features.offsets[i]
+    count = 0
+    for l in range(features.offsets[i + 1] - first):
+        labels[0], labels[1] = y[l], features.truth[first + l]
+        if labels[0] != labels[1]:
+            for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
+                for s in range(2):
+                    place = label_place(features, k, labels[s])
+                    count = _take(dense, place, places, values, count)
+        if l > 0 and features.transitions:
+            before, after = base + y[l] * features.stride, base + labels[1] * features.stride
+            count = _take(dense, before + y[l - 1], places, values, count)
+            count = _take(dense, after + features.truth[first + l - 1], places, values, count)
+    return count
+
+
+@kernel
+def _take(dense, place, places, values, count):
+    """Move an entry of a dense vector to a sparse row, unless it is 0."""
+    if dense[place] != 0.0:
+        places[count] = place
+        values[count] = dense[place]
+        dense[place] = 0.0
+        count += 1
+    return count

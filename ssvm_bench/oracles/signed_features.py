@@ -62,6 +62,11 @@ class SignedFeatures(NamedTuple):
         return 1, 1
 
     @property
+    def last_place(self) -> int:
+        """Largest place that there can be."""
+        return self.n_features - 1
+
+    @property
     def label_radius2(self) -> float:
         """Largest (s(y) − s(y_i))²."""
         return float(np.square(self.signs - self.signs[self.truth][:, None]).max())
@@ -165,6 +170,11 @@ def _add_labels(features, part, labels, count, scale, delta, v):
     _add(features, part, scale * _sum_of_some(features, labels, count, delta), v)
 
 
+@implements(scoring.label_place, SignedFeatures)
+def _label_place(features, k, label):
+    return np.int64(features.places[k])
+
+
 @implements(scoring.add_labels_twice, SignedFeatures)
 def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     total = _sum_of_some(features, labels, count, delta)
@@ -178,12 +188,12 @@ def _add_marginals(features, part, scale, delta, v):
 
 
 @implements(scoring.squared_label_norm, SignedFeatures)
-def _squared_label_norm(features, labels, count, delta):
+def _squared_label_norm(features, part, labels, count, delta):
     return _sum_of_some(features, labels, count, delta) ** 2
 
 
 @implements(scoring.label_difference_product, SignedFeatures)
-def _label_difference_product(features, row, one, other):
+def _label_difference_product(features, part, row, one, other):
     return _sum(features, row) * (features.signs[one] - features.signs[other])
 
 

@@ -2,7 +2,7 @@
 
 A `Case` is one problem instance with all its runs of one `Variant`. A measure asks for those of one
 solver, which have to differ in the seed only; options of the solver tell more of its configurations
-apart.
+apart, and `Runs` says which ones are meant.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Variant, variant_of
+from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import (
     Best,
     BestValues,
@@ -44,6 +45,8 @@ class Case:
         All cases of the same source and variant, to compare it with.
     variant : Variant
         Where the runs begin, and what their time is.
+    bench : sequence of Measurement
+        What the bench has measured on the dataset.
     """
 
     dataset: str
@@ -53,6 +56,7 @@ class Case:
     best: Best | None = None
     others: Sequence[Case] = ()
     variant: Variant = USUAL
+    bench: Sequence[Measurement] = ()
 
     @property
     def solvers(self) -> frozenset[str]:
@@ -98,8 +102,17 @@ class Case:
             and self.data["n"] < other.data["n"]
         )
 
-    def by_seed(self, solver: str, **options: Any) -> Mapping[int, Trace]:
+    def by_seed(self, solver: str, hot: bool | None = None, **options: Any) -> Mapping[int, Trace]:
         """Return the runs of a solver with these options, in the order of their seeds.
+
+        Parameters
+        ----------
+        solver : str
+            Which.
+        hot : bool, optional
+            Whether they went on from the solution of a larger λ; None: whatever they did.
+        **options
+            Of the solver.
 
         Raises
         ------
@@ -110,9 +123,9 @@ class Case:
             runs
             for label, runs in self.runs.items()
             if label.split(" ")[0] == solver
-            and options.items() <= next(iter(runs.values())).metadata["config"]["solver"].items()
+            and _is_so(next(iter(runs.values())).metadata["config"], hot, options)
         ]
-        name = name_of(solver, options)
+        name = name_of(solver, options, hot)
         if not found:
             raise UnmeasurableError(f"no finished runs of {name}")
         if len(found) > 1:
@@ -136,9 +149,43 @@ class Case:
         return found
 
 
-def name_of(solver: str, options: Mapping[str, Any]) -> str:
+def _is_so(config: Mapping[str, Any], hot: bool | None, options: Mapping[str, Any]) -> bool:
+    return options.items() <= config["solver"].items() and hot in (None, bool(config.get("path")))
+
+
+def name_of(solver: str, options: Mapping[str, Any], hot: bool | None = None) -> str:
     """Return what a reader calls the runs of a solver with these options."""
-    return solver_label(" ".join([solver, *(f"{key}={value}" for key, value in options.items())]))
+    told = solver_label(" ".join([solver, *(f"{key}={value}" for key, value in options.items())]))
+    return told + " from the solution of a larger λ" * bool(hot)
+
+
+class Runs(NamedTuple):
+    """Runs to compare: a solver, and those of its options that have to be so.
+
+    ``hot`` is as of `Case.by_seed`.
+    """
+
+    solver: str
+    options: Mapping[str, Any] = {}
+    hot: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """What a reader calls them."""
+        return name_of(*self)
+
+    def has(self, run: Trace) -> bool:
+        """Tell whether a run is one of them."""
+        config = run.metadata["config"]
+        return config["solver"]["name"] == self.solver and _is_so(config, self.hot, self.options)
+
+    def of(self, case: Case) -> list[Trace]:
+        """Return the repeats on a problem instance."""
+        return list(self.by_seed(case).values())
+
+    def by_seed(self, case: Case) -> Mapping[int, Trace]:
+        """Return seed → run on a problem instance."""
+        return case.by_seed(self.solver, self.hot, **self.options)
 
 
 def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:

@@ -13,13 +13,14 @@ from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet, b
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.claim import Paper
+from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE
 from ssvm_bench.papers.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
 from ssvm_bench.papers.mpbcfw.claims import MPBCFW
 from ssvm_bench.papers.question import usual
-from ssvm_bench.results import words
+from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
 
-PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER}
+PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER, "dual_coordinate": DUAL_COORDINATE}
 """Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 
@@ -190,9 +191,10 @@ def _basis(rows: Sequence[Row]) -> str:
 
 
 def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
+    bench = measurements.read(material.results_dir) if material.results_dir else ()
     for paper in (PAPERS[name] for name in names):
         runs = usual(paper.questions, material.traces)
-        yield output(paper, evaluate(paper, runs, material.best))
+        yield output(paper, evaluate(paper, runs, material.best, bench=bench))
 
 
 NOTHING = "There are no runs of the papers' solvers on the papers' datasets."

@@ -34,6 +34,7 @@ from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Costs, Variant, variant_of
 from ssvm_bench.results import words
+from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
@@ -113,6 +114,7 @@ def evaluate(
     traces: Sequence[Trace],
     best: BestValues,
     remarks: Remarks | None = None,
+    bench: Sequence[Measurement] = (),
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
@@ -128,6 +130,8 @@ def evaluate(
     remarks : dict, optional
         Claim → dataset → text, added where a claim does not hold on real data; by default those
         of ``remarks.yaml``.
+    bench : sequence of Measurement
+        What the bench has measured, of whatever dataset.
 
     Returns
     -------
@@ -151,7 +155,8 @@ def evaluate(
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
                     if claim.lam in (None, case.problem.lam):
-                        case = replace(case, others=here)
+                        found = [row for row in bench if row[:2] == (case.dataset, source)]
+                        case = replace(case, others=here, bench=found)
                         rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
     return _with_both_costs(rows)
 

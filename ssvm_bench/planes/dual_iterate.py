@@ -28,6 +28,7 @@ from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
+from ssvm_bench.oracles.signed_oracle import SignedOracle
 from ssvm_bench.planes import fixed_rows, labelings, lone_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.problem import Problem, best_scale
@@ -40,29 +41,29 @@ def dual_iterate(problem: Problem, N: int) -> DualIterate:
     return _Rows(problem, N)
 
 
-def with_all_planes(problem: Problem) -> DualIterate | None:
+def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
 
-    It can where the oracle lists its planes (it has a method ``constraints``, which returns what
-    :func:`ssvm_bench.planes.fixed_rows.check` describes), and where examples have one label each.
-    An exact pass then asks no oracle: its visits are `passes.whole_visit`. φ^i stays at the ground
-    truth's plane: solvers of this kind keep the weights of the planes.
+    It can where the oracle lists its planes, and, if ``labels`` are wanted, too, where a plane is
+    the label of an example. An exact pass then asks no oracle: its visits are
+    `passes.whole_visit`. φ^i stays at the ground truth's plane: solvers of this kind keep the
+    weights of the planes.
     """
-    oracle: Any = problem.oracle
-    if lists_planes(problem):
-        constraints = oracle.constraints()
-        fixed_rows.check(constraints, problem.n, problem.d)
-        alone = bool((np.diff(constraints.term_start) == 1).all())
-        storage = lone_rows if alone else fixed_rows
-        return _GivenRows(problem, storage.allocate(constraints, problem.d))
-    if isinstance(oracle, LabelingOracle) and longest(oracle.features) == 1:
-        return _AllLabels(problem, oracle)
-    return None
-
-
-def lists_planes(problem: Problem) -> bool:
-    """Tell whether the oracle lists its planes as rows."""
-    return hasattr(problem.oracle, "constraints")
+    oracle = problem.oracle
+    if (
+        isinstance(oracle, LabelingOracle)
+        and not isinstance(oracle, SignedOracle)
+        and oracle.any_label
+        and longest(oracle.features) == 1
+    ):
+        return _AllLabels(problem, oracle) if labels else None
+    constraints = oracle.constraints()
+    if constraints is None:
+        return None
+    constraints.check(problem.n, problem.d)
+    alone = bool((np.diff(constraints.term_start) == 1).all())
+    storage = lone_rows if alone else fixed_rows
+    return _GivenRows(problem, storage.allocate(constraints, problem.d))
 
 
 def no_average() -> Average:
@@ -166,6 +167,19 @@ class DualIterate(ABC):
         self.set(lam=lam)
         self.problem = replace(self.problem, lam=lam)
 
+    def improve(self, problem: Problem) -> np.ndarray | None:
+        """Go to a problem with other true labelings, and the same labelings in φ^i and all W_i.
+
+        φ is to be summed anew.
+
+        Returns
+        -------
+        ndarray of int64, or None
+            The terms whose planes have changed; None where planes are kept as rows: nothing is
+            done then.
+        """
+        return None
+
     def changing(self) -> list[np.ndarray]:
         """Return the arrays that approximate passes change, as long as no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
@@ -179,6 +193,10 @@ class DualIterate(ABC):
     @abstractmethod
     def outer(self, w: np.ndarray) -> np.ndarray:
         """Return w, given in the storage's layout, in the outer one; a copy, shape (d,)."""
+
+    @abstractmethod
+    def inner(self, w: np.ndarray) -> np.ndarray:
+        """Return w, given in the outer layout, in the storage's; a copy, shape (D,)."""
 
     @abstractmethod
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
@@ -202,6 +220,16 @@ class _Labelings(DualIterate):
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         return joint_features.unpack(self.oracle.features, w)
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
+        return joint_features.pack(self.oracle.features, w)
+
+    def improve(self, problem: Problem) -> np.ndarray | None:
+        assert isinstance(problem.oracle, LabelingOracle)
+        self.problem, self.oracle = problem, problem.oracle
+        self.blocks = self.blocks._replace(features=self.oracle.features)
+        self.state.steps[0] = 0
+        return labelings.follow_truth(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))
@@ -229,6 +257,9 @@ class _Rows(DualIterate):
         passes.begin_at_candidates(self.blocks, N, 0)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
@@ -288,6 +319,9 @@ class _GivenRows(DualIterate):
         return ()
 
     def outer(self, w: np.ndarray) -> np.ndarray:
+        return w.copy()
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
 
     def approximate_pass(

@@ -8,12 +8,13 @@ the planes (:mod:`ssvm_bench.planes.simplex`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.linalg import dot_at
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
@@ -53,50 +54,8 @@ class FixedRows(NamedTuple):
     dense: np.ndarray
 
 
-def check(constraints: Any, n: int, d: int) -> None:
-    """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
-
-    Parameters
-    ----------
-    constraints : object
-        All planes but those of the ground truths, which are 0, scaled by 1/n. Its attributes are
-        ``term_start``, integers of shape (n + 1,): term i has the planes
-        ``term_start[i]:term_start[i + 1]``; ``indptr``, ``indices``, ``values``: φ⋆ of every plane,
-        a CSR matrix of shape (planes, d), with no index twice in a row; ``offset``, floats of shape
-        (planes,): φ∘.
-    n, d : int
-        Numbers of terms and of weights.
-    """
-    term_start, indptr, indices = constraints.term_start, constraints.indptr, constraints.indices
-    values, offset = constraints.values, constraints.offset
-    typed = all(array.dtype.kind in "iu" for array in (term_start, indptr, indices)) and all(
-        array.dtype.kind == "f" for array in (values, offset)
-    )
-    sizes = (term_start.shape, indptr.shape, indices.shape)
-    wanted = ((n + 1,), (offset.size + 1,), (values.size,))
-    if not (typed and sizes == wanted and _is_csr(term_start, offset.size, indptr, indices, d)):
-        raise ValueError(
-            "the oracle's constraints are not the rows of a CSR matrix, term after term"
-        )
-    if not (np.isfinite(values).all() and np.isfinite(offset).all()):
-        raise ValueError("the oracle's constraints are not finite")
-
-
-def _is_csr(
-    term_start: np.ndarray, planes: int, indptr: np.ndarray, indices: np.ndarray, d: int
-) -> bool:
-    """Tell whether bounds rise from 0 to what there is, and rows have no index twice."""
-    for ends, size in ((term_start, planes), (indptr, indices.size)):
-        if ends[0] != 0 or ends[-1] != size or np.diff(ends).min(initial=0) < 0:
-            return False
-    if indices.size and (indices.min() < 0 or indices.max() >= d):
-        return False
-    places = np.repeat(np.arange(planes), np.diff(indptr)) * d + indices
-    return bool((np.diff(places) > 0).all()) or np.unique(places).size == places.size
-
-
-def allocate(constraints: Any, d: int) -> FixedRows:
-    """Return the storage of planes for which `check` has been called."""
+def allocate(constraints: Constraints, d: int) -> FixedRows:
+    """Return the storage of planes that have been checked."""
     term_start, offset = constraints.term_start, constraints.offset
     n, n_planes = term_start.size - 1, np.diff(term_start) + 1
     lengths = np.insert(np.diff(constraints.indptr), term_start[:-1], 0)
@@ -201,6 +160,17 @@ def _add_direction(blocks, i, scale, v):
         if factor != 0.0:
             for k in range(blocks.begin[first + p], blocks.begin[first + p + 1]):
                 v[blocks.places[k]] += factor * blocks.values[k]
+
+
+@implements(operations.direction_places, FixedRows)
+def _direction_places(blocks, i, listed, places):
+    first = blocks.start[i]
+    size = 0
+    for p in range(blocks.n_planes[i]):
+        if blocks.change[p] != 0.0:
+            for k in range(blocks.begin[first + p], blocks.begin[first + p + 1]):
+                size = operations.list_place(blocks.places[k], listed, places, size)
+    return size
 
 
 @implements(operations.inner_products, FixedRows)

@@ -136,7 +136,9 @@ def _against(blocks, i, q, of_truth):
             gram = features.gram[features.gram_start[i] + l * L :]
             for s in range(blocks.moved[blocks.moved.size - 1]):
                 m = blocks.moved[s]
-                total += gram[m] * label_difference_product(features, blocks.dense[m], here, truth)
+                row = blocks.dense[m]
+                overlap = label_difference_product(features, first + l, row, here, truth)
+                total += gram[m] * overlap
     if features.transitions:
         for l in range(1, L):
             total += blocks.move_delta[blocks.links[base + l]]

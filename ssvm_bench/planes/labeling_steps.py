@@ -17,6 +17,7 @@ from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
+    label_place,
     label_scores,
     squared_label_norm,
 )
@@ -174,7 +175,7 @@ def _squared_length(blocks, i):
         blocks.dense[l] = 0.0
         for k in range(count):
             blocks.dense[l, seen[k]] = delta[k]
-        total += gram[l] * squared_label_norm(features, seen, count, delta)
+        total += gram[l] * squared_label_norm(features, first + l, seen, count, delta)
     if features.transitions:
         for k in range(blocks.moves_count[i]):
             total += blocks.move_delta[k] ** 2
@@ -193,6 +194,25 @@ def _add_direction(blocks, i, scale, v):
         begin = blocks.moves_start[i]
         for k in range(blocks.moves_count[i]):
             v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
+
+
+@implements(operations.direction_places, Labelings)
+def _direction_places(blocks, i, listed, places):
+    features = blocks.features
+    size = 0
+    for s in range(blocks.moved[blocks.moved.size - 1]):
+        q = features.offsets[i] + blocks.moved[s]
+        for k in range(features.indptr[q], features.indptr[q + 1]):
+            for c in range(blocks.seen_count[q]):
+                place = label_place(features, k, blocks.seen[q, c])
+                size = operations.list_place(place, listed, places, size)
+    if features.transitions:
+        base = features.n_features * features.stride
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            place = base + blocks.moves[begin + k]
+            size = operations.list_place(place, listed, places, size)
+    return size
 
 
 @implements(operations.add_direction_to_both, Labelings)

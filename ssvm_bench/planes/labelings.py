@@ -169,6 +169,18 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     return storage
 
 
+def follow_truth(storage: Labelings) -> np.ndarray:
+    """Put the true labels in the place of the former ones, and return the terms that have others.
+
+    For examples of one part, in which no plane has had a label that is true now: φ^i and the planes
+    of W_i keep their labelings but for that.
+    """
+    truth = storage.features.truth
+    changed = np.flatnonzero(storage.seen[:, 0] != truth)
+    storage.seen[changed, 0] = truth[changed]
+    return changed
+
+
 def _moves(features: Any) -> np.ndarray:
     """Return the number of transitions of one labeling of each term."""
     moves = np.diff(features.offsets) - 1

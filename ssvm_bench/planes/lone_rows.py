@@ -7,12 +7,13 @@ more than for anything else.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.jit import implements, kernel, prefetch
 from ssvm_bench.linalg import dot_at
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.fixed_rows import narrow
 
@@ -53,8 +54,8 @@ class LoneRows(NamedTuple):
     height: np.ndarray
 
 
-def allocate(constraints: Any, d: int) -> LoneRows:
-    """Return the storage, at α = 0, of planes for which `fixed_rows.check` has been called."""
+def allocate(constraints: Constraints, d: int) -> LoneRows:
+    """Return the storage, at α = 0, of planes that have been checked."""
     n = constraints.offset.size
     blocks = LoneRows(
         n_planes=np.full(n, 2),
@@ -102,6 +103,19 @@ def _gather(blocks, w, i):
     begin, end = blocks.begin[i], blocks.begin[i + 1]
     product = dot_at(blocks.values[begin:end], blocks.places[begin:end], w)
     blocks.height[0] = product + blocks.numbers[STRIDE * i + OFFSET]
+
+
+@implements(operations.add_direction, LoneRows)
+def _add_direction(blocks, i, scale, v):
+    add_plane(blocks, i, scale, v)
+
+
+@implements(operations.direction_places, LoneRows)
+def _direction_places(blocks, i, listed, places):
+    size = 0
+    for k in range(blocks.begin[i], blocks.begin[i + 1]):
+        size = operations.list_place(blocks.places[k], listed, places, size)
+    return size
 
 
 @kernel

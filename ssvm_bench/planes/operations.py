@@ -17,6 +17,7 @@ w at term i               `gather`, before all of the following
 n φ^{ip}
 ‖δ⋆‖²                     `squared_length`                              float
 v ← v + s δ⋆              `add_direction`, `add_direction_to_both`
+where δ⋆ may not be 0     `direction_places`                            number of places
 n φ^i ← n φ^i + γ δ       `move_term`
 n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩      `inner_products`                              row of floats
 n² ⟨φ^{ip}⋆, φ^i⋆⟩         `product_with_term`                           float
@@ -104,6 +105,14 @@ def add_direction_to_both(blocks, i, scale, v, other_scale, other):
 
 
 @generic
+def direction_places(blocks, i, listed, places):
+    """List the places in w where δ⋆ may not be 0, each once, and return how many they are.
+
+    ``listed``, truth values that are all false before, is true there afterwards.
+    """
+
+
+@generic
 def move_term(blocks, i, gamma):
     """Move n φ^i (but for its offset, which the caller owns) by γ δ."""
 
@@ -126,6 +135,16 @@ def same_plane(blocks, i, p, q):
 @generic
 def copy_plane(blocks, i, p, q):
     """Copy plane p of term i over its plane q (``offset`` and ``active`` are the caller's)."""
+
+
+@kernel
+def list_place(place, listed, places, size):
+    """List a place, the next of ``size``, unless it is listed already; return how many are."""
+    if listed[place]:
+        return size
+    listed[place] = True
+    places[size] = place
+    return size + 1
 
 
 @kernel

@@ -322,6 +322,15 @@ def _add_direction(blocks, i, scale, v):
         v[support[k]] += scale * blocks.delta[k]
 
 
+@implements(operations.direction_places, Rows)
+def _direction_places(blocks, i, listed, places):
+    support = blocks.support[blocks.support_start[i] :]
+    size = 0
+    for k in range(blocks.size[i]):
+        size = operations.list_place(support[k], listed, places, size)
+    return size
+
+
 @implements(operations.add_direction_to_both, Rows)
 def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
     support = blocks.support[blocks.support_start[i] :]

@@ -24,7 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.jit import kernel
-from ssvm_bench.planes.operations import inner_products, product_with_term
+from ssvm_bench.planes.operations import (
+    inner_products,
+    product_with_term,
+    set_direction_from_truth,
+    squared_length,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -85,13 +90,18 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     """Return the numbers with places for as many planes as each term needs, int64, shape (n,)."""
-    short = needed > simplex.room
-    if not short.any():
+    room = room_for(simplex, needed)
+    if (room == simplex.room).all():
         return simplex
-    room = np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
     grown = _allocate(room, simplex.square, simplex.known, simplex.gram.size > 0)
     _move(simplex, grown)
     return grown
+
+
+def room_for(simplex: Simplex, needed: np.ndarray) -> np.ndarray:
+    """Return the places that each term has after `reserve`, int64, shape (n,)."""
+    short = needed > simplex.room
+    return np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
 
 
 def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool) -> Simplex:
@@ -131,13 +141,19 @@ def enter(simplex, blocks, i):
     """
     for p in range(simplex.known[i], blocks.n_planes[i]):
         if simplex.gram.size > 0:
-            inner_products(blocks, i, p, simplex.row)
-            for q in range(p + 1):
-                simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
-                simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
+            _set_row(simplex, blocks, i, p)
         if p > 0:
             simplex.alpha[simplex.start[i] + p] = 0.0
     simplex.known[i] = blocks.n_planes[i]
+
+
+@kernel
+def _set_row(simplex, blocks, i, p):
+    """Compute K of plane p of term i and those before it."""
+    inner_products(blocks, i, p, simplex.row)
+    for q in range(p + 1):
+        simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
+        simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
 
 
 @kernel
@@ -149,6 +165,18 @@ def complete(simplex, blocks, i):
         simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
         if p == 0:
             simplex.square[i] = simplex.gram[simplex.gram_start[i]]
+
+
+@kernel
+def renew(simplex, blocks, terms):
+    """Compute K, v and u of terms anew, whose planes have changed, but not their weights."""
+    for i in terms:
+        for p in range(simplex.known[i]):
+            if simplex.gram.size > 0:
+                _set_row(simplex, blocks, i, p)
+            simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
+        set_direction_from_truth(blocks, i)
+        simplex.square[i] = squared_length(blocks, i)
 
 
 @kernel

@@ -40,12 +40,13 @@ class Contents(NamedTuple):
     """All that was found.
 
     Finished runs, sorted, of which some (``stored``) were only kept thinned; partial traces, and
-    files that cannot be read.
+    files that cannot be read; the results folder, if it has more to say.
     """
 
     traces: list[Trace]
     stored: int
     failures: list[Failure]
+    results_dir: Path | None = None
 
 
 class Group(NamedTuple):
@@ -97,7 +98,7 @@ def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -
             f"There are no runs in {results_dir}. Make some with `ssvm-bench experiment "
             "quickstart`, or choose another folder with results_dir=…"
         )
-    return Contents(sorted([*traces, *further], key=_order), len(further), failures)
+    return Contents(sorted([*traces, *further], key=_order), len(further), failures, results_dir)
 
 
 def _place(folder: Path, results_dir: Path) -> str:

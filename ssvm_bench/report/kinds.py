@@ -11,10 +11,11 @@ from ssvm_bench.figures import agreement, selection, suboptimality, targets
 from ssvm_bench.papers import claims_table, fidelity
 from ssvm_bench.papers.bcfw_poster import rates
 from ssvm_bench.papers.bmrm import relative, risks, speedup
+from ssvm_bench.papers.dual_coordinate import drawn
 
 _MODULES = (
     *(suboptimality, selection, claims_table, fidelity, targets, agreement),
-    *(rates, relative, risks, speedup),
+    *(rates, relative, risks, speedup, drawn),
 )
 
 KINDS = {module.KIND.name: module.KIND for module in _MODULES}

@@ -76,7 +76,7 @@ def page(found: Contents, groups: Groups, best: BestValues) -> str:
     """Return the whole document."""
     parts = {"overview": ("What was run", list(_overview(found, groups, best)))}
     for about in SECTIONS:
-        parts[about.id] = (about.title, list(_section(about, groups, best)))
+        parts[about.id] = (about.title, list(_section(about, groups, best, found.results_dir)))
     parts["runs"] = ("Every run", list(_runs(found)))
     parts["failed"] = ("What failed", list(_failed(found)))
     parts["origin"] = ("About this page", list(_about(found)))
@@ -126,13 +126,17 @@ def _overview(found: Contents, groups: Groups, best: BestValues) -> Iterator[Htm
 # ---- kinds of figures -------------------------------------------------------------------------
 
 
-def _section(about: Section, groups: Groups, best: BestValues) -> Iterator[Html]:
+def _section(
+    about: Section, groups: Groups, best: BestValues, results_dir: Path | None
+) -> Iterator[Html]:
     kinds = [kind for kind in KINDS.values() if kind.section == about]
-    shown = [html for kind in kinds for html in _of_kind(kind, about.id, groups, best)]
+    shown = [html for kind in kinds for html in _of_kind(kind, about.id, groups, best, results_dir)]
     yield from shown or [element("p", about.nothing)]
 
 
-def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator[Html]:
+def _of_kind(
+    kind: Kind, id_: str, groups: Groups, best: BestValues, results_dir: Path | None
+) -> Iterator[Html]:
     """Yield what there is of a kind: by problem instance, then over all of them."""
     instances = {
         number: [
@@ -153,20 +157,26 @@ def _of_kind(kind: Kind, id_: str, groups: Groups, best: BestValues) -> Iterator
             yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
     largest = [trace for parts in groups.values() for trace in _largest(parts)]
     for name in kind.choices.names if kind.documents else ():
-        for output in kind.outputs(Material(largest, best), (name,)):
+        for output in kind.outputs(Material(largest, best, results_dir=results_dir), (name,)):
             if len(output.table):
                 yield section(3, f"{kind.name}-{name}", output.title, *map(block, output.blocks))
 
 
 def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
-    """Yield the runs on one instance that statements compare, at equal budgets.
+    """Yield the runs on one instance that statements compare: of a solver, at equal budgets.
 
-    Of each variant, that are those of the largest setting which has it.
+    Of each variant and solver, from scratch or along a path, that are those of the largest setting
+    which has it.
     """
-    seen: set[Variant] = set()
+
+    def kind(trace: Trace) -> tuple[Variant, str, bool]:
+        config = trace.metadata["config"]
+        return variant_of(trace), str(config["solver"]["name"]), bool(config.get("path"))
+
+    seen: set[tuple[Variant, str, bool]] = set()
     for part in parts:
-        yield from (trace for trace in part.traces if variant_of(trace) not in seen)
-        seen |= {variant_of(trace) for trace in part.traces}
+        yield from (trace for trace in part.traces if kind(trace) not in seen)
+        seen |= {kind(trace) for trace in part.traces}
 
 
 def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Html]:

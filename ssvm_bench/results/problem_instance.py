@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 class ProblemInstance(NamedTuple):
     """The data, by their fingerprint, with what else tells the objective behind it; and its λ or ν.
 
-    That is the prior of w if there is one, or what a family says with more than one objective.
+    That is the latent values that are fixed (``@``); and, after a space, the prior of w, or what a
+    family says with more than one objective.
     """
 
     fingerprint: str
@@ -33,8 +34,9 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
+    latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
     named = metadata.get("prior") or metadata.get("objective")
-    parts = str(metadata["dataset"]["fingerprint"]), str(named or "")
+    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or "")
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,9 +17,11 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.oracles.prior import text as prior_text
 from ssvm_bench.problem import with_prior
@@ -31,12 +34,22 @@ _LARGEST = 1e300
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 
 
+def chunk_rows(config: RunConfig) -> int | None:
+    """Return how many examples a run has in memory at a time; None: all.
+
+    All, unless the solver trains on streams, and the dataset's module opens one.
+    """
+    opens = hasattr(registry.module("dataset", config.dataset.kind), "open")
+    return getattr(config.solver, "chunk_rows", None) if opens else None
+
+
 @functools.lru_cache(maxsize=1)
-def load_dataset(config: Any) -> Dataset:
-    """Load a dataset; the last one is kept for the next run of a sweep."""
+def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
+    """Load a dataset, or open it to be read in chunks of so many rows; the last one is kept."""
+    module = registry.module("dataset", config.kind)
     with registry.blamed("dataset", config.kind):
-        found = registry.module("dataset", config.kind).load(config)
-    if not isinstance(found, Dataset):
+        found = module.load(config) if rows is None else module.open(config)
+    if not isinstance(found, Dataset | DataStream):
         raise RunFailedError(
             f"The loader of dataset={config.name} returned {type(found).__name__}, not a Dataset: "
             "see ssvm_bench/datasets/base.py for what it has to return."
@@ -45,14 +58,15 @@ def load_dataset(config: Any) -> Dataset:
 
 
 @functools.lru_cache(maxsize=1)
-def build_oracle(config: Any, dataset_config: Any) -> Any:
+def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Any:
     """Build what a problem is made of, its `Terms`: an oracle, or those of another family.
 
     The last ones are kept for the next run of a sweep.
     """
-    dataset = load_dataset(dataset_config)
+    dataset = load_dataset(dataset_config, rows)
+    build = functools.partial(registry.module("oracle", config.kind).build, config)
     with registry.blamed("oracle", config.kind):
-        built = registry.module("oracle", config.kind).build(config, dataset)
+        built = build(dataset) if rows is None else ChunkedOracle(dataset, build, rows)
     sizes = [getattr(built, name, None) for name in ("n", "d")]
     if not isinstance(built, Terms) or not all(
         isinstance(size, int | np.integer) and size > 0 for size in sizes
@@ -84,10 +98,10 @@ def check_requirements(config: RunConfig) -> None:
     if isinstance(oracle, OracleConfig):
         stated = config.lam is not None or config.path or prior_text(config.prior)
         oracle.check_regulariser(bool(stated))
-    changes_planes = not config.prior.is_another_lam()
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
+    solver.check_latent(getattr(config.oracle, "has_latent", False), bool(config.path))
     if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
         raise ConfigError(
             f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
@@ -95,7 +109,16 @@ def check_requirements(config: RunConfig) -> None:
         )
     solver.check_family(oracle.family, oracle.name)
     solver.check_oracle(oracle.has_expectations)
-    if solver.needs_expectations and changes_planes:
+    if chunk_rows(config) is not None:
+        solver.check_chunks()
+        if oracle.needs_all_examples:
+            raise ConfigError(
+                "oracle.class_weight=balanced counts the examples of each class, and those of a "
+                "stream are read in chunks. Give a weight for each label, as "
+                "oracle.class_weight={0:1,1:2}, or choose a solver that loads them all."
+            )
+    solver.check_prior(*config.prior.moments())
+    if solver.needs_expectations and not config.prior.is_another_lam():
         raise ConfigError(
             f"solver={solver.name} needs the expectations of a distribution over labelings, which "
             "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "
@@ -103,8 +126,10 @@ def check_requirements(config: RunConfig) -> None:
         )
 
 
-def check_data(config: RunConfig, dataset: Dataset) -> None:
+def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
     """Check what solver and λ need of the data, before anything is compiled.
+
+    Of examples that are read in chunks, those of the first one stand for all.
 
     Raises
     ------
@@ -112,13 +137,16 @@ def check_data(config: RunConfig, dataset: Dataset) -> None:
         If there are too few examples, or they are of another structure; or numbers of this size
         would overflow.
     """
+    dataset = examples
+    if not isinstance(dataset, Dataset):
+        dataset = next(examples.chunks(chunk_rows(config) or 1))
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    if dataset.costs is not None:
-        largest *= float(dataset.costs.max())
-    _check_sizes(config, dataset.n, largest, dataset.y.size)
+    largest *= config.oracle.largest_cost(dataset)
+    parts = math.ceil(dataset.y.size / dataset.n * examples.n)
+    _check_sizes(config, examples.n, largest, parts)
     if isinstance(config.solver, SolverConfig):
-        config.solver.check_data(dataset.n, dataset.structure)
+        config.solver.check_data(examples.n, dataset.structure)
 
 
 def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
@@ -141,7 +169,7 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
 
 
 def warm_up(
-    config: RunConfig, dataset: Dataset, display: Display, prior: Prior | None = None
+    config: RunConfig, dataset: Dataset | DataStream, display: Display, prior: Prior | None = None
 ) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
@@ -149,7 +177,7 @@ def warm_up(
     it compiles, the others load.
     """
     size = max(2, getattr(config.solver, "least_n", 2))
-    head = dataset.head(min(size, dataset.n))
+    head = dataset.head(size)
     parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
     notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
@@ -167,6 +195,9 @@ def warm_up(
             problem.measured(solver.reported().w)
             if config.path:
                 solver.go_on(0.5, Clock("work"))
+            if getattr(config.solver, "latent_rounds", 1) > 1:
+                better, _ = problem.improved(np.ones(problem.d))
+                solver.improve(better)
     finally:
         notice.cancel()
 

@@ -30,9 +30,15 @@ class Recorder:
         Name → what builds the terms of held-out examples, which only `predict` needs.
     keep : callable, optional
         Puts the rows so far on disk.
+    latent_rounds : int
+        Most problems that the run may go through, one after the other.
 
     Attributes
     ----------
+    problem : Objective
+        The present one.
+    round : int
+        Its number, from 1.
     rows : list of dict
         The trace so far.
     w : object
@@ -49,6 +55,7 @@ class Recorder:
         display: Display,
         held_out: Mapping[str, Callable[[], Terms]] | None = None,
         keep: Callable[[pd.DataFrame], object] | None = None,
+        latent_rounds: int = 1,
     ) -> None:
         self.problem = problem
         self.display = display
@@ -60,18 +67,24 @@ class Recorder:
         self._earlier: Any = None
         self._eval_time = 0.0
         self._keeper = None if keep is None else Keeper(keep)
+        self.latent_rounds, self.round = latent_rounds, 1
+        self._first = self._before = self._changes = 0
+        self._begins_at: Any = None
+        self._best = math.inf, self.w
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
             self._earlier, (self._iterate, dual) = self._iterate, solver.reported()
+            if self._begins_at is not None:
+                self._iterate, self._begins_at = self._begins_at, None
             self.w = self.problem.weights(self._iterate)
             primal, of_evaluation = self.problem.measured(self._iterate)
             after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
-                "iteration": iteration,
+                "iteration": self._before + iteration,
                 "oracle_calls": solver.clock.oracle_calls,
                 "approx_calls": solver.clock.approx_calls,
                 "time": solver.clock.now(),
@@ -87,10 +100,49 @@ class Recorder:
                 **of_evaluation,
                 **solver.diagnostics(),
                 **after,
+                **self._of_round(),
             }
-            self.rows.append(row)
-            self.display.row(row)
+            if primal < self._best[0]:
+                self._best = primal, self._iterate
+            self._add(row)
         return row
+
+    def _add(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        self.display.row(row)
+
+    def _of_round(self) -> dict[str, float]:
+        """Return the number of the round, and of latent values that changed before it."""
+        if self.latent_rounds == 1:
+            return {}
+        return {"latent_round": float(self.round), "latent_changes": float(self._changes)}
+
+    def end_round(self) -> Any:
+        """Let the iterate with the lowest primal value of the round be the last; return it."""
+        primal, point = self._best
+        row = self.rows[-1]
+        if self.latent_rounds > 1 and primal < row["primal"]:
+            self._earlier, self._iterate = self._iterate, point
+            self.w = self.problem.weights(point)
+            norm = self.problem.size(self.w)
+            self._add({**row, "primal": primal, "gap": primal - row["dual"], "w_norm": norm})
+        return self._iterate
+
+    def begin_round(self, problem: Objective, changes: int) -> None:
+        """Go on with another problem, from where the last one ended.
+
+        Parameters
+        ----------
+        problem : Objective
+        changes : int
+            Number of latent values that are others.
+        """
+        self.problem, self._changes = problem, changes
+        self.round += 1
+        self._first, self._before = len(self.rows), self.rows[-1]["iteration"]
+        self._begins_at = self._iterate
+        self._best = math.inf, self._iterate
+        self.display.message(f"Latent round {self.round}: {changes} latent values are others.")
 
     def _after_exact_pass(self, solver: Solver, primal: float, dual: float) -> dict[str, float]:
         """Return primal and dual after the last exact pass, if the solver keeps that iterate."""
@@ -120,10 +172,14 @@ class Recorder:
             self.losses[name] = held_out.losses(self.w)["train"]
 
     def summary(self) -> dict[str, Any]:
-        """Return the last row, the best primal and dual of all, and ``train_loss`` and others."""
+        """Return the last row, the best primal and dual, and ``train_loss`` and others.
+
+        The best of the present problem, that is: of the last latent round.
+        """
         if not self.rows:
             return {}
-        primal, dual = (np.array([row[name] for row in self.rows]) for name in ("primal", "dual"))
+        rows = self.rows[self._first :] or self.rows[-1:]
+        primal, dual = (np.array([row[name] for row in rows]) for name in ("primal", "dual"))
         return {
             **self.rows[-1],
             "best_primal": primal.min(),

@@ -10,6 +10,8 @@ paused, and ends for one of the named reasons:
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
                     bundle methods: the relative gap is at most their ε; dual coordinate descent:
                     at most its tolerance
+``cache_full``      examples have left the cache of online dual coordinate descent with their
+                    weights, which a further pass would count again
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
@@ -18,6 +20,9 @@ paused, and ends for one of the named reasons:
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
 
+A problem with latent values may be solved in several rounds (:mod:`ssvm_bench.runs.rounds`); the
+reason is then that of the last one.
+
 The partial trace is written while the run goes on as well: ``kill -9`` costs the rows of the last
 ten seconds, and the iteration.
 """
@@ -25,6 +30,7 @@ ten seconds, and the iteration.
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import time
 import traceback
@@ -41,6 +47,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
@@ -60,15 +67,20 @@ from ssvm_bench.runs.components import (
     build_solver,
     check_data,
     check_requirements,
+    chunk_rows,
     load_dataset,
     warm_up,
 )
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.rounds import next_round
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BROKEN_OFF = ("interrupted", "diverged")
+"""Stop reasons of runs that have a partial trace."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +129,10 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     begin = time.perf_counter()
     check_requirements(config)
     with silence(config.quiet):
-        dataset = load_dataset(config.dataset)
+        rows = chunk_rows(config)
+        dataset = load_dataset(config.dataset, rows)
     check_data(config, dataset)
-    terms = build_oracle(config.oracle, config.dataset)
+    terms = build_oracle(config.oracle, config.dataset, rows)
     prior = priors.build(config.prior, terms.d)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
@@ -151,7 +164,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         return outcome
 
 
-def _check_same_data(folder: Path, dataset: Dataset) -> None:
+def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
     """Raise an error if a folder holds a finished run of a dataset whose content was another."""
     if is_whole(folder):
         before = read_metadata(folder)["dataset"]["fingerprint"]
@@ -165,7 +178,7 @@ def _check_same_data(folder: Path, dataset: Dataset) -> None:
 
 def _run(
     config: RunConfig,
-    dataset: Dataset,
+    dataset: Dataset | DataStream,
     problem: Objective,
     display: Display,
     begin: float,
@@ -173,6 +186,7 @@ def _run(
     solver: Solver | None,
 ) -> tuple[Outcome, Solver]:
     """Do one run, from a solver that has solved another λ if there is one; return it, too."""
+    prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
     metadata = {
         "config": config.resolved(),
         "dataset": {
@@ -184,12 +198,13 @@ def _run(
             "fingerprint": dataset.fingerprint,
         },
         "lam": config.lam_of(dataset.n),
-        **({"prior": prior} if (prior := priors.text(config.prior)) else {}),
+        **({"prior": prior} if prior else {}),
         **({"objective": problem.name} if problem.name else {}),
         "seed": config.seed,
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **_latent(problem),
         **provenance(),
     }
     build = registry.module("oracle", config.oracle.kind).build
@@ -207,7 +222,13 @@ def _run(
             except RunFailedError as error:
                 display.message(f"What was measured so far is not on disk: {error}")
 
-    recorder = Recorder(problem, display, held_out, None if had_finished else keep)
+    recorder = Recorder(
+        problem,
+        display,
+        held_out,
+        None if had_finished else keep,
+        getattr(config.solver, "latent_rounds", 1),
+    )
 
     def summary(reason: str) -> dict[str, Any]:
         return {
@@ -235,7 +256,8 @@ def _run(
             f"The run failed in iteration {len(rows)}: {described(error)}. "
             f"What it had measured, and the traceback, are in {where}."
         ) from error
-    if reason in ("interrupted", "diverged"):
+    metadata |= _latent(recorder.problem)
+    if reason in BROKEN_OFF:
         where = write_partial(config.folder, recorder.rows, metadata, summary(reason))
         if reason == "diverged":
             fixed = getattr(config.solver, "step", "line_search") != "line_search"
@@ -255,14 +277,20 @@ def _run(
             metadata,
             config.resolved(),
             final,
-            problem.arrays(recorder.w),
+            recorder.problem.arrays(recorder.w),
         )
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver
 
 
+def _latent(problem: Objective) -> dict[str, str]:
+    """Return what tells the fixed latent values of a problem from others, if it has some."""
+    values = problem.latent()
+    return {} if values is None else {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
+
+
 def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = False) -> str:
-    """Iterate and evaluate until something ends the run; return the stop reason.
+    """Iterate and evaluate until something ends the run; return the stop reason of its last round.
 
     Parameters
     ----------
@@ -277,18 +305,29 @@ def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = 
                 solver.begin()
             if config.eval.after_exact_pass:
                 solver.keep_after_exact_pass()
-            return _loop(config, solver, recorder, arrived)
+            reason, begin = _loop(config, solver, recorder, arrived, 0.0), solver.clock.now()
+            while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
+                solver = after
+                reason, begin = _loop(config, solver, recorder, arrived, begin), solver.clock.now()
+            if reason not in BROKEN_OFF:
+                recorder.predict()
+            return reason
         except interrupts.EndedEarlyError:
             return "interrupted"
 
 
 def _loop(
-    config: RunConfig, solver: Solver, recorder: Recorder, arrived: interrupts.Arrived
+    config: RunConfig,
+    solver: Solver,
+    recorder: Recorder,
+    arrived: interrupts.Arrived,
+    begin: float,
 ) -> str:
+    """Do a round that began at some moment of the clock."""
     iteration = due = 0
     while True:
         interrupts.checkpoint()
-        reason = _exhausted(config.budget, iteration, solver.clock)
+        reason = _exhausted(config.budget, iteration, solver.clock.now() - begin)
         if reason is None:
             reason = "converged" if solver.converged else solver.ended
         if arrived.count:
@@ -303,8 +342,6 @@ def _loop(
             if reason is None and relative <= config.budget.gap_tol > 0:
                 reason = "gap_tol"
         if reason is not None:
-            if reason != "interrupted":
-                recorder.predict()
             return reason
         recorder.keep()
         solver.iterate()
@@ -317,9 +354,9 @@ def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
     return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
 
 
-def _exhausted(budget: Budget, iteration: int, clock: Clock) -> str | None:
+def _exhausted(budget: Budget, iteration: int, seconds: float) -> str | None:
     if budget.max_iterations is not None and iteration >= budget.max_iterations:
         return "max_iterations"
-    if budget.max_seconds is not None and clock.now() >= budget.max_seconds:
+    if budget.max_seconds is not None and seconds >= budget.max_seconds:
         return "max_seconds"
     return None

@@ -10,11 +10,14 @@ of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CO
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.validation import Options
+from ssvm_bench.config.validation import Count, Options
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import STRUCTURAL_SVM
 
@@ -42,9 +45,16 @@ class SolverConfig(Options):
         Fewest terms that it needs.
     family : str
         Of the problems that it solves (:mod:`ssvm_bench.objective`).
+    chunk_rows : int or None
+        It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
+        it needs all of them there.
+    latent_rounds : int
+        Most convex problems to solve, each with the latent values that are best at the solution of
+        the one before (:mod:`ssvm_bench.runs.rounds`).
     """
 
     section: ClassVar[str] = "solver"
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"latent_rounds": 1}
     has_dual: ClassVar[bool] = True
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
@@ -53,10 +63,16 @@ class SolverConfig(Options):
 
     name: str
     kind: str
+    latent_rounds: Count = field(default=1, kw_only=True)
 
     @property
     def revision(self) -> str:
         """What a hash covers beside ``CODE_VERSION``: a change that concerns some options only."""
+        return ""
+
+    @property
+    def constraint(self) -> str:
+        """Which w it may return, where that is not all: such a problem has another optimum."""
         return ""
 
     @property
@@ -68,6 +84,14 @@ class SolverConfig(Options):
     def least_n(self) -> int:
         """See the class."""
         return 1
+
+    @property
+    def chunk_rows(self) -> int | None:
+        """See the class."""
+        return None
+
+    def check_chunks(self) -> None:
+        """Raise ``ConfigError`` if examples that are read in chunks will not do."""
 
     def check_path(self, follows: bool) -> None:
         """Raise ``ConfigError`` unless the solver can do with a path of λ, or without one."""
@@ -82,13 +106,38 @@ class SolverConfig(Options):
                 "leave path empty, or choose another solver."
             )
 
+    def check_latent(self, has_latent: bool, path: bool) -> None:
+        """Raise ``ConfigError`` if there is nothing latent to choose anew, or too much to do."""
+        if self.latent_rounds > 1 and (path or not has_latent):
+            why = (
+                "take a path of λ: leave path empty"
+                if has_latent
+                else ("are for oracles with latent values, as oracle=latent")
+            )
+            raise ConfigError(f"solver.latent_rounds={self.latent_rounds} {why}, or set it to 1.")
+
     def check_oracle(self, has_expectations: bool | None) -> None:
         """Raise ``ConfigError`` if the oracle is known not to do what the solver asks."""
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
-                "which the oracles of graphs have not: sums over all labelings of a graph are "
-                "intractable. Choose another solver for this dataset."
+                "which the oracles of graphs and of latent positions have not: sums over all "
+                "labelings of a graph are intractable. Choose another solver for this dataset."
+            )
+
+    def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:
+        """Raise ``ConfigError`` if the solver's constraint is none of ŵ under N(μ, Σ).
+
+        Parameters
+        ----------
+        mean, variance : ndarrays of float64
+            μ and Σ in their simplest form, of shape () or (d,), and (), (d,) or (d, d).
+        """
+        if self.constraint and (mean.any() or variance.ndim == 2):
+            raise ConfigError(
+                f"solver={self.name} with {self.constraint} needs prior.mean=0, and as "
+                "prior.variance a number or one per weight: under another prior, the sign of a "
+                "weight is not that of a variable of the solver."
             )
 
     def check_family(self, family: str, oracle: str) -> None:
@@ -139,12 +188,17 @@ class Solver(ABC):
     after_exact_pass : Iterate or None
         What would have been reported after the last exact pass; None unless `keep_after_exact_pass`
         was called, and of solvers that do not alternate exact and approximate passes.
+    alternates : bool
+        Whether it does: then it tells `exact_pass_ended`.
     """
+
+    alternates: ClassVar[bool] = False
 
     converged: bool = False
     ended: str | None = None
     approx_passes: int = 0
     after_exact_pass: Iterate | None = None
+    _keeps_after_exact_pass: bool = False
 
     def __init__(self, problem: Any, clock: Clock) -> None:
         self.problem = problem
@@ -161,12 +215,30 @@ class Solver(ABC):
         """Go on with another λ, from all that is known so far, and with a new clock."""
         raise NotImplementedError
 
+    def improve(self, problem: Any) -> bool:
+        """Go on with the problem of other latent values, from all that is known so far, if it can.
+
+        Returns
+        -------
+        bool
+            Whether it does. If not, a new solver has to begin.
+        """
+        return False
+
     @abstractmethod
     def reported(self) -> Iterate:
         """Return the iterate to report; called while the clock is paused."""
 
-    def keep_after_exact_pass(self) -> None:  # noqa: B027 - most solvers have nothing to keep
+    def keep_after_exact_pass(self) -> None:
         """Keep ``after_exact_pass`` from now on, off the clock."""
+        self._keeps_after_exact_pass = self.alternates
+        self.exact_pass_ended()
+
+    def exact_pass_ended(self) -> None:
+        """Keep what is reported now, if that is wanted."""
+        if self._keeps_after_exact_pass:
+            with self.clock.paused():
+                self.after_exact_pass = self.reported()
 
     def working_set_mean(self) -> float:
         """Return the mean number of cached planes per term."""

@@ -42,7 +42,11 @@ STEPS = ("line_search", "2n/(k+2n)")
 class Config(SolverConfig):
     """Options of ``fw``."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"epsilon": 0.0, "start": TRUTH}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {
+        **SolverConfig.NEUTRAL,
+        "epsilon": 0.0,
+        "start": TRUTH,
+    }
     follows_paths: ClassVar[bool] = True
 
     step: Annotated[str, one_of(STEPS)]

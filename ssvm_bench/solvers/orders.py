@@ -33,18 +33,23 @@ _DRAWS = 10
 _swap = kernel(random.swap)
 
 
+def permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
+    """Return a uniform permutation of 0 … n − 1, int64, from the next n words; compiled."""
+    order = np.arange(n)
+    _swap(order, random.swap_targets(bits.random_raw(n)))
+    return order
+
+
 def orders(n: int, sampling: str, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
     """Yield the order of the terms in each outer iteration, int64, shape (n,)."""
     bits = np.random.PCG64(seed)
     while sampling == "sequential":
         yield np.arange(n)
     while True:
-        raw = bits.random_raw(n)
         if sampling == "permutation":
-            order = np.arange(n)
-            _swap(order, random.swap_targets(raw))
-            yield order
+            yield permutation(n, bits)
         else:
+            raw = bits.random_raw(n)
             yield (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 
 

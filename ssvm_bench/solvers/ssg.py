@@ -119,6 +119,13 @@ class SubgradientMethod(Solver):
                 self.sums = self.sums[::2]
                 self.stride *= 2
 
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: v and k stay."""
+        self.problem = problem
+        if isinstance(problem.oracle, LabelingOracle):
+            self.labeling = problem.oracle
+        return True
+
     def reported(self) -> Iterate:
         """Return the iterate or the average; there is no dual value."""
         w = self._reported()

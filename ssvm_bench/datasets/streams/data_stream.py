@@ -1,9 +1,9 @@
 """A dataset in a file, of which a chunk is in memory at a time.
 
 What is needed before the first example is known from the file's metadata: n, f, K, the structure,
-how many row groups. Every row group that is read is compared with the digest that the metadata have
-of it, and every chunk is a `Dataset`, and as such checked. Between two row groups, the file must be
-the one that was opened.
+how many row groups. Every row group that is read is compared with the checksum that the metadata
+have of it, and every chunk is a `Dataset`, and as such checked. Between two row groups, the file
+must be the one that was opened.
 """
 
 from __future__ import annotations
@@ -112,6 +112,10 @@ class DataStream:
             for n in [self.header.total("n", split)]
         }
 
+    def head(self, size: int) -> Dataset:
+        """Return the first examples: enough to compile kernels on."""
+        return next(self.chunks(size))
+
     def chunks(self, rows: int) -> Iterator[Dataset]:
         """Yield the examples in their order, so many at a time; the last chunk may have fewer.
 
@@ -153,6 +157,7 @@ class DataStream:
                 source=header.source,
                 n_labels=header.n_labels,
                 structure=header.structure,
+                windows=header.windows,
                 **fields_of(block, header.features, header.n_features),
             )
         except RunFailedError as error:

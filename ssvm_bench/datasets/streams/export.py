@@ -29,8 +29,8 @@ from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.images.progress import shown
 from ssvm_bench.datasets.points import POINTS
-from ssvm_bench.datasets.streams.blocks import SPLIT, Block, Digest, Ragged, cells, seal, size
-from ssvm_bench.datasets.streams.features import Features, encoded, features_of
+from ssvm_bench.datasets.streams.blocks import SPLIT, Block, Digest, cells, seal, size
+from ssvm_bench.datasets.streams.features import Features, encoded, features_of, width
 from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup, fingerprint_of
 from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import block_of, fields_of, nbytes
@@ -142,7 +142,7 @@ def write(
             "tell: it cannot be exported."
         )
     held_out = dataset.held_out.values()
-    features = features_of([dataset, *held_out], filled=export.jitter is not None)
+    features = features_of([dataset, *held_out], deformed=export.jitter is not None)
     if export.jitter is not None and features.form == "rows":
         raise ConfigError(
             f"--jitter deforms images of any numbers, or sparse ones of bytes: those of "
@@ -174,11 +174,12 @@ def write(
 
 def _rows(dataset: Dataset, features: Features) -> int:
     """Return how many examples have a row group of moderate size."""
-    entries = dataset.x.nnz if features.form == "rows" else dataset.x.size  # type: ignore[union-attr]
-    if features.form == "filled":
-        entries = dataset.y.size * dataset.n_features
-    each = max(1, entries * np.dtype(features.stored).itemsize // dataset.n)
-    return int(np.clip(MOST_BYTES // each, 1, MOST_ROWS))
+    nbytes = dataset.x.size * np.dtype(features.stored).itemsize  # of a sparse x, its entries
+    if features.form == "rows":
+        nbytes += dataset.x.size * np.dtype(features.columns).itemsize
+    elif features.form == "bits":
+        nbytes += dataset.y.size * width(dataset.n_features)
+    return int(np.clip(MOST_BYTES * dataset.n // max(1, nbytes), 1, MOST_ROWS))
 
 
 def _blocks(
@@ -186,14 +187,13 @@ def _blocks(
 ) -> Iterator[tuple[int, tuple[str, Block]]]:
     """Yield what becomes row groups: number of examples, split, and block."""
     for t in export.numbers(dataset.n, rows):
-        block = block_of(dataset.take(t % dataset.n), features)
+        examples, codes = dataset.take(t % dataset.n), None
         if export.jitter is not None and images is not None:
-            x = block["x"]
+            full = examples.x if isinstance(examples.x, np.ndarray) else examples.x.toarray()
             background = encoded(np.array([images.background], features.dtype), features)[0]
-            codes = x.values.reshape(t.size, -1)
+            codes = encoded(full, features)
             codes = deformed(codes, images, background, export.jitter, t, export.seed)
-            block = {**block, "x": Ragged(codes.ravel(), x.ends)}
-        yield t.size, (TRAIN, block)
+        yield t.size, (TRAIN, block_of(examples, features, codes))
     for name, examples in dataset.held_out.items():
         for chunk in examples.chunks(rows):
             yield chunk.n, (name, block_of(chunk, features))
@@ -235,7 +235,7 @@ class _Content:
 
         table = pa.table(cells(block, split))
         if self._writer is None:
-            options = {"compression": "zstd", "use_dictionary": [SPLIT], "write_statistics": False}
+            options = {"compression": "lz4", "use_dictionary": [SPLIT], "write_statistics": False}
             self._writer = pq.ParquetWriter(file, table.schema, store_schema=False, **options)
             self._dtypes = {name: ragged.values.dtype.str for name, ragged in block.items()}
         self._writer.write_table(table, row_group_size=table.num_rows)
@@ -257,13 +257,14 @@ class _Content:
     def header(self, **about: Any) -> Header:
         """Return what the file says of itself."""
         data, features = self._dataset, self._features
-        kind = data.structure, data.n_labels, data.n_features
+        kind = data.structure, data.n_labels, data.n_features, *(data.windows or ())
         return Header(
             dataset=data.name,
             source=data.source,
             structure=data.structure,
             n_labels=int(data.n_labels),
             n_features=data.n_features,
+            windows=data.windows,
             features=features,
             dtypes=self._dtypes,
             largest=self._largest,

@@ -1,9 +1,10 @@
 """How features are kept in a file: the same numbers, in little room; −0 may become 0.
 
 Small integers k stand for features where each is k/scale, computed in the features' own type: grey
-values become bytes in this way, numbers of three decimals two bytes. Sparse features are kept as
-``rows``, which have their non-zeros only, or ``filled`` with their zeros where that takes less
-room once it is compressed; ``dense`` ones are as they are.
+values become bytes in this way, numbers of three decimals two bytes. Of sparse features only the
+non-zeros are kept. Where they are, ``rows`` says by the number of each one's column, and ``bits``
+by a bit for every feature, which takes less room where there are many, and less time to read;
+``dense`` features are as they are.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ SCALES = (1, 255, 1000)
 CODES = ("|u1", "<i2")
 """Types of the integers that stand for features."""
 
-WORD = 8
-"""Bytes that are compared with zero at once."""
+FORMS = ("dense", "rows", "bits")
 
-FORMS = ("dense", "rows", "filled")
+_COUNTS = np.array([byte.bit_count() for byte in range(256)], np.int64)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Features:
     scale : int
         What the integers in the file are divided by; 1 if they are what they seem.
     form : str
-        ``"dense"``, ``"rows"`` or ``"filled"``.
+        ``"dense"``, ``"rows"`` or ``"bits"``.
     columns : str
         Type of a column's number, of the form ``"rows"``.
     """
@@ -67,7 +67,6 @@ class Features:
             and self.stored in (self.dtype, *CODES)
             and self.scale in SCALES
             and self.form in FORMS
-            and (self.form != "filled" or self.stored == "|u1")
             and self.columns in ("<u2", "<i4")
         )
 
@@ -81,15 +80,16 @@ class Features:
         return codes.astype(self.dtype) / np.dtype(self.dtype).type(self.scale)
 
 
-def features_of(datasets: Sequence[Dataset], filled: bool = False) -> Features:
+def features_of(datasets: Sequence[Dataset], deformed: bool = False) -> Features:
     """Return how the features of some datasets of one kind are kept.
 
     Parameters
     ----------
     datasets : sequence of Dataset
         Those to train on, and those that are held out.
-    filled : bool
-        Whether sparse features are to be filled with their zeros in any case.
+    deformed : bool
+        Whether they are images whose pixels will change: then sparse bytes are kept as ``bits``,
+        and other sparse numbers, which cannot be deformed, as ``rows``.
     """
     first = datasets[0].x
     parts = [each.x if isinstance(each.x, np.ndarray) else each.x.data for each in datasets]
@@ -98,18 +98,22 @@ def features_of(datasets: Sequence[Dataset], filled: bool = False) -> Features:
     columns = "<u2" if first.shape[1] <= 1 << 16 else "<i4"
     form = "dense"
     if not isinstance(first, np.ndarray):
-        size = np.dtype(stored).itemsize
-        room = sum(each.x.shape[0] for each in datasets) * first.shape[1] * size
-        rows = sum(part.size for part in parts) * (size + np.dtype(columns).itemsize)
-        plain = all(_is_plain(each.x) for each in datasets)  # else something would be lost
-        fits = stored == "|u1" and plain and (filled or room <= 2 * rows)
-        form = "filled" if fits else "rows"
+        bits = sum(each.x.shape[0] for each in datasets) * width(first.shape[1])
+        rows = sum(part.size for part in parts) * np.dtype(columns).itemsize
+        fits = stored == "|u1" if deformed else bits <= rows
+        plain = all(_is_canonical(each.x) for each in datasets)  # else an order is lost
+        form = "bits" if fits and plain else "rows"
     return Features(dtype, stored, scale, form, columns)
 
 
-def _is_plain(rows: Any) -> bool:
-    """Tell whether sparse rows have no zeros among their entries, and rising columns."""
-    return bool(rows.has_canonical_format and rows.data.all())
+def _is_canonical(rows: Any) -> bool:
+    """Tell whether the columns of each sparse row rise."""
+    return bool(rows.has_canonical_format)
+
+
+def width(n_features: int) -> int:
+    """Return the number of bytes that have a bit for every feature."""
+    return -(-n_features // 8)
 
 
 def _code(arrays: Sequence[np.ndarray]) -> tuple[str, int]:
@@ -137,6 +141,55 @@ def encoded(x: np.ndarray, features: Features) -> np.ndarray:
     return np.rint(x * np.dtype(features.dtype).type(features.scale)).astype(features.stored)
 
 
+def bits_of(mask: np.ndarray) -> np.ndarray:
+    """Return where a part has non-zeros, shape (parts, f), as bytes, shape (parts, `width`)."""
+    return np.packbits(mask, axis=1, bitorder="little")
+
+
+def row_ends(bits: np.ndarray) -> np.ndarray:
+    """Return where the non-zeros of each part begin, and the last ones end: int64, (parts + 1,)."""
+    indptr = np.empty(len(bits) + 1, np.int64)
+    _count(bits, _COUNTS, indptr)
+    return indptr
+
+
+def columns_of(bits: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Return the column of each non-zero: int32."""
+    columns = np.empty(indptr[-1] + 1, np.int32)  # what is no non-zero is written, too
+    _list(bits, columns)
+    return columns[:-1]
+
+
+@kernel
+def _count(bits, counts, indptr):
+    k = 0
+    for part in range(len(bits)):
+        indptr[part] = k
+        for byte in bits[part]:
+            k += counts[byte]
+    indptr[len(bits)] = k
+
+
+@kernel
+def _list(bits, columns):
+    """Write each feature where the next non-zero belongs; zeros go by eight at a time."""
+    k = np.uint64(0)
+    for part in range(len(bits)):
+        first = np.int32(0)
+        for byte in bits[part]:
+            if byte != 0:
+                for j in range(8):
+                    columns[k] = first + np.int32(j)
+                    k += np.uint64(byte >> j & 1)
+            first += np.int32(8)
+
+
+@kernel
+def _look_up(table, codes, values):
+    for k in range(codes.size):
+        values[k] = table[codes[k]]
+
+
 def restored(
     features: Features,
     shape: tuple[int, int],
@@ -154,47 +207,15 @@ def restored(
     codes : ndarray
         What is in the file.
     columns, indptr : ndarray, optional
-        Those of the non-zeros, of the form ``"rows"``.
+        Those of the non-zeros, of sparse features.
     """
-    table = features.table
-    if features.form == "filled":
-        table = np.arange(256, dtype=np.uint8) if table is None else table
-        return _sparse(*_not_zero(codes.reshape(shape), table), shape)
-    values = codes.astype(features.dtype, copy=False) if table is None else table[codes]
+    values, table = codes, features.table
+    if table is not None:
+        values = np.empty(codes.size, features.dtype)
+        _look_up(table, codes.view(f"u{codes.itemsize}"), values)
     if columns is None or indptr is None:
         return values.reshape(shape)
-    return _sparse(values, columns.astype(np.int32), indptr, shape)
-
-
-def _not_zero(codes: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return data, columns and row ends of the entries that are not zero."""
-    total = int(np.count_nonzero(codes))
-    data = np.empty(total + 1, table.dtype)  # where the kernel writes zeros at the end
-    columns = np.empty(total + 1, np.int32)
-    indptr = np.empty(len(codes) + 1, np.int64)
-    words = codes[:, : codes.shape[1] // WORD * WORD]
-    words = np.ascontiguousarray(words).view(np.uint64)
-    _gather(codes, words, table, data, columns, indptr)
-    return data[:total], columns[:total], indptr
-
-
-@kernel
-def _gather(codes, words, table, data, columns, indptr):
-    """Write each entry where the next one that is not zero belongs; zeros go by eight at a time."""
-    k = 0
-    for part in range(len(codes)):
-        indptr[part] = k
-        for word in range(words.shape[1]):
-            if words[part, word] != 0:
-                for j in range(word * WORD, (word + 1) * WORD):
-                    data[k] = table[codes[part, j]]
-                    columns[k] = j
-                    k += codes[part, j] != 0
-        for j in range(words.shape[1] * WORD, codes.shape[1]):
-            data[k] = table[codes[part, j]]
-            columns[k] = j
-            k += codes[part, j] != 0
-    indptr[len(codes)] = k
+    return _sparse(values, columns.astype(np.int32, copy=False), indptr, shape)
 
 
 def _sparse(

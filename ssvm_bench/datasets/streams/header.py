@@ -1,7 +1,7 @@
 """What a file of examples says of itself: everything that must be known before a row is read.
 
-It is a JSON object in the metadata of the Parquet file, with a checksum beside it, and has the
-digest of every row group, so that what is read can be compared with what was written.
+It is a JSON object in the metadata of the Parquet file, with a checksum beside it, and has that of
+every row group, so that what is read can be compared with what was written.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets.checks import MOST_LABELS
 from ssvm_bench.datasets.streams.blocks import OF_PARTS
 from ssvm_bench.datasets.streams.features import Features
+from ssvm_bench.datasets.windows import Windows
 
 KEY, CHECKSUM_KEY = b"ssvm_bench_stream", b"ssvm_bench_stream_checksum"
 
-FORMAT = 1
+FORMAT = 2
+
+_PLACES = {"rows": {"columns", "nonzeros"}, "bits": {"bits"}}
+"""Form → columns of the file that say where non-zeros are."""
 
 TRAIN = "train"
 """The split of the examples to train on; the others are held out."""
@@ -46,15 +50,15 @@ class RowGroup(NamedTuple):
         ``"train"``, or the name of held-out examples.
     n, parts, nbytes : int
         Its examples, their parts, and the bytes that they take in a `Dataset`.
-    seal : str
-        The digest of its content.
+    seal : int
+        The checksum of its content.
     """
 
     split: str
     n: int
     parts: int
     nbytes: int
-    seal: str
+    seal: int
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Header:
         form, however they lie in row groups.
     made : mapping
         How: options, versions, time.
+    windows : Windows, optional
+        As of a `Dataset`.
     """
 
     dataset: str
@@ -99,6 +105,7 @@ class Header:
     row_groups: tuple[RowGroup, ...]
     fingerprint: str
     made: Mapping[str, Any]
+    windows: Windows | None = None
 
     @cached_property
     def splits(self) -> dict[str, list[int]]:
@@ -114,7 +121,8 @@ class Header:
 
     def metadata(self) -> dict[bytes, bytes]:
         """Return what to write."""
-        content = json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False).encode()
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        content = json.dumps({"format": FORMAT, **values}, allow_nan=False).encode()
         return {KEY: content, CHECKSUM_KEY: hashlib.sha256(content).hexdigest().encode()}
 
     @classmethod
@@ -139,6 +147,9 @@ class Header:
             if version == FORMAT:
                 values["features"] = Features(**values["features"])
                 values["row_groups"] = tuple(RowGroup(*each) for each in values["row_groups"])
+                if "windows" in values:
+                    canvas, window, step = values["windows"]
+                    values["windows"] = Windows(tuple(canvas), tuple(window), step)
                 header = cls(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise HeaderError("its metadata are not as this program writes them") from None
@@ -153,6 +164,7 @@ class Header:
     def _is_sound(self) -> bool:
         """Tell whether all values are of the kind, and in the range, that readers rely on."""
         counts = [number for group in self.row_groups for number in group[1:4]]
+        seals = [group.seal for group in self.row_groups]
         numbers = (self.n_labels, self.n_features, self.d, *counts)
         texts = (self.dataset, self.structure, self.oracle, self.fingerprint)
         first = self.row_groups[0].split if self.row_groups else ""
@@ -160,9 +172,9 @@ class Header:
             kinds = {name: np.dtype(dtype).kind for name, dtype in self.dtypes.items()}
         except (TypeError, AttributeError):
             return False
-        needed = {"y", "x"} | ({"columns", "nonzeros"} if self.features.form == "rows" else set())
+        needed = {"y", "x"} | _PLACES.get(self.features.form, set())
         return (
-            all(type(number) is int and number >= 0 for number in numbers)
+            all(type(number) is int and number >= 0 for number in [*numbers, *seals])
             and all(isinstance(text, str) for text in texts)
             and self.n_labels <= MOST_LABELS
             and self.n_features >= 1
@@ -175,4 +187,5 @@ class Header:
             and set(kinds) & OF_PARTS - {"edges"} == needed
             and set(kinds.values()) <= set("iuf")
             and self.dtypes["x"] == self.features.stored
+            and self.dtypes.get("bits", "|u1") == "|u1"
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster import theorems
-from ssvm_bench.papers.bcfw_poster.measures import Runs
+from ssvm_bench.papers.cases import Runs
 from ssvm_bench.papers.claim import Claim, Paper, Statements
 from ssvm_bench.results.words import NONE, percent, times
 

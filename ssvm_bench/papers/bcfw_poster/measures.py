@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.figures.curves import along, crossing, read_off
-from ssvm_bench.papers.cases import Case, name_of
+from ssvm_bench.papers.cases import Case, Runs
 from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, span, times
@@ -43,22 +43,6 @@ TOO_LOOSE = (
     "the best values known are too far apart to tell how large a suboptimality is; a longer run of "
     "any solver on this problem instance brings them together"
 )
-
-
-class Runs(NamedTuple):
-    """Runs to compare: a solver, and those of its options that have to be so."""
-
-    solver: str
-    options: Mapping[str, Any] = {}
-
-    @property
-    def name(self) -> str:
-        """What a reader calls them."""
-        return name_of(self.solver, self.options)
-
-    def of(self, case: Case) -> list[Trace]:
-        """Return the repeats on a problem instance."""
-        return case.repeats(self.solver, **self.options)
 
 
 def suboptimality(case: Case, run: Trace) -> np.ndarray:
@@ -244,7 +228,7 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
 
 def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
     """Return the runs on two instances with the same seed, whose solver has the same options."""
-    here, there = (where.by_seed(runs.solver, **runs.options) for where in (case, part))
+    here, there = (runs.by_seed(where) for where in (case, part))
     pairs = [(here[seed], there[seed]) for seed in here if seed in there]
     if not pairs:
         raise UnmeasurableError("no two runs with the same seed")

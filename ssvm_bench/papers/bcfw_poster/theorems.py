@@ -62,13 +62,12 @@ import numpy as np
 
 from ssvm_bench.papers.bcfw_poster.measures import (
     TOO_LOOSE,
-    Runs,
     calls_on_both,
     half_of,
     least_known,
     suboptimality,
 )
-from ssvm_bench.papers.cases import Case
+from ssvm_bench.papers.cases import Case, Runs
 from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.words import number
 

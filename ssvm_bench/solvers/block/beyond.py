@@ -58,7 +58,11 @@ SAMPLING = ("permutation", "gap")
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH, "approx_order": SAME}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {
+        **SolverConfig.NEUTRAL,
+        "start": TRUTH,
+        "approx_order": SAME,
+    }
     follows_paths: ClassVar[bool] = True
 
     N: Natural

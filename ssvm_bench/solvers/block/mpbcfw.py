@@ -64,7 +64,11 @@ _REBUILD_EVERY = 10
 class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"start": TRUTH, "approx_order": SAME}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {
+        **SolverConfig.NEUTRAL,
+        "start": TRUTH,
+        "approx_order": SAME,
+    }
     follows_paths: ClassVar[bool] = True
 
     N: Natural
@@ -154,12 +158,13 @@ class MultiPlane(Solver):
         Outer iterations so far.
     """
 
+    alternates = True
+
     def __init__(self, parts: Parts, clock: Clock) -> None:
         super().__init__(parts.phi.problem, clock)
         self.parts = parts
         self.phi, self.visits, self.averages = parts.phi, parts.visits, parts.averages
         self.iteration = self._begun = 0
-        self._keeps_after_exact_pass = False
 
     def begin(self) -> None:
         """Go to the start."""
@@ -177,8 +182,7 @@ class MultiPlane(Solver):
         self.approx_passes = 0
         optimal = self._exact_pass(order)
         self.converged = optimal and not self.averages.wanted  # an average is still on its way
-        if self._keeps_after_exact_pass:
-            self._keep()
+        self.exact_pass_ended()
         if not optimal and self.parts.most_passes > 0:
             self._approximate_passes(order, rule)
 
@@ -223,18 +227,19 @@ class MultiPlane(Solver):
         self._begun = self.iteration
         self.converged = False
 
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: from the best multiple of φ, with all working sets."""
+        changed = self.phi.improve(problem)
+        if changed is None:
+            return False
+        self.phi.recompute()
+        self.visits.renew(self.phi.blocks, changed)
+        self.go_on(problem.lam, self.clock)
+        return True
+
     def reported(self) -> Iterate:
         """Return φ, or the best interpolation of its averages."""
         return self.averages.reported()
-
-    def keep_after_exact_pass(self) -> None:
-        """Keep what is reported now, and then after each exact pass."""
-        self._keeps_after_exact_pass = True
-        self._keep()
-
-    def _keep(self) -> None:
-        with self.clock.paused():
-            self.after_exact_pass = self.reported()
 
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""

@@ -54,6 +54,9 @@ class Visits:
     def go_on(self, n_planes: np.ndarray) -> None:
         """Get ready for another λ."""
 
+    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+        """Get ready for other planes of some terms."""
+
 
 class SeveralStepVisits(Visits):
     """Visits of several steps.
@@ -112,6 +115,11 @@ class SeveralStepVisits(Visits):
         """Make room for the ground truths' planes, and forget the gaps."""
         self.prepare(n_planes, np.arange(n_planes.size), whole=True)
         self.policy.gaps[:] = np.inf
+
+    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+        """Compute the inner products of the planes that have changed, and forget the gaps."""
+        self.policy.gaps[:] = np.inf
+        simplex.renew(self.policy.simplex, blocks, changed)
 
     def gap(self) -> float:
         """Return the gap over the working sets, as the last approximate visits found it."""

@@ -170,10 +170,19 @@ class BundleMethod(Solver):
 
     def go_on(self, lam: float, clock: Clock) -> None:
         """Begin anew with another λ, at the solution so far."""
-        w = self.reported().w
-        self.problem, self.clock = replace(self.problem, lam=lam), clock
-        self.converged, self.ended = False, None
+        self.clock = clock
         self.qp_time = self.gram_time = 0.0
+        self._begin_with(replace(self.problem, lam=lam))
+
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: begin anew, at the solution so far."""
+        self._begin_with(problem)
+        return True
+
+    def _begin_with(self, problem: Problem) -> None:
+        w = self.reported().w
+        self.problem, self._sgd = problem, None
+        self.converged, self.ended = False, None
         self._begin(w)
 
     def reported(self) -> Iterate:

@@ -23,7 +23,8 @@ option       meaning
 planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
              are labels, those found are fewer, and sweeps over them cheaper
 order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
-products     inner products between planes of a term: ``keep`` or ``compute`` when needed
+products     inner products between planes of a term: ``keep`` or ``compute`` when needed; never
+             kept where weights must not be negative
 bound        ``tracked``, or ``true``: UB is computed after every sweep
 tol          relative gap at which the solver is done
 epsilon      gradients up to this size call for no step, in units of the loss
@@ -31,6 +32,8 @@ M            most sweeps over planes at hand in an iteration
 shrink       these leave out terms that violate optimality by less than this share of the mean
 T            planes found are dropped that had no weight, and were not the oracle's, in the last T
              iterations
+nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
+             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
 ===========  ==================================================================================
 
 Units are those of P, in which L of the paper is P/λ. Its hot start is `DCD.go_on`: another λ, with
@@ -50,15 +53,11 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
-from ssvm_bench.planes.dual_iterate import (
-    DualIterate,
-    dual_iterate,
-    lists_planes,
-    with_all_planes,
-)
+from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate, with_all_planes
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule
+from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.coordinate.visits import visits_of
 from ssvm_bench.solvers.orders import orders
@@ -75,7 +74,7 @@ _REBUILD_EVERY = 10
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
+class Config(ConstrainedConfig):
     """Options; see the module's docstring."""
 
     follows_paths: ClassVar[bool] = True
@@ -106,11 +105,15 @@ class DCD(Solver):
         UB, NaN if the last sweep has not computed it, and UB'.
     """
 
+    alternates = True
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        wanted = config.planes == ALL or (config.planes == AUTO and lists_planes(problem))
-        every = with_all_planes(problem) if wanted else None
+        floor = config.floor(problem.d)
+        every = None
+        if config.planes != FOUND:
+            every = with_all_planes(problem, labels=config.planes == ALL)
         if every is None and config.planes == ALL:
             raise ConfigError(
                 "solver.planes=all needs terms with few planes, as those of examples with one "
@@ -124,6 +127,7 @@ class DCD(Solver):
             config.epsilon,
             shuffles=config.order == "random",
             keeps=config.products == KEEP,
+            floor=floor,
         )
         self.iteration = 0
         self.upper = self.tracked = math.nan
@@ -139,10 +143,11 @@ class DCD(Solver):
         order = next(self._orders)
         self.visits.prepare(order, new=int(self.finds))
         changed = self.phi.exact_pass(self.visits.policy, order, self.clock).changed
+        self.exact_pass_ended()
         self._judge(changed > 0)
         self.approx_passes = 0
         if changed and not self.converged and self.config.M > 0:
-            self._sweeps_over_planes_at_hand(order, rule)
+            self._approximate_passes(order, rule)
         if self.finds:
             self.visits.drop_idle(self.config.T)
 
@@ -161,7 +166,8 @@ class DCD(Solver):
         no_step_left = not changed and float(self.visits.violations.max()) <= least
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
 
-    def _sweeps_over_planes_at_hand(self, order: np.ndarray, rule: SlopeRule) -> None:
+    def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
+        """Sweep over the planes at hand, until that does not pay any more."""
         rule.begin(self.clock.now(), self.phi.dual())
         while self.approx_passes < self.config.M:
             visited = self.visits.worth_visiting(order, self.config.shrink)
@@ -175,9 +181,21 @@ class DCD(Solver):
     def go_on(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of the weights."""
         self.phi.go_on(lam, self.visits.policy)
+        if self.config.constraint:
+            self.visits.recompute()
         self.problem, self.clock = self.phi.problem, clock
         self.converged = False
         self.upper = self.tracked = math.nan
+
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: from the best multiple of the weights, with all planes."""
+        changed = self.phi.improve(problem)
+        if changed is None:
+            return False
+        self.visits.renew(changed)
+        self.visits.recompute()
+        self.go_on(problem.lam, self.clock)
+        return True
 
     def reported(self) -> Iterate:
         """Return w and LB."""

@@ -7,7 +7,8 @@ step of liblinear's solver for the hinge loss,
 
     α ← clip( α + λ n g / ‖n φ^{i1}⋆‖² ) to [0, 1]         if |g| > ε and α can move that way
 
-(Ramanan 2013, (25) and (26), with α_i = α_i1). It costs O(non-zeros of the plane).
+(Ramanan 2013, (25) and (26), with α_i = α_i1), or, where weights must not be negative, that of
+:mod:`ssvm_bench.solvers.coordinate.nonnegative`. It costs O(non-zeros of the plane).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from ssvm_bench.jit import implements, kernel
 from ssvm_bench.planes.lone_rows import ALPHA, OFFSET, SQUARE, STRIDE, VIOLATION, add_plane
 from ssvm_bench.planes.passes import insert_truth, whole_visit
+from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
 from ssvm_bench.solvers.coordinate.steps import exchanged
 from ssvm_bench.solvers.coordinate.turns import SINGLE
 
@@ -32,12 +34,15 @@ class Lone(NamedTuple):
     ----------
     epsilon : float
         ε, in units of the loss.
+    cone : Cone
+        Which weights must not be negative.
     met : ndarray of float64, shape (1,)
     steps : ndarray of int64, shape (2,)
         As in :class:`ssvm_bench.solvers.coordinate.turns.Coordinates`.
     """
 
     epsilon: float
+    cone: Cone
     met: np.ndarray
     steps: np.ndarray
 
@@ -54,10 +59,15 @@ def _whole_visit(policy, blocks, i, state):
     numbers[VIOLATION] = violation
     if violation <= policy.epsilon:
         return False
-    a = exchanged(state.lam * n * g, numbers[SQUARE], alpha, rest)
+    bounded = policy.cone.floor.size > 0
+    if bounded:
+        a = constrained_step(policy.cone, blocks, i, g, alpha, rest, state.lam * n, state.w)
+    else:
+        a = exchanged(state.lam * n * g, numbers[SQUARE], alpha, rest)
     numbers[ALPHA] = 1.0 if a == rest else alpha + a
     state.circ[0] += a * numbers[OFFSET] / n
-    add_plane(blocks, i, -a / (state.lam * n), state.w)
+    if not bounded:
+        add_plane(blocks, i, -a / (state.lam * n), state.w)
     policy.steps[SINGLE] += 1
     return True
 

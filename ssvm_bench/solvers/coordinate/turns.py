@@ -19,7 +19,8 @@ then w is looked at once a visit, and changed once,
     g_q ← g_q − a/(λ n) (K[q, j] − K[q, k])
 
 or computed when a step needs them, which then changes w, and the g_q are computed anew. But for
-rounding, that is the same.
+rounding, that is the same. Where weights must not be negative, w is not linear in α: a step is
+that of :mod:`ssvm_bench.solvers.coordinate.nonnegative`, and gradients are always computed anew.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from ssvm_bench.planes.passes import (
     whole_visit,
 )
 from ssvm_bench.planes.simplex import Simplex, enter, forget
+from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
 from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
 
 # mypy: disable-error-code="no-untyped-def"
@@ -65,6 +67,8 @@ class Coordinates(NamedTuple):
         Whether the planes of a term take turns in random order.
     simplex : Simplex
         α, and K if inner products are kept.
+    cone : Cone
+        Which weights must not be negative: inner products are then of no use.
     words : ndarray of uint64
     drawn : ndarray of int64, shape (1,)
         Random words for a pass, one for each turn at terms with a choice, and which comes next.
@@ -82,6 +86,7 @@ class Coordinates(NamedTuple):
     epsilon: float
     shuffles: bool
     simplex: Simplex
+    cone: Cone
     words: np.ndarray
     drawn: np.ndarray
     places: np.ndarray
@@ -141,7 +146,8 @@ def _turns(policy, blocks, i, highest, state):
     m = blocks.n_planes[i]
     alpha = numbers.alpha[numbers.start[i] :]
     gram = numbers.gram[numbers.gram_start[i] :]
-    kept = numbers.gram.size > 0
+    bounded = policy.cone.floor.size > 0
+    kept = numbers.gram.size > 0 and not bounded
     room = numbers.room[i]
     g, change = numbers.values, numbers.change
     lam_n = state.lam * blocks.n_planes.size
@@ -160,8 +166,8 @@ def _turns(policy, blocks, i, highest, state):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] = (policy.drawn[0] + 1) % policy.words.size
             if policy.shuffles:
-                _swap(order, turn, turn + _below(word >> np.uint64(32), m - turn))
-            partner = 1 + _below(word & np.uint64(0xFFFFFFFF), m - 2)
+                _swap(order, turn, turn + below(word >> np.uint64(32), m - turn))
+            partner = 1 + below(word & np.uint64(0xFFFFFFFF), m - 2)
         j = order[turn]
         highest = max(highest, g[j])
         if alpha[j] > 0.0:
@@ -179,12 +185,17 @@ def _turns(policy, blocks, i, highest, state):
 
         if kept:
             length = gram[j * room + j] + gram[k * room + k] - 2.0 * gram[j * room + k]
+            a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
         else:
             change[j], change[k] = 1.0, -1.0
             set_direction_of_mixture(blocks, i, 0.0, change)
             change[j], change[k] = 0.0, 0.0
-            length = squared_length(blocks, i)
-        a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
+            if bounded:
+                a = constrained_step(
+                    policy.cone, blocks, i, slope, alpha[j], alpha[k], lam_n, state.w
+                )
+            else:
+                a = exchanged(lam_n * slope, squared_length(blocks, i), alpha[j], alpha[k])
         exchange(alpha, j, k, a)
         policy.steps[kind] += 1
         moved = True
@@ -199,7 +210,8 @@ def _turns(policy, blocks, i, highest, state):
                 for q in range(1, m):
                     g[q] -= scale * (gram[j * room + q] - gram[k * room + q])
         else:
-            add_direction(blocks, i, -a / lam_n, state.w)
+            if not bounded:
+                add_direction(blocks, i, -a / lam_n, state.w)
             if turn + 1 < m:
                 gather(blocks, state.w, i)
                 _gradients(blocks, i, g)
@@ -222,7 +234,7 @@ def _gradients(blocks, i, g):
 
 
 @kernel
-def _below(half, size):
+def below(half, size):
     """Return a number in 0 … size − 1 from 32 random bits; its bias is below size/2³²."""
     return np.int64((half * np.uint64(size)) >> np.uint64(32))
 

@@ -12,13 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.memory import check_room
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.lone_rows import ALPHA, STRIDE, VIOLATION, LoneRows
 from ssvm_bench.solvers.coordinate import lone, turns
+from ssvm_bench.solvers.coordinate.nonnegative import Cone, cone
 
 
-def visits_of(phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool) -> Visits:
+def visits_of(
+    phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool, floor: np.ndarray
+) -> Visits:
     """Return the visits that fit the storage, at α = 0: all weight is the ground truths'.
 
     Parameters
@@ -30,10 +34,13 @@ def visits_of(phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps
         The tolerance ε.
     shuffles, keeps : bool
         Whether planes take turns in random order, and whether inner products are kept.
+    floor : ndarray of float64, shape (d,) or (0,)
+        0 for weights that must not be negative, −∞ for others; empty if all are such.
     """
+    limits = cone(phi.inner(floor) if floor.size else floor)
     if isinstance(phi.blocks, LoneRows):
-        return LoneVisits(phi, epsilon)
-    return TurnVisits(phi, seed, epsilon, shuffles, keeps)
+        return LoneVisits(phi, epsilon, limits)
+    return TurnVisits(phi, seed, epsilon, shuffles, keeps and not floor.size, limits)
 
 
 class Visits(ABC):
@@ -71,12 +78,24 @@ class Visits(ABC):
     def weights(self, i: int) -> np.ndarray:
         """Return the weights of the planes of W_i, the ground truth's first; a copy."""
 
-    @abstractmethod
     def recompute(self) -> None:
         """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+        state, limits = self.phi.state, self.policy.cone
+        if not limits.floor.size:
+            state.circ[0] = self._sum_of_planes(state.w)
+            return
+        state.circ[0] = self._sum_of_planes(limits.v)
+        np.maximum(limits.v, limits.floor, out=state.w)
+
+    @abstractmethod
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        """Let v be −φ⋆/λ, and return φ∘."""
 
     def drop_idle(self, T: int) -> None:  # noqa: B027 - where all planes are known, none is dropped
         """Drop planes found that had no weight in the last T iterations."""
+
+    def renew(self, changed: np.ndarray) -> None:  # noqa: B027 - where all planes are known, they stay
+        """Get ready for other planes of some terms, with the weights that these have."""
 
     def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
         """Return the terms with a violation above ε, and above a share of the mean one."""
@@ -91,15 +110,24 @@ class TurnVisits(Visits):
     policy: turns.Coordinates
 
     def __init__(
-        self, phi: DualIterate, seed: int, epsilon: float, shuffles: bool, keeps: bool
+        self,
+        phi: DualIterate,
+        seed: int,
+        epsilon: float,
+        shuffles: bool,
+        keeps: bool,
+        limits: Cone,
     ) -> None:
         self._bits = np.random.PCG64([seed, 2])
-        n = phi.problem.n
-        numbers = simplex.allocate(n, phi.blocks.n_planes.copy(), with_gram=keeps)
+        n, room = phi.problem.n, phi.blocks.n_planes.copy()
+        if keeps:
+            _check_products_fit(room)
+        numbers = simplex.allocate(n, room, with_gram=keeps)
         policy = turns.Coordinates(
             epsilon=epsilon,
             shuffles=shuffles,
             simplex=numbers,
+            cone=limits,
             words=np.zeros(0, np.uint64),
             drawn=np.zeros(1, np.int64),
             places=np.zeros(numbers.values.size, np.int64),
@@ -123,6 +151,9 @@ class TurnVisits(Visits):
         """Make room for weights and inner products, and draw random words."""
         super().prepare(order, new)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
+        room = simplex.room_for(policy.simplex, n_planes + new)
+        if policy.simplex.gram.size and not np.array_equal(room, policy.simplex.room):
+            _check_products_fit(room)
         numbers = simplex.reserve(policy.simplex, n_planes + new)
         places = policy.places
         if numbers.values.size > places.size:
@@ -132,10 +163,14 @@ class TurnVisits(Visits):
         policy.drawn[0] = 0
         self.policy = policy._replace(simplex=numbers, places=places, words=words)
 
-    def recompute(self) -> None:
-        """See `Visits`."""
-        state = self.phi.state
-        state.circ[0] = turns.sum_of_planes(self.policy, self.phi.blocks, state.lam, state.w)
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        blocks, lam = self.phi.blocks, self.phi.state.lam
+        return float(turns.sum_of_planes(self.policy, blocks, lam, v))
+
+    def renew(self, changed: np.ndarray) -> None:
+        """Compute their inner products anew, if these are kept."""
+        if self.policy.simplex.gram.size:
+            simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
     def drop_idle(self, T: int) -> None:
         """See `Visits`."""
@@ -145,8 +180,8 @@ class TurnVisits(Visits):
 class LoneVisits(Visits):
     """One plane a term; see `visits_of`."""
 
-    def __init__(self, phi: DualIterate, epsilon: float) -> None:
-        super().__init__(phi, lone.Lone(epsilon, np.zeros(1), np.zeros(2, np.int64)))
+    def __init__(self, phi: DualIterate, epsilon: float, limits: Cone) -> None:
+        super().__init__(phi, lone.Lone(epsilon, limits, np.zeros(1), np.zeros(2, np.int64)))
 
     @property
     def violations(self) -> np.ndarray:
@@ -158,7 +193,14 @@ class LoneVisits(Visits):
         alpha = self.phi.blocks.numbers[STRIDE * i + ALPHA]
         return np.array([1.0 - alpha, alpha])
 
-    def recompute(self) -> None:
-        """See `Visits`."""
-        state = self.phi.state
-        state.circ[0] = lone.sum_of_planes(self.phi.blocks, state.lam, state.w)
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        return float(lone.sum_of_planes(self.phi.blocks, self.phi.state.lam, v))
+
+
+def _check_products_fit(room: np.ndarray) -> None:
+    """Raise ``RunFailedError`` if inner products of so many planes a term take too much memory."""
+    check_room(
+        8.0 * float(np.square(room, dtype=np.float64).sum()),
+        f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",
+        "Set solver.products=compute.",
+    )

@@ -100,6 +100,17 @@ class CuttingPlanes(Solver):
         if not self.converged and not self.ended:
             self._solve(order, adding)
 
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: all planes stay."""
+        changed = self.phi.improve(problem)
+        if changed is None:
+            return False
+        self.phi.recompute()
+        self.visits.renew(self.phi.blocks, changed)
+        self.passes.go_on(problem.lam)
+        self.problem, self.converged, self.ended = problem, False, None
+        return True
+
     def reported(self) -> Iterate:
         """Return φ."""
         w = self.phi.outer(self.phi.state.w)

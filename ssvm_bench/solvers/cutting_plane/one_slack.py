@@ -98,6 +98,17 @@ class OneSlack(Solver):
         if not self.converged and not self.ended:
             self._solve()
 
+    def improve(self, problem: Problem) -> bool:
+        """See `Solver`: w and the caches stay, the planes of the risk do not."""
+        if self.phi.improve(problem) is None:
+            return False
+        self.model = Model(self.phi.state.w.size, 1, truth=True)
+        self.lower = self.primal = self.violation = 0.0
+        self.iteration = 0
+        self._best = np.inf, self.phi.state.w.copy()
+        self.problem, self.converged, self.ended = problem, False, None
+        return True
+
     def reported(self) -> Iterate:
         """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
         w = self._best[1] if self.ended else self.phi.state.w

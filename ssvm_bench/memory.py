@@ -6,6 +6,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from ssvm_bench.errors import RunFailedError
+
 _MACHINE = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
 
@@ -22,3 +24,22 @@ def available() -> int | None:
         )
         found.append(most - now)
     return min(filter(None, found), default=None)
+
+
+def check_room(needed: float, what: str, instead: str) -> None:
+    """Raise ``RunFailedError`` if there are not as many bytes.
+
+    Parameters
+    ----------
+    needed : float
+    what : str
+        What takes them: the beginning of the message.
+    instead : str
+        What to do: its end.
+    """
+    room = available()
+    if room is not None and needed > room:
+        raise RunFailedError(
+            f"{what} would take about {needed / 1e6:.0f} MB, and {room / 1e6:.0f} MB are free. "
+            f"{instead}"
+        )

@@ -1,0 +1,165 @@
+"""Digits somewhere on a canvas: is there one of this class? Where, is not told (latent).
+
+A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) at one of the positions of a
+window of its size, drawn uniformly, on black: a digit of the class to detect (label 1), or another
+one (label 0). ``clutter`` puts as many digits of other classes on every canvas besides, where two
+overlap the brighter pixel; the canvas then shows several, and the brightest window need not be
+the one with the object. Images are drawn without replacement as long as there are some of the
+class, and then begun again: the same digit at another place. ``places`` of the `Dataset` says where
+the digit was put; training does not look there.
+
+The canvases to train on are made from the training images of MNIST, those held out for validation
+and for the test from the images held out there; their shares of positives are the same. Where MNIST
+is not at hand, its stand-in takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from ssvm_bench.config.validation import Count, Natural, at_least
+from ssvm_bench.datasets import mnist, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.random import permutation, uniform
+
+CELL = mnist.CELL
+
+
+@dataclass(frozen=True)
+class Config(SourceConfig):
+    """Options of the canvases.
+
+    Attributes
+    ----------
+    digit : int
+        The class to detect, 0 to 9.
+    canvas : int
+        Height and width of a canvas, in pixels.
+    step : int
+        Pixels from one position to the next.
+    positives, negatives : int
+        Number of canvases with and without a digit of the class, to train on.
+    held_out : int
+        Number of canvases held out for validation, and as many for the test.
+    clutter : int
+        Number of digits of other classes on every canvas besides.
+    seed : int
+        Of what is drawn.
+    """
+
+    digit: Natural = 3
+    canvas: Annotated[int, at_least(CELL)] = 40
+    step: Count = 1
+    positives: Count = 1000
+    negatives: Count = 2000
+    held_out: Natural = 1000
+    clutter: Natural = 0
+    seed: Natural = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.digit > 9:
+            raise ConfigError(f"dataset.digit must be 0 to 9, got {self.digit}.")
+
+    @property
+    def windows(self) -> Windows:
+        """The positions."""
+        return Windows((self.canvas, self.canvas), (CELL, CELL), self.step)
+
+
+def load(config: Config) -> Dataset:
+    """Return the canvases: x sparse, float32 (3000, 1600), in random order.
+
+    Those held out are ``"validation"`` and ``"test"``.
+
+    Raises
+    ------
+    ConfigError
+        ``n_samples`` exceeds the number of canvases.
+    RunFailedError
+        MNIST is broken, or missing and ``source=real``; or has no digit of the class.
+    """
+    n = config.positives + config.negatives
+    sources.check_n(config, n, "canvases")
+    of_mnist = mnist.Config(config.name, "mnist", config.source, trust=config.trust)
+    digits = mnist.load(of_mnist)
+    held_out = {
+        name: _canvases(config, digits.held_out[name], positives, config.held_out - positives, k)
+        for k, name in enumerate(("validation", "test"), start=1)
+        for positives in [round(config.held_out * config.positives / n)]
+        if config.held_out > 0
+    }
+    made = _canvases(config, digits, config.positives, config.negatives, 0, held_out)
+    return made if config.n_samples is None else sources.subset(made, config.n_samples)
+
+
+def _canvases(
+    config: Config,
+    digits: Dataset,
+    positives: int,
+    negatives: int,
+    stream: int,
+    held_out: Mapping[str, Dataset] | None = None,
+) -> Dataset:
+    """Return canvases of some digits, from the random numbers of a stream of their own."""
+    bits = np.random.PCG64([config.seed, stream])
+    windows = config.windows
+    of_class, others = (np.flatnonzero((digits.y == config.digit) == is_) for is_ in (True, False))
+    if not of_class.size or not others.size:
+        raise RunFailedError(
+            f"The digits of {digits.name} ({digits.source} data) are none of class {config.digit}, "
+            "or all of them. Choose another dataset.digit."
+        )
+    chosen = [_drawn(of_class, positives, bits), _drawn(others, negatives, bits)]
+    order = permutation(positives + negatives, bits)
+    y = np.repeat(np.array([1, 0], np.uint8), [positives, negatives])[order]
+    places = _places(windows, order.size, bits)
+    x = _placed(digits.x, np.concatenate(chosen)[order], windows, places)
+    for _ in range(config.clutter):
+        more = _placed(
+            digits.x, _drawn(others, order.size, bits), windows, _places(windows, order.size, bits)
+        )
+        x = x.maximum(more)
+        x.sort_indices()
+    return Dataset(
+        name=config.name,
+        source=digits.source,
+        x=x,
+        y=y,
+        offsets=np.arange(order.size + 1),
+        n_labels=2,
+        structure="latent",
+        windows=windows,
+        places=places,
+        held_out=held_out or {},
+    )
+
+
+def _drawn(images: np.ndarray, count: int, bits: np.random.PCG64) -> np.ndarray:
+    """Return so many of the images, none again before all have been drawn."""
+    return np.resize(images[permutation(images.size, bits)], count)
+
+
+def _places(windows: Windows, count: int, bits: np.random.PCG64) -> np.ndarray:
+    """Return so many positions, drawn uniformly."""
+    return (uniform((count,), bits) * windows.positions).astype(np.int64)
+
+
+def _placed(images: Any, chosen: np.ndarray, windows: Windows, places: np.ndarray) -> Any:
+    """Return canvases with one image each, as sparse rows of pixels."""
+    from scipy.sparse import csr_array
+
+    rows = csr_array(images[chosen])
+    counts = np.diff(rows.indptr)
+    top, left = (np.repeat(corner, counts) for corner in windows.corners(places))
+    height, width = windows.canvas
+    down, across = np.divmod(rows.indices, windows.size[1])
+    pixels = ((top + down) * width + left + across).astype(np.int32)
+    return csr_array((rows.data, pixels, rows.indptr), shape=(chosen.size, height * width))

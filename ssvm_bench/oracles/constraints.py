@@ -1,0 +1,99 @@
+"""All planes of all terms, listed: for solvers that work on a fixed finite set of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ssvm_bench.memory import check_room
+
+_BYTES = 64
+"""Of a non-zero while planes are listed: its value, row and column, and copies of these."""
+
+
+class Constraints(NamedTuple):
+    """All planes φ^{iy} of all terms but those of the ground truths, which are 0; scaled by 1/n.
+
+    Attributes
+    ----------
+    term_start : ndarray of integers, shape (n + 1,)
+        Term i has the planes ``term_start[i]:term_start[i + 1]``, in the order of their labels.
+    indptr, indices, values : ndarrays of integers, integers and floats
+        φ⋆ of every plane, the rows of a CSR matrix of shape (planes, d), no index twice in a row.
+    offset : ndarray of floats, shape (planes,)
+        φ∘.
+    """
+
+    term_start: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    offset: np.ndarray
+
+    def star(self, d: int) -> csr_array:
+        """Return φ⋆ of every plane; no copy."""
+        return csr_array((self.values, self.indices, self.indptr), shape=(self.offset.size, d))
+
+    def with_star(self, star: csr_array, offset: np.ndarray) -> Constraints:
+        """Return planes of the same terms with other φ⋆ and φ∘."""
+        return Constraints(self.term_start, star.indptr, star.indices, star.data, offset)
+
+    def check(self, n: int, d: int) -> None:
+        """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
+
+        Parameters
+        ----------
+        n, d : int
+            Numbers of terms and of weights.
+        """
+        counts = (self.term_start, self.indptr, self.indices)
+        typed = all(array.dtype.kind in "iu" for array in counts) and all(
+            array.dtype.kind == "f" for array in (self.values, self.offset)
+        )
+        sizes = tuple(array.shape for array in counts)
+        wanted = ((n + 1,), (self.offset.size + 1,), (self.values.size,))
+        if not (typed and sizes == wanted and self._is_csr(d)):
+            raise ValueError(
+                "the oracle's constraints are not the rows of a CSR matrix, term after term"
+            )
+        if not (np.isfinite(self.values).all() and np.isfinite(self.offset).all()):
+            raise ValueError("the oracle's constraints are not finite")
+
+    def _is_csr(self, d: int) -> bool:
+        """Tell whether bounds rise from 0 to what there is, and rows have no index twice."""
+        planes, indptr, indices = self.offset.size, self.indptr, self.indices
+        for ends, size in ((self.term_start, planes), (indptr, indices.size)):
+            if ends[0] != 0 or ends[-1] != size or np.diff(ends).min(initial=0) < 0:
+                return False
+        if indices.size and (indices.min() < 0 or indices.max() >= d):
+            return False
+        places = np.repeat(np.arange(planes), np.diff(indptr)) * d + indices
+        return bool((np.diff(places) > 0).all()) or np.unique(places).size == places.size
+
+
+def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return term and label of each plane of terms with one label each, in the planes' order.
+
+    Parameters
+    ----------
+    truth : ndarray of uint8, shape (n,)
+        y_i.
+    n_labels : int
+        K.
+    """
+    term, label = np.nonzero(np.arange(n_labels) != truth[:, None])
+    return term, label
+
+
+def check_fit(planes: int, entries: float) -> None:
+    """Raise ``RunFailedError`` if planes, of so many entries in all, take too much memory.
+
+    To be asked before they are listed.
+    """
+    check_room(
+        _BYTES * entries,
+        f"A list of all {planes} planes",
+        "Set solver.planes=found, or use fewer examples.",
+    )

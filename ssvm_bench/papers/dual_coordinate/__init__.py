@@ -1,0 +1,1 @@
+"""The dual-coordinate paper: Ramanan 2013."""

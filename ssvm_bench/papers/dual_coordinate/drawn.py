@@ -1,0 +1,221 @@
+"""The figures of dual coordinate descent, each a choice of one kind.
+
+===========  ====================================================================================
+bounds       UB − F⋆, UB' − F⋆ and P⋆ − LB, over |F⋆|, after sweeps of Algorithm 1
+order        relative gap (P − F)/|P| with random and with sequential order
+schedules    relative gap of all examples with the schedules of Algorithm 2
+cache        planes that these keep
+===========  ====================================================================================
+
+F⋆ is the highest dual value, and P⋆ the lowest primal one, of every run ever made on the problem
+instance: UB − F⋆ is no less than UB is too high, and P⋆ − LB no less than LB is too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures.curves import COLUMNS, tabulate
+from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output, Section, Shown
+from ssvm_bench.papers.cases import Runs
+from ssvm_bench.papers.dual_coordinate.claims import BATCH, SEQUENTIAL, TRUE_BOUND
+from ssvm_bench.results import words
+from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
+from ssvm_bench.results.repeats import grouped, labels
+from ssvm_bench.results.trace import Trace
+
+BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
+"""What the legend says of a bound → its column."""
+
+DISTANCE = "distance / |F*|"
+GAP = "relative gap"
+ANY_ONLINE = Runs("dcd_online", hot=False)
+KEPT = "planes in the cache"
+CACHE = "cache"
+
+
+Chosen: TypeAlias = Callable[[Sequence[Trace]], list[Trace]]
+
+
+def _of(*kinds: Runs) -> Chosen:
+    """Return what chooses the runs of these kinds."""
+    return lambda traces: [run for run in traces if any(kind.has(run) for kind in kinds)]
+
+
+def _compared(option: str, *kinds: Runs) -> Chosen:
+    """Return what chooses runs of problem instances that have several values of an option."""
+
+    def chosen(traces: Sequence[Trace]) -> list[Trace]:
+        groups = grouped(_of(*kinds)(traces), lambda run: instance_of(run.metadata))
+        several = [runs for runs in groups.values() if len(set(map(_value_of(option), runs))) > 1]
+        return [run for runs in several for run in runs]
+
+    return chosen
+
+
+def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of the three bounds, as `tabulate` does."""
+
+    def curve(bound: str) -> pd.DataFrame:
+        def values(run: Trace) -> dict[str, np.ndarray]:
+            known = best[instance_of(run.metadata)]
+            at = run.frame[BOUNDS[bound]].to_numpy(float)
+            away = known.primal - at if bound == "LB" else at - known.dual
+            return {DISTANCE: away / max(abs(known.dual), 1e-12)}
+
+        names = _named(traces, lambda run: bound)
+        return tabulate(traces, values, axis, log=True, names=names)
+
+    return pd.concat(map(curve, BOUNDS), ignore_index=True)
+
+
+def _of_distances(*_: object) -> list[str]:
+    return [
+        "UB and UB' are measured from F*, the highest dual value ever seen, LB from the lowest "
+        "primal value; an iteration is a sweep over all terms."
+    ]
+
+
+def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
+    """Return what tabulates the relative gap with each value of an option, as `tabulate` does."""
+
+    def values(run: Trace) -> dict[str, np.ndarray]:
+        primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
+        return {GAP: (primal - dual) / np.maximum(np.abs(primal), 1e-12)}
+
+    def table(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+        return tabulate(traces, values, axis, log=True, names=_named(traces, _value_of(option)))
+
+    return table
+
+
+def _value_of(option: str) -> Callable[[Trace], str]:
+    return lambda run: f"{option}={run.metadata['config']['solver'][option]}"
+
+
+def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
+    """Return the names of curves: the solver, what is said first of a run, and what else differs.
+
+    That are the options in which the runs on one problem instance differ: tolerances and budgets of
+    another one tell nothing apart here.
+    """
+    found: dict[int, str] = {}
+    for places in grouped(range(len(traces)), lambda k: instance_of(traces[k].metadata)).values():
+        here = [traces[k] for k in places]
+        for k, run, label in zip(places, here, labels(here), strict=True):
+            solver, *options = label.split(" ")
+            others = [text for text in options if text != first(run)]
+            found[k] = " ".join([solver, first(run), *others])
+    return [found[k] for k in range(len(traces))]
+
+
+def kept(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return what is kept after the first pass, over the number of its examples, one λ a panel.
+
+    Runs on all examples of a dataset and on the first ones of it, at one λ, are one curve.
+    """
+    runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
+    named = list(zip(runs, _named(runs, _value_of("schedule")), strict=True))
+    blocks = []
+    for (_, label), curve in grouped(named, _curve).items():
+        about = columns_of(max((run for run, _ in curve), key=_n).metadata)
+        rows = []
+        for n, repeats in sorted(grouped([run for run, _ in curve], _n).items()):
+            sizes = [_kept(run) for run in repeats]
+            middle = {"median": np.median(sizes), "min": min(sizes), "max": max(sizes)}
+            rows.append({"x": n, **middle, "repeats": len(sizes)})
+        if len(rows) > 1:
+            blocks.append(pd.DataFrame(rows).assign(**about, solver=label, quantity=KEPT))
+    found = pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=COLUMNS)
+    return found[list(COLUMNS)]
+
+
+def _curve(named: tuple[Trace, str]) -> tuple[tuple[str, str, float], str]:
+    """Return what the runs of a curve have in common: dataset, source and λ; their label."""
+    run, label = named
+    data = run.metadata["dataset"]
+    return (str(data["name"]), str(data["source"]), float(run.metadata["lam"])), label
+
+
+def _n(run: Trace) -> int:
+    return int(run.metadata["dataset"]["n"])
+
+
+def _kept(run: Trace) -> float:
+    return float(run.frame.loc[run.frame["iteration"] == 1, "cache_size"].iloc[0])
+
+
+def _draw_kept(material: Material) -> Iterator[Output]:
+    from ssvm_bench.figures import drawing
+
+    table = kept(_of(ANY_ONLINE)(material.traces))
+    if len(table):
+        notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
+        label = "examples of one pass"
+        figure = drawing.draw_curves(table, label, material.title, notes, log_y=False)
+        yield Output("cache", table, figure=figure)
+
+
+# ---- the kind of figure -----------------------------------------------------------------------
+
+CURVES = {
+    "bounds": (
+        CurveFigure(
+            "How far the bounds UB, UB' and LB are from the optimum",
+            file="bounds_{}",
+            chosen=_of(TRUE_BOUND),
+            tabulate=bounds,
+            notes=_of_distances,
+        ),
+        ("iteration", "time"),
+    ),
+    "order": (
+        CurveFigure(
+            "Relative gap with random and with sequential order",
+            file="order_{}",
+            chosen=_compared("order", BATCH, SEQUENTIAL),
+            tabulate=gaps("order"),
+        ),
+        ("iteration",),
+    ),
+    "schedules": (
+        CurveFigure(
+            "Relative gap of all examples with each schedule",
+            file="schedules_{}",
+            chosen=_compared("schedule", ANY_ONLINE),
+            tabulate=gaps("schedule"),
+        ),
+        ("passes", "time"),
+    ),
+}
+"""Name of a figure → what it is, and its x axes."""
+
+
+def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
+    for name in names:
+        if name == CACHE:
+            yield from _draw_kept(material)
+        else:
+            figure, axes = CURVES[name]
+            yield from figure.outputs(material, axes)
+
+
+def _of_instance(material: Material) -> Iterator[Shown]:
+    for figure, _ in CURVES.values():
+        yield from figure.of_instance(material)
+
+
+KIND = Kind(
+    "coordinate",
+    Choices((*CURVES, CACHE), "figure", "figures"),
+    _outputs,
+    Section("coordinate", "Dual coordinate descent", "There are no runs of this method."),
+    _of_instance,
+    intro="Distances of bounds are from the best values ever seen on the problem instance. The "
+    "relative gap of online runs is that of all examples, also of those that are not kept.",
+)

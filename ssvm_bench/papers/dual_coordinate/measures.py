@@ -1,0 +1,311 @@
+"""What the dual-coordinate paper's claims are judged by: one number per repeat, from traces.
+
+.. code-block:: text
+
+    sweep                a visit of every term: an iteration of dcd with M = 0, Algorithm 1
+    pass                 of the stream: an iteration of dcd_online, Algorithm 2
+    LB, UB, UB'          the columns dual, upper_bound and tracked_bound
+    to the tolerance     until a run ended because its own bounds met, UB − LB ≤ tol UB
+    verified             P − F ≤ tol P, with P of all examples
+
+- Two runs are compared by seed where they make the same random choices. A repeat that has not met
+  its tolerance counts as infinitely slow, if that is not just because it had less time.
+- Curves are read off as a log plot draws them, between two rows linearly in the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ssvm_bench.figures.curves import along, crossing
+from ssvm_bench.papers.bcfw_poster.measures import half_of
+from ssvm_bench.papers.cases import Case, Runs
+from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.results import measurements
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, percent, seconds, span, times
+
+ROUNDING = 1e-9
+"""How far a dual value may be off, relative to it: it is a sum over all terms."""
+
+DIGITS = 1e-6
+"""How far bounds may be off, relative to them: stored traces have seven digits of them."""
+
+ABOVE_1 = math.nextafter(1.0, 2.0)
+
+
+def _column(run: Trace, name: str) -> np.ndarray:
+    if name not in run.frame:
+        raise UnmeasurableError(f"a run has no column {name}")
+    return run.frame[name].to_numpy(float)
+
+
+def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
+    """Return the runs of both with the same seed."""
+    here, there = one.by_seed(case), other.by_seed(case)
+    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
+    if not pairs:
+        raise UnmeasurableError("no two runs with the same seed")
+    clocks = {str(run.metadata.get("clock")) for pair in pairs for run in pair}
+    if len(clocks) > 1:
+        raise UnmeasurableError(f"runs were timed by different clocks ({', '.join(clocks)})")
+    return pairs
+
+
+# ---- the bounds -------------------------------------------------------------------------------
+
+
+@measure
+def never_falls(case: Case, runs: Runs) -> Measured:
+    """Measure the share of steps from row to row in which LB does not fall."""
+    shares, falls = [], [0.0]
+    for run in runs.of(case):
+        dual = _column(run, "dual")
+        fall = (dual[:-1] - dual[1:]) / np.maximum(np.abs(dual[1:]), 1e-12)
+        shares.append(float(np.mean(fall <= ROUNDING)) if fall.size else math.nan)
+        falls += fall.tolist()
+    return Measured(np.array(shares), low=1.0, note=f"largest relative fall {max(falls):.2g}")
+
+
+@measure
+def share_above(case: Case, runs: Runs, low: float) -> Measured:
+    """Measure the share of sweeps with both bounds in which UB' ≥ UB."""
+    shares, sizes, last, below = [], [], [], [0.0]
+    for run in runs.of(case):
+        tracked, upper = _column(run, "tracked_bound"), _column(run, "upper_bound")
+        known = np.isfinite(tracked) & np.isfinite(upper)
+        if not known.any():
+            raise UnmeasurableError("no sweep has both bounds")
+        above = (tracked - upper)[known] / np.abs(upper[known])
+        wrong = np.flatnonzero(above < -DIGITS)
+        shares.append(1 - wrong.size / above.size)
+        sizes.append(above.size)
+        below += (-above[wrong]).tolist()
+        last += [int(run.frame["iteration"].to_numpy()[known][wrong[-1]])] if wrong.size else []
+    note = f"{counts(sizes)} sweeps"
+    if last:
+        note += f"; where UB' is below UB, it is by up to {percent(max(below))} of it; "
+        note += f"the last is sweep {counts(last)}"
+    return Measured(np.array(shares), low=low, note=note)
+
+
+# ---- to the tolerance --------------------------------------------------------------------------
+
+
+def _spent(run: Trace) -> float:
+    """Return a run's seconds until its bounds met; infinite if they did not."""
+    met = run.summary.get("stop_reason") == "converged"
+    return float(run.frame["time"].iloc[-1]) if met else math.inf
+
+
+def _ratio(slow: float, ended: float, fast: float, limit: float) -> float:
+    """Return how often ``fast`` goes into ``slow``, which may be known to be above ``ended`` only.
+
+    Raises
+    ------
+    UnmeasurableError
+        If it is not known, nor whether it is above a limit.
+    """
+    if math.isinf(fast):
+        raise UnmeasurableError("a run did not get to its tolerance in the time it had")
+    if math.isinf(slow) and ended / fast < limit:
+        raise UnmeasurableError("a run to compare with ended before its tolerance")
+    return slow / fast
+
+
+@measure
+def speedup(case: Case, fast: Runs, slow: Runs, low: float) -> Measured:
+    """Measure the seconds to the tolerance of one over those of the other, seed by seed."""
+    values, sweeps, time = [], [], []
+    for ours, theirs in _pairs(case, fast, slow):
+        ended = float(theirs.frame["time"].iloc[-1])
+        values.append(_ratio(_spent(theirs), ended, _spent(ours), low))
+        sweeps.append([int(run.frame["iteration"].iloc[-1]) for run in (theirs, ours)])
+        time.append([ended, _spent(ours)])
+    tol = float(ours.metadata["config"]["solver"]["tol"])
+    before, after = np.median(time, axis=0)
+    first, then = np.median(sweeps, axis=0)
+    note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
+    return Measured(np.array(values), low=low, note=f"{note}{then:.0f}")
+
+
+@measure
+def cost_of_hot_start(case: Case, hot: Runs, cold: Runs, high: float) -> Measured:
+    """Measure the seconds to the tolerance from another solution over those from α = 0."""
+    values, time = [], []
+    for ours, theirs in _pairs(case, hot, cold):
+        ended = float(ours.frame["time"].iloc[-1])
+        values.append(_ratio(_spent(ours), ended, _spent(theirs), high))
+        time.append([ended, _spent(theirs)])
+    after, scratch = np.median(time, axis=0)
+    larger = ours.metadata["config"]["path"][-1]
+    note = f"{seconds(after)} from λ = {larger}, {seconds(scratch)} from α = 0"
+    return Measured(np.array(values), high=high, note=note)
+
+
+# ---- sweeps -----------------------------------------------------------------------------------
+
+
+@measure
+def single_first(case: Case, runs: Runs, low: float) -> Measured:
+    """Measure the share of single steps among those of the first sweep; tell that of all."""
+    first, whole = [], []
+    for run in runs.of(case):
+        single, pair = _column(run, "single_steps"), _column(run, "pair_steps")
+        made = single + pair
+        if made.size < 2 or run.frame["iteration"].iloc[1] != 1 or made[1] == 0:
+            raise UnmeasurableError("a run does not tell the steps of its first sweep")
+        first.append(single[1] / made[1])
+        whole.append(single[-1] / made[-1])
+    note = f"of all sweeps {percent(float(np.median(whole)))}"
+    return Measured(np.array(first), low=low, note=note)
+
+
+@measure
+def fewer_sweeps(case: Case, ours: Runs, rival: Runs) -> Measured:
+    """Measure a rival's sweeps to a gap over ours, seed by seed; tell them on other datasets.
+
+    It is the smallest gap that all of these runs reach.
+    """
+    pairs, found = _sweeps(case, ours, rival)
+    more = []
+    for other in case.others:
+        if other.dataset != case.dataset:
+            try:
+                _, there = _sweeps(other, ours, rival)
+            except UnmeasurableError:
+                continue
+            more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
+    after_one = np.median([[_relative(run)[1] for run in pair] for pair in pairs], axis=0)
+    mine, theirs = np.median(found, axis=0)
+    note = f"{theirs:.3g} sweeps against {mine:.3g}; relative gap after one sweep "
+    note += f"{after_one[1]:.3g} against {after_one[0]:.3g}"
+    note += f"; elsewhere: {', '.join(more)}" * bool(more)
+    return Measured(found[:, 1] / found[:, 0], low=ABOVE_1, note=note)
+
+
+def _sweeps(case: Case, ours: Runs, rival: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
+    """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
+    pairs = _pairs(case, ours, rival)
+    relative = [[_relative(run) for run in pair] for pair in pairs]
+    if min(gap.size for both in relative for gap in both) < 2:
+        raise UnmeasurableError("a run made no sweep")
+    target = max(_least(gap) for both in relative for gap in both)
+    at = [
+        [
+            crossing(along(run, "iteration"), gap, target)
+            for run, gap in zip(pair, both, strict=True)
+        ]
+        for pair, both in zip(pairs, relative, strict=True)
+    ]
+    found = np.array(at)
+    if (found <= 0).any():
+        raise UnmeasurableError("a run reached no gap below that of its start")
+    return pairs, found
+
+
+def _relative(run: Trace) -> np.ndarray:
+    """Return the relative gap of each row; NaN where P is not known."""
+    primal, dual = _column(run, "primal"), _column(run, "dual")
+    return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
+
+
+def _least(gap: np.ndarray) -> float:
+    if not (gap > 0).any():
+        raise UnmeasurableError("no positive duality gap")
+    return float(gap[gap > 0].min())
+
+
+# ---- the stream -------------------------------------------------------------------------------
+
+
+@measure
+def passes_to_tolerance(case: Case, runs: Runs) -> Measured:
+    """Measure the passes after which the gap of all examples is within the tolerance."""
+    passes, first = [], []
+    for run in runs.of(case):
+        gap, at = _relative(run), along(run, "iteration")
+        met = gap <= float(run.metadata["config"]["solver"]["tol"])
+        passes.append(float(at[met][0]) if met.any() else math.inf)
+        first += [float(gap[at == 1][0])] if (at == 1).any() else []
+    if not first:
+        raise UnmeasurableError("the first pass was not evaluated")
+    note = f"verified relative gap after one pass {span((min(first), max(first)), '{:.2g}'.format)}"
+    return Measured(np.array(passes), high=1.0, note=note)
+
+
+@measure
+def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
+    """Measure what is kept after a pass over all examples, over that of one over half of them."""
+    half = half_of(case)
+    here, there = runs.by_seed(case), runs.by_seed(half)
+    kept = np.array([[_kept(here[s]), _kept(there[s])] for s in here if s in there])
+    if not kept.size:
+        raise UnmeasurableError("no two runs with the same seed")
+    if (kept[:, 1] == 0).any():
+        raise UnmeasurableError("nothing is kept")
+    all_, some = np.median(kept, axis=0)
+    sizes = [int(where.data["n"]) for where in (case, half)]
+    note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
+    note += f"; {percent(all_ / sizes[0])} of the examples"
+    left = max(float(_column(run, "fixed_examples").max()) for run in here.values())
+    note += f"; the cache was full, and {left:.0f} had to leave it" * (left > 0)
+    return Measured(kept[:, 0] / kept[:, 1], high=high, note=note)
+
+
+def _kept(run: Trace) -> float:
+    """Return the planes that are kept after the first pass."""
+    after = _column(run, "cache_size")[along(run, "iteration") == 1]
+    if not after.size:
+        raise UnmeasurableError("the first pass was not evaluated")
+    return float(after[0])
+
+
+@measure
+def slower_schedule(case: Case, ours: Runs, rival: Runs) -> Measured:
+    """Measure a schedule's seconds to a verified gap over ours, its median against each repeat.
+
+    It is the tolerance of ours, or the smallest gap that all of our repeats reach.
+    """
+    mine, theirs = ours.of(case), rival.of(case)
+    clocks = {str(run.metadata.get("clock")) for run in (*mine, *theirs)}
+    if len(clocks) > 1:
+        raise UnmeasurableError(f"runs were timed by different clocks ({', '.join(clocks)})")
+    tol = float(mine[0].metadata["config"]["solver"]["tol"])
+    target = max(tol, *(_least(_relative(run)) for run in mine))
+    spent, rivals = (_spent_on(runs, target) for runs in (mine, theirs))
+    base, (rival_time, rival_calls) = np.median(spent, axis=0), np.median(rivals, axis=0)
+    ended = min(float(run.frame["time"].iloc[-1]) for run in theirs)
+    if math.isinf(rival_time) and ended < spent[:, 0].max():
+        raise UnmeasurableError("a run to compare with ended before it reached that gap")
+    reached = f"{seconds(rival_time)} and {rival_calls:.3g} calls"
+    note = f"to a relative gap of {target:.2g}: {seconds(base[0])} and {base[1]:.3g} calls against "
+    note += "not reached" if math.isinf(rival_time) else reached
+    return Measured(rival_time / spent[:, 0], low=ABOVE_1, note=note)
+
+
+def _spent_on(runs: Sequence[Trace], target: float) -> np.ndarray:
+    """Return seconds and calls of each run at its first row within a gap; infinite: never."""
+    found = np.full((len(runs), 2), math.inf)
+    for k, run in enumerate(runs):
+        met = np.flatnonzero(_relative(run) <= target)
+        if met.size:
+            found[k] = run.frame[["time", "oracle_calls"]].iloc[met[0]]
+    return found
+
+
+# ---- the bench --------------------------------------------------------------------------------
+
+
+@measure
+def on_bench(case: Case, quantity: str, high: float) -> Measured:
+    """Measure what the bench says; its single comparisons are in the note."""
+    found = [row for row in case.bench if row.quantity == quantity]
+    if not found:
+        raise UnmeasurableError(f"no such row in {measurements.FILE}: `make bench` measures it")
+    (row,) = found
+    note = f"single comparisons {span((row.low, row.high), times)}"
+    return Measured(np.array([row.value]), high=high, note=note)

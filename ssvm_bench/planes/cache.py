@@ -1,0 +1,344 @@
+"""A cache of examples: planes of some terms, which come and go.
+
+Its terms are cached examples, in the order in which they came, whatever their numbers among the n
+of the problem: nothing here is as long as n. A term has its ground truth's plane, which is 0, and
+planes found, each with its weight; steps see it as `FixedRows` and `Simplex`. New terms are put
+behind the others, and so is one that gets another plane; what is left behind is *closed*, and its
+room is had again by `compact`.
+
+A storage of C terms stands for a problem of C terms, so that the n of the problem enters by λ:
+
+.. code-block:: text
+
+    λ_C = λ n/C        λ_C C = λ n        F = C/n F_C       w the same
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.jit import kernel
+from ssvm_bench.planes.fixed_rows import FixedRows, narrow
+from ssvm_bench.planes.operations import gather, inner_products, plane_value
+from ssvm_bench.planes.simplex import Simplex
+
+# mypy: disable-error-code="no-untyped-def"
+
+TERMS, SLOTS, NONZEROS, ENTRIES, PLANES = range(5)
+"""Entries of ``Cache.used``."""
+
+_MOST = 8
+_LONG = 1 << 12
+"""Planes of a term, and non-zeros, that there is room for at first."""
+
+
+class Cache(NamedTuple):
+    """See the module's docstring.
+
+    Attributes
+    ----------
+    blocks : FixedRows
+        Of C terms; closed ones, and those to come, have no planes.
+    numbers : Simplex
+        α and K; term t's begin where its planes do, and ``room[t]`` is the number of its planes.
+    example : ndarray of int64, shape (C,)
+        The number of each term's example; −1 of closed ones.
+    used : ndarray of int64, shape (5,)
+        Terms, slots, non-zeros and entries of K handed out so far, closed terms' included; planes
+        cached, those of the ground truths not counted.
+    places, values : ndarrays of int64 and float64, shape (D,)
+        Scratch: a row n φ⋆ that may come in.
+    """
+
+    blocks: FixedRows
+    numbers: Simplex
+    example: np.ndarray
+    used: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+
+def allocate(planes: int, D: int) -> Cache:
+    """Return an empty cache for so many planes of D weights, the ground truths' not counted."""
+    terms, slots = 2 * planes + 2, 4 * planes + _MOST
+    start = np.zeros(terms, np.int64)
+    blocks = FixedRows(
+        start=start,
+        n_planes=np.zeros(terms, np.int64),
+        offset=np.zeros(slots),
+        begin=np.zeros(slots + 1, np.int64),
+        places=np.zeros(_LONG, narrow(D)),
+        values=np.zeros(_LONG),
+        square=np.zeros(slots),
+        height=np.zeros(_MOST),
+        change=np.zeros(_MOST),
+        dense=np.zeros(D),
+    )
+    numbers = Simplex(
+        start=start,
+        room=np.zeros(terms, np.int64),
+        gram_start=np.zeros(terms, np.int64),
+        alpha=np.zeros(slots),
+        product=np.zeros(0),
+        gram=np.zeros(_LONG),
+        square=np.zeros(0),
+        known=np.zeros(terms, np.int64),
+        values=np.zeros(_MOST),
+        change=np.zeros(_MOST),
+        row=np.zeros(_MOST),
+    )
+    return Cache(
+        blocks=blocks,
+        numbers=numbers,
+        example=np.full(terms, -1),
+        used=np.zeros(5, np.int64),
+        places=np.zeros(D, np.int64),
+        values=np.zeros(D),
+    )
+
+
+def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
+    """Return the cache with room for a term of so many planes, the ground truth's counted.
+
+    No plane leaves it, and no weight changes; terms may have other places.
+    """
+    blocks, numbers, used = cache.blocks, cache.numbers, cache.used
+    if used[TERMS] == cache.example.size or used[SLOTS] + planes > blocks.offset.size:
+        compact(cache, True)
+    if used[SLOTS] + planes > blocks.offset.size:
+        size = 2 * (used[SLOTS] + planes)
+        blocks = blocks._replace(
+            offset=_grown(blocks.offset, size),
+            square=_grown(blocks.square, size),
+            begin=_grown(blocks.begin, size + 1),
+        )
+        numbers = numbers._replace(alpha=_grown(numbers.alpha, size))
+    if used[NONZEROS] + nonzeros > blocks.values.size:
+        size = int(1.5 * (used[NONZEROS] + nonzeros))
+        blocks = blocks._replace(
+            places=_grown(blocks.places, size), values=_grown(blocks.values, size)
+        )
+    if used[ENTRIES] + planes**2 > numbers.gram.size:
+        numbers = numbers._replace(gram=_grown(numbers.gram, 2 * (used[ENTRIES] + planes**2)))
+    if planes > blocks.height.size:
+        blocks = blocks._replace(height=np.zeros(2 * planes), change=np.zeros(2 * planes))
+        scratch = {name: np.zeros(2 * planes) for name in ("values", "change", "row")}
+        numbers = numbers._replace(**scratch)
+    return cache._replace(blocks=blocks, numbers=numbers)
+
+
+def _grown(pool: np.ndarray, size: int) -> np.ndarray:
+    grown = np.zeros(size, pool.dtype)
+    grown[: pool.size] = pool
+    return grown
+
+
+def terms_of(cache: Cache, begin: int, size: int) -> np.ndarray:
+    """Return the terms of the examples ``begin … begin + size − 1``, −1 where there is none."""
+    terms = np.full(size, -1)
+    example = cache.example[: cache.used[TERMS]]
+    (here,) = np.nonzero((example >= begin) & (example < begin + size))
+    terms[example[here] - begin] = here
+    return terms
+
+
+@kernel
+def has_room(cache, planes, nonzeros):
+    """Tell whether a term of so many planes can be put behind the others; else `reserve`."""
+    used = cache.used
+    return (
+        used[TERMS] < cache.example.size
+        and used[SLOTS] + planes <= cache.blocks.offset.size
+        and used[NONZEROS] + nonzeros <= cache.blocks.values.size
+        and used[ENTRIES] + planes * planes <= cache.numbers.gram.size
+        and planes <= cache.blocks.height.size
+    )
+
+
+@kernel
+def open_term(cache, example, planes):
+    """Begin a term, which will have so many planes, with the ground truth's; return it."""
+    blocks, numbers, used = cache.blocks, cache.numbers, cache.used
+    t = used[TERMS]
+    used[TERMS] = t + 1
+    cache.example[t] = example
+    blocks.start[t] = used[SLOTS]
+    blocks.n_planes[t] = 0
+    numbers.room[t] = planes
+    numbers.gram_start[t] = used[ENTRIES]
+    used[ENTRIES] += planes * planes
+    used[PLANES] -= 1
+    add_row(cache, t, 0, 0.0, 1.0)
+    return t
+
+
+@kernel
+def add_row(cache, t, count, offset, alpha):
+    """Add a plane to the last term, whose ``count`` non-zeros are there, behind all others."""
+    blocks, numbers, used = cache.blocks, cache.numbers, cache.used
+    p = blocks.n_planes[t]
+    slot = blocks.start[t] + p
+    begin = used[NONZEROS]
+    blocks.begin[slot], blocks.begin[slot + 1] = begin, begin + count
+    blocks.offset[slot] = offset
+    total = 0.0
+    for k in range(begin, begin + count):
+        total += blocks.values[k] * blocks.values[k]
+    blocks.square[slot] = total
+    blocks.n_planes[t] = numbers.known[t] = p + 1
+    numbers.alpha[slot] = alpha
+    used[NONZEROS] = begin + count
+    used[SLOTS] = slot + 1
+    used[PLANES] += 1
+    inner_products(blocks, t, p, numbers.row)
+    gram = numbers.gram[numbers.gram_start[t] :]
+    for q in range(p + 1):
+        gram[p * numbers.room[t] + q] = gram[q * numbers.room[t] + p] = numbers.row[q]
+
+
+@kernel
+def add_candidate(cache, t, count, offset):
+    """Add the row in the scratch to the last term, with no weight."""
+    begin = cache.used[NONZEROS]
+    for k in range(count):
+        cache.blocks.places[begin + k] = cache.places[k]
+        cache.blocks.values[begin + k] = cache.values[k]
+    add_row(cache, t, count, offset, 0.0)
+
+
+@kernel
+def moved_behind(cache, t):
+    """Put term t behind the others, where one more plane can be added to it; return it."""
+    blocks, numbers = cache.blocks, cache.numbers
+    first, m = blocks.start[t], blocks.n_planes[t]
+    last = open_term(cache, cache.example[t], m + 1)
+    numbers.alpha[blocks.start[last]] = numbers.alpha[first]
+    for p in range(1, m):
+        begin, end = blocks.begin[first + p], blocks.begin[first + p + 1]
+        to = cache.used[NONZEROS]
+        for k in range(end - begin):
+            blocks.places[to + k] = blocks.places[begin + k]
+            blocks.values[to + k] = blocks.values[begin + k]
+        add_row(cache, last, end - begin, blocks.offset[first + p], numbers.alpha[first + p])
+    close(cache, t)
+    return last
+
+
+@kernel
+def close(cache, t):
+    """Let a term go."""
+    cache.used[PLANES] -= cache.blocks.n_planes[t] - 1
+    cache.blocks.n_planes[t] = 0
+    cache.example[t] = -1
+
+
+@kernel
+def place_of_candidate(cache, t, count, offset):
+    """Return which plane of term t the row in the scratch is; 0 if it is new."""
+    blocks = cache.blocks
+    for p in range(1, blocks.n_planes[t]):
+        slot = blocks.start[t] + p
+        begin = blocks.begin[slot]
+        same = blocks.begin[slot + 1] - begin == count and blocks.offset[slot] == offset
+        for k in range(count if same else 0):
+            same &= blocks.places[begin + k] == cache.places[k]
+            same &= blocks.values[begin + k] == cache.values[k]
+        if same:
+            return p
+    return 0
+
+
+@kernel
+def compact(cache, keeps_idle):
+    """Close the gaps that closed terms leave; unless idle planes are kept, drop those with α = 0.
+
+    A term left without planes is closed, too. w does not change by it, as Σ_p α_p φ^{ip} does not.
+    """
+    blocks, numbers, used = cache.blocks, cache.numbers, cache.used
+    alpha = numbers.change
+    terms, slots, nonzeros, entries, planes = 0, 0, 0, 0, 0
+    for t in range(used[TERMS]):
+        first, m = blocks.start[t], blocks.n_planes[t]
+        room, old = numbers.room[t], numbers.gram_start[t]
+        kept = 0
+        for p in range(m):
+            alpha[p] = numbers.alpha[first + p]
+            kept += p == 0 or keeps_idle or alpha[p] > 0.0
+        if kept < 2:
+            continue
+        new = slots
+        q = 0
+        for p in range(m):
+            if not (p == 0 or keeps_idle or alpha[p] > 0.0):
+                continue
+            r = 0
+            for s in range(m):
+                if s == 0 or keeps_idle or alpha[s] > 0.0:
+                    numbers.gram[entries + q * kept + r] = numbers.gram[old + p * room + s]
+                    r += 1
+            begin, end = blocks.begin[first + p], blocks.begin[first + p + 1]
+            blocks.begin[slots] = nonzeros
+            for k in range(end - begin if nonzeros < begin else 0):
+                blocks.places[nonzeros + k] = blocks.places[begin + k]
+                blocks.values[nonzeros + k] = blocks.values[begin + k]
+            nonzeros += end - begin
+            blocks.begin[slots + 1] = nonzeros
+            blocks.offset[slots] = blocks.offset[first + p]
+            blocks.square[slots] = blocks.square[first + p]
+            numbers.alpha[slots] = alpha[p]
+            slots += 1
+            q += 1
+        cache.example[terms] = cache.example[t]
+        blocks.start[terms] = new
+        blocks.n_planes[terms] = numbers.room[terms] = numbers.known[terms] = kept
+        numbers.gram_start[terms] = entries
+        entries += kept * kept
+        planes += kept - 1
+        terms += 1
+    for t in range(terms, used[TERMS]):
+        blocks.n_planes[t] = 0
+        cache.example[t] = -1
+    used[TERMS], used[SLOTS], used[NONZEROS] = terms, slots, nonzeros
+    used[ENTRIES], used[PLANES] = entries, planes
+
+
+@kernel
+def add_terms(cache, terms, scale, v):
+    """Add scale · Σ_tp α_tp n φ^{tp}⋆ over some terms to v, and return Σ_tp α_tp n φ^{tp}∘."""
+    blocks = cache.blocks
+    offset = 0.0
+    for t in terms:
+        for slot in range(blocks.start[t], blocks.start[t] + blocks.n_planes[t]):
+            alpha = cache.numbers.alpha[slot]
+            offset += alpha * blocks.offset[slot]
+            factor = scale * alpha
+            for k in range(blocks.begin[slot], blocks.begin[slot + 1]):
+                v[blocks.places[k]] += factor * blocks.values[k]
+    return offset
+
+
+@kernel
+def close_all(cache, terms):
+    """Let some terms go."""
+    for t in terms:
+        close(cache, t)
+
+
+@kernel
+def look(cache, w, lowest):
+    """Return Σ_t max_p ⟨n φ^{tp}, [w 1]⟩; let ``lowest[t]`` be the least of planes with α > 0."""
+    blocks = cache.blocks
+    total = 0.0
+    for t in range(cache.used[TERMS]):
+        gather(blocks, w, t)
+        highest = 0.0
+        lowest[t] = np.inf
+        for p in range(blocks.n_planes[t]):
+            value = plane_value(blocks, t, p)
+            highest = max(highest, value)
+            if cache.numbers.alpha[blocks.start[t] + p] > 0.0:
+                lowest[t] = min(lowest[t], value)
+        total += highest
+    return total

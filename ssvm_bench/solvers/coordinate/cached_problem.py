@@ -1,0 +1,234 @@
+"""The problem of the examples in a cache, which dual coordinate descent optimises (Algorithm 2).
+
+Of n examples, those of A are cached, with the planes found so far; those of B have left the cache
+with their weights as they were, and count by φ^B = Σ_{i∈B} φ^i; the others count 0:
+
+.. code-block:: text
+
+    LB = F(φ)                  φ = φ^A + φ^B
+    UB = λ/2 ‖w‖² + ⟨φ^B, [w 1]⟩ + 1/n Σ_{i∈A} max(0, max_p g_ip)
+
+φ is feasible for the problem of all n, so that LB is below its optimum; UB is above that of the
+cached problem only. UB − LB = 1/n Σ_{i∈A} ( max(0, max_p g_ip) − Σ_p α_ip g_ip ) ≥ 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.linalg import dot, squared_norm
+from ssvm_bench.planes import cache as caches
+from ssvm_bench.planes import passes
+from ssvm_bench.planes.cache import PLANES, TERMS, Cache
+from ssvm_bench.planes.dual_iterate import no_average
+from ssvm_bench.planes.passes import State
+from ssvm_bench.solvers.coordinate.nonnegative import cone
+from ssvm_bench.solvers.coordinate.turns import Coordinates
+from ssvm_bench.solvers.orders import permutation
+
+_BETWEEN = 4
+"""Sweeps over some examples between those over all."""
+
+_SHRINK = 0.1
+"""These leave out examples that violate optimality by less than this share of the mean."""
+
+_WORDS = 1 << 14
+"""Random words that are drawn at once, at least."""
+
+
+class CachedProblem:
+    """The cache, its weights, and w.
+
+    Parameters
+    ----------
+    n, D : int
+        Numbers of examples of the problem, and of weights in the planes' layout.
+    lam : float
+        λ.
+    capacity : int
+        Most planes of the cache.
+    epsilon : float
+        Gradients up to this size call for no step, in units of the loss.
+    seed : int
+    floor : ndarray of float64, shape (D,) or (0,)
+        0 for weights that must not be negative, −∞ for others; empty if all are such.
+
+    Attributes
+    ----------
+    cache : Cache
+    policy : Coordinates
+        The steps.
+    state : State
+        w, and φ∘ in the units of the cache (:mod:`ssvm_bench.planes.cache`).
+    fixed : int
+        |B|.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        D: int,
+        lam: float,
+        capacity: int,
+        epsilon: float,
+        seed: int,
+        floor: np.ndarray,
+    ) -> None:
+        self.n, self.lam = n, lam
+        self.cache = caches.allocate(capacity, D)
+        terms = self.cache.example.size
+        self._unit = terms / n
+        self._bits = np.random.PCG64([seed, 2])
+        self._orders = np.random.PCG64([seed, 3])
+        self.policy = Coordinates(
+            epsilon=epsilon,
+            shuffles=True,
+            simplex=self.cache.numbers,
+            cone=cone(floor),
+            words=np.zeros(0, np.uint64),
+            drawn=np.zeros(1, np.int64),
+            places=np.zeros(self.cache.numbers.values.size, np.int64),
+            met=np.zeros(1),
+            violations=np.zeros(terms),
+            steps=np.zeros(2, np.int64),
+        )
+        self.state = State(
+            w=np.zeros(D),
+            circ=np.zeros(1),
+            steps=np.zeros(1, np.int64),
+            average=no_average(),
+            lam=lam / self._unit,
+            line_search=True,
+            now=0,
+        )
+        self.fixed = 0
+        self._fixed_w, self._fixed_circ = np.zeros(D), 0.0
+        self._lowest = np.zeros(terms)
+        self.fix(capacity)  # its kernels are there then, before any example is
+
+    @property
+    def planes(self) -> int:
+        """Number of cached planes, those of the ground truths not counted."""
+        return int(self.cache.used[PLANES])
+
+    @property
+    def terms(self) -> int:
+        """Number of cached examples, those counted that have been closed since the last tidying."""
+        return int(self.cache.used[TERMS])
+
+    @property
+    def parts(self) -> tuple[Cache, Coordinates, State]:
+        """What kernels take."""
+        return self.cache, self.policy, self.state
+
+    @property
+    def circ(self) -> float:
+        """φ∘."""
+        return self._unit * float(self.state.circ[0])
+
+    @property
+    def steps(self) -> int:
+        """Number of steps so far."""
+        return int(self.policy.steps.sum())
+
+    def half_norm(self) -> float:
+        """Return λ/2 ‖w‖²."""
+        return 0.5 * self.lam * float(squared_norm(self.state.w))
+
+    def lower(self) -> float:
+        """Return LB."""
+        return self.circ - self.half_norm()
+
+    def upper(self) -> float:
+        """Return UB, by a look at all cached planes."""
+        return self._bound(caches.look(self.cache, self.state.w, self._lowest))
+
+    def _bound(self, slack: float) -> float:
+        """Return UB of the sum that it has over the cached examples."""
+        w, v = self.state.w, self._fixed_w
+        of_fixed = self._fixed_circ - self.lam * dot(v, w, w.size)
+        return self.half_norm() + of_fixed + slack / self.n
+
+    def optimise(self, gap: float, most: int, clock: Clock) -> None:
+        """Sweep over the cached examples, in random order, until UB − LB ≤ gap.
+
+        UB is computed when UB', of the gradients that a sweep has met, is that close; it ends as
+        well where no step is larger than ε, or after ``most`` sweeps over all. Between two of
+        these, some go over the examples that violate optimality most.
+        """
+        (live,) = np.nonzero(self.cache.example[: self.terms] >= 0)
+        for _ in range(most):
+            checkpoint()
+            steps = self.steps
+            self._sweep(live, clock)
+            if self.steps == steps:
+                return
+            lower, tracked = self.lower(), self._bound(float(self.policy.met[0]))
+            if tracked - lower <= gap:
+                upper = self.upper()
+                clock.approximate(live.size, self.planes)
+                if upper - lower <= gap:
+                    return
+            for _ in range(_BETWEEN):
+                violations = self.policy.violations[live]
+                least = max(self.policy.epsilon, _SHRINK * float(violations.mean()))
+                self._sweep(live[violations > least], clock)
+
+    def _sweep(self, terms: np.ndarray, clock: Clock) -> None:
+        """Let cached examples take their steps, in random order."""
+        planes = self.cache.blocks.n_planes
+        self.draw(int(planes[terms].sum()))
+        self.policy.met[0] = 0.0
+        order = terms[permutation(terms.size, self._orders)]
+        evaluated = passes.approximate_pass(self.policy, self.cache.blocks, order, self.state)
+        clock.approximate(order.size, evaluated)
+
+    def draw(self, words: int) -> None:
+        """Have more random words at hand than that, those that are left first."""
+        policy = self.policy
+        left = policy.words[policy.drawn[0] :]
+        if left.size <= words:
+            new = self._bits.random_raw(max(words + 1, _WORDS))
+            self.policy = policy._replace(words=np.concatenate((left, new)))
+            policy.drawn[0] = 0
+
+    def reserve(self, planes: int, nonzeros: int) -> None:
+        """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
+        self.cache = caches.reserve(self.cache, planes, nonzeros)
+        self.policy = self.policy._replace(
+            simplex=self.cache.numbers, places=np.zeros(self.cache.numbers.values.size, np.int64)
+        )
+
+    def drop_idle(self) -> None:
+        """Drop planes with α = 0, and examples that then have none."""
+        caches.compact(self.cache, False)
+
+    def fix(self, most: int) -> None:
+        """Let examples leave with their weights as they are, until at most so many planes stay.
+
+        The first to leave are those whose planes with weight have the largest gradients: they are
+        the farthest beyond the margin, and their weights the last to change.
+        """
+        cache, used = self.cache, self.cache.used
+        caches.look(cache, self.state.w, self._lowest)
+        order = np.argsort(-self._lowest[: used[TERMS]], kind="stable")
+        order = order[cache.example[order] >= 0]
+        planes = cache.blocks.n_planes[order] - 1
+        leaving = order[np.cumsum(planes) - planes < used[PLANES] - most]
+        scale = -1.0 / (self.lam * self.n)
+        self._fixed_circ += caches.add_terms(cache, leaving, scale, self._fixed_w) / self.n
+        self.fixed += leaving.size
+        caches.close_all(cache, leaving)
+        caches.compact(cache, True)
+
+    def recompute(self) -> None:
+        """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+        w, limits, terms = self.state.w, self.policy.cone, np.arange(self.cache.used[TERMS])
+        v = limits.v if limits.floor.size else w
+        v[:] = self._fixed_w
+        circ = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), v) / self.n
+        if limits.floor.size:
+            np.maximum(v, limits.floor, out=w)
+        self.state.circ[0] = (self._fixed_circ + circ) / self._unit

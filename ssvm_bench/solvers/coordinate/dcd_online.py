@@ -1,0 +1,302 @@
+"""Dual coordinate descent from a stream (Ramanan, *Dual coordinate solvers*, 2013, Algorithm 2).
+
+.. code-block:: text
+
+    for each example i, as the stream gives it:
+        the oracle's plane has the gradient g = n H_i(w)
+        if g > ε:   it comes into the cache with α = 0, and UB ← UB + g/n
+        if UB − LB > tol P̂:   optimise over the cache, and drop the planes with α = 0
+
+An iteration is a pass over the examples; further ones, for which the cache stays as it is, are the
+cyclic variant. Examples are in memory chunk by chunk (`Oracle.chunks`), and what is kept between
+them is the cache and w, whatever the length of the stream.
+
+LB bounds the optimum of all examples from below. UB is a bound for the cached ones only
+(:mod:`~ssvm_bench.solvers.coordinate.cached_problem`): a pass over all examples at the same w turns
+it into a bound for all, P(w). That is a further one (``verify``); or one in which no step was due.
+
+================  =============================================================================
+``schedule``      what happens between new examples
+================  =============================================================================
+``gap``           Algorithm 2
+``one_pass``      an example that comes into the cache takes its step, once
+``larank``        that, and for each new example ten of the cache, drawn at random, take theirs
+``mining``        examples come into the cache until it is full; then it is optimised
+================  =============================================================================
+
+Optimising ends at half of ``tol``, or the next example would begin it again.
+
+A cache that is full of planes with weight is made half empty: examples leave with their weights as
+they are. Those of the next pass would be counted twice, so there is none: the run ends.
+
+===========  ==================================================================================
+option       meaning
+===========  ==================================================================================
+schedule     see above
+tol          relative gap
+verify       whether an iteration ends with a pass that computes P(w)
+order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of
+             examples in memory
+cache        most planes in the cache
+chunk        examples of a stream that are in memory at a time
+epsilon      gradients up to this size call for no step, in units of the loss
+M            most sweeps over the cache in an optimisation
+nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
+             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
+===========  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.planes.cache import terms_of
+from ssvm_bench.problem import Problem
+from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.coordinate import exploring
+from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
+from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
+from ssvm_bench.solvers.coordinate.exploring import (
+    ENTERED,
+    FULL,
+    GAP,
+    NOTHING,
+    ROOM,
+    SLACK,
+    UPPER,
+    WORDS,
+    Plan,
+    Seen,
+)
+from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
+from ssvm_bench.solvers.orders import permutation
+
+CODE_VERSION = 1
+
+ORDERS = SEQUENTIAL, RANDOM = ("sequential", "random")
+
+_GOAL = 0.5
+"""Share of ``tol`` at which optimising ends."""
+
+_KEPT = 0.5
+"""Share of a full cache that stays in it."""
+
+
+class Schedule(NamedTuple):
+    """What happens between new examples.
+
+    Attributes
+    ----------
+    steps, revisits
+        As of `Plan`.
+    by_gap : bool
+        Whether the cache is optimised when the online gap is too large.
+    optimises : bool
+        Whether it is optimised when it is full, and at the end of a pass.
+    """
+
+    steps: bool = False
+    revisits: int = 0
+    by_gap: bool = False
+    optimises: bool = False
+
+
+SCHEDULES: Mapping[str, Schedule] = {
+    "gap": Schedule(by_gap=True, optimises=True),
+    "one_pass": Schedule(steps=True),
+    "larank": Schedule(steps=True, revisits=10),
+    "mining": Schedule(optimises=True),
+}
+
+
+@dataclass(frozen=True)
+class Config(ConstrainedConfig):
+    """Options; see the module's docstring."""
+
+    NOT_HASHED: ClassVar[tuple[str, ...]] = ("chunk",)
+
+    schedule: Annotated[str, one_of(SCHEDULES)]
+    tol: NotNegative
+    verify: bool
+    order: Annotated[str, one_of(ORDERS)]
+    cache: Annotated[int, at_least(2)]
+    chunk: Count
+    epsilon: NotNegative
+    M: Natural
+
+    @property
+    def chunk_rows(self) -> int:
+        """See `SolverConfig`."""
+        return self.chunk
+
+    def check_chunks(self) -> None:
+        """Raise ``ConfigError`` if they are to have another order than that of the stream."""
+        if self.order == RANDOM:
+            raise ConfigError(
+                "solver.order=random needs the examples in memory, and those of a stream are read "
+                "as they come. Set solver.order=sequential: it is `ssvm-bench data export` that "
+                "shuffles them."
+            )
+
+
+class DCDOnline(Solver):
+    """The method, from an empty cache and w = 0.
+
+    Attributes
+    ----------
+    cached : CachedProblem
+        The cache, and w.
+    seen : Seen
+        What the pass keeps.
+    upper : float
+        P(w), if it is known, else NaN.
+    tracked : float
+        λ/2 ‖w‖² + Σ_i H_i, each H_i at the w with which the last pass met example i.
+    """
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        self._head = problem.oracle.head
+        self.schedule = SCHEDULES[config.schedule]
+        D, floor = exploring.inner_dimension(self._head), config.floor(problem.d)
+        if floor.size:
+            floor = exploring.inner(self._head, floor)
+        self.cached = CachedProblem(
+            problem.n, D, problem.lam, config.cache, config.epsilon, seed, floor
+        )
+        self.plan = Plan(
+            steps=self.schedule.steps,
+            revisits=self.schedule.revisits,
+            tol=config.tol if self.schedule.by_gap else math.inf,
+            capacity=config.cache,
+            n=problem.n,
+        )
+        self.seen = Seen(
+            begin=0,
+            terms=np.zeros(0, np.int64),
+            bounds=np.zeros(3),
+            met=np.zeros(2),
+            tally=np.zeros(3, np.int64),
+            needed=np.zeros(2, np.int64),
+        )
+        self.upper = self.tracked = math.nan
+        self._bits = np.random.PCG64(seed)
+
+    def iterate(self) -> None:
+        """Do one pass over the examples."""
+        cached, seen = self.cached, self.seen
+        before = cached.steps
+        seen.met[:] = seen.tally[ENTERED] = 0
+        for begin, part in self.problem.oracle.chunks():
+            self._meet(begin, part)
+        self.tracked = cached.half_norm() + float(seen.met[SLACK]) / self.problem.n
+        changed = cached.steps > before
+        self.upper = math.nan if changed else self.tracked
+        self.converged = self._is_close() or not (changed or seen.tally[ENTERED])
+        if not self.converged:
+            self._finish()
+        if cached.fixed:
+            self.ended = "cache_full"
+
+    def _meet(self, begin: int, part: Oracle) -> None:
+        """Go through a chunk."""
+        order = np.arange(part.n)
+        if self.config.order == RANDOM:
+            order = permutation(part.n, self._bits)
+        explorer = exploring.explorer_of(part)
+        due = {ROOM: self._reserve, FULL: self._make_room, WORDS: self._draw, GAP: self._optimise}
+        position, reason = 0, NOTHING
+        while position < part.n:
+            terms = terms_of(self.cached.cache, begin, part.n)
+            seen = self.seen._replace(begin=begin, terms=terms)
+            position, reason = explorer.explore(
+                self.cached, self.plan, seen, order, position, self.clock
+            )
+            if reason != NOTHING:
+                due[reason]()
+
+    def _reserve(self) -> None:
+        self.cached.reserve(*self.seen.needed.tolist())
+
+    def _draw(self) -> None:
+        planes = self.cached.cache.blocks.height.size
+        self.cached.draw((self.plan.steps + self.plan.revisits) * (1 + planes))
+
+    def _optimise(self) -> None:
+        """Optimise over the cache, and drop planes with α = 0."""
+        _, upper, half_norm = self.seen.bounds
+        slack, met = self.seen.met
+        scale = max(upper, half_norm + slack / max(met, 1.0))
+        self.cached.optimise(_GOAL * self.config.tol * scale, self.config.M, self.clock)
+        self.cached.drop_idle()
+        self._look()
+
+    def _make_room(self) -> None:
+        """Have room for planes in a cache that is full."""
+        if self.schedule.optimises:
+            self._optimise()
+        most = int(_KEPT * self.config.cache)
+        if self.cached.planes > most:
+            self.cached.fix(most)
+            self._look()
+
+    def _look(self) -> None:
+        """Compute LB and UB."""
+        cached = self.cached
+        self.seen.bounds[:] = cached.lower(), cached.upper(), cached.half_norm()
+        self.clock.approximate(self.cached.terms, self.cached.planes)
+
+    def _finish(self) -> None:
+        """Do what is due at the end of a pass."""
+        cached, steps = self.cached, self.cached.steps
+        lower, upper, _ = self.seen.bounds
+        if self.schedule.optimises and upper - lower > self.config.tol * upper:
+            cached.optimise(self.config.tol * upper, self.config.M, self.clock)
+        cached.drop_idle()
+        cached.recompute()
+        self._look()
+        if cached.steps > steps:
+            self.upper = math.nan
+        if self.config.verify:
+            with self.clock.exact(self.problem.n):
+                self.upper = self.problem.primal(exploring.outer(self._head, cached.state.w))
+            self.converged = self._is_close()
+
+    def _is_close(self) -> bool:
+        """Tell whether P(w) is known, and close to LB."""
+        return self.upper - self.cached.lower() <= self.config.tol * self.upper
+
+    def reported(self) -> Iterate:
+        """Return w and LB."""
+        w = exploring.outer(self._head, self.cached.state.w)
+        return Iterate(w, self.problem.dual(w, self.cached.circ))
+
+    def working_set_mean(self) -> float:
+        """Return the mean number of cached planes of a term, those of ground truths not counted."""
+        return self.cached.planes / self.problem.n
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return bounds after the last pass, what the cache holds, and the numbers of steps."""
+        steps = self.cached.policy.steps
+        return {
+            "upper_bound": self.upper,
+            "tracked_bound": self.tracked,
+            "single_steps": float(steps[SINGLE]),
+            "pair_steps": float(steps[PAIR]),
+            "cached_bound": float(self.seen.bounds[UPPER]),
+            "cache_size": float(self.cached.planes),
+            "fixed_examples": float(self.cached.fixed),
+        }
+
+
+build = DCDOnline

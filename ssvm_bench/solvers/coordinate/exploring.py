@@ -1,0 +1,376 @@
+"""How dual coordinate descent meets new examples (Ramanan 2013, Algorithm 2, lines 3 to 11).
+
+At an example, its oracle returns the plane with the largest gradient, g = n H_i(w). If g > ε, the
+plane comes into the cache with α = 0, and
+
+.. code-block:: text
+
+    UB ← UB + 1/n (g − max(0, the largest gradient of a plane of i that is cached already))
+
+What then happens is data of the schedule, a `Plan`: whether the example takes a step at once, how
+many cached ones take theirs, and how large the online gap UB − LB may become, relative to what P(w)
+is estimated to be for the whole problem by the examples met so far,
+
+.. code-block:: text
+
+    P̂ = λ/2 ‖w‖² + mean of n H_i(w),  each at the w with which it was met
+
+(at first, UB is far below that, as most examples are still to come). A pass over a chunk
+stops where something is due that is not done here (`ROOM`, `FULL`, `WORDS`, `GAP`), and goes on
+from there. So what happens at an example does not depend on where chunks end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
+from ssvm_bench.oracles.scoring import difference_row, longest, unary_scores
+from ssvm_bench.planes.cache import (
+    PLANES,
+    TERMS,
+    add_candidate,
+    close,
+    has_room,
+    moved_behind,
+    open_term,
+    place_of_candidate,
+)
+from ssvm_bench.planes.operations import gather, plane_value
+from ssvm_bench.planes.passes import approximate_visit
+from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
+from ssvm_bench.solvers.coordinate.turns import below
+
+# mypy: disable-error-code="no-untyped-def"
+
+NOTHING, ROOM, FULL, WORDS, GAP = range(5)
+"""Why a pass stops: its end; no room for a row, or for a plane; no random words; a large gap."""
+
+LOWER, UPPER, HALF_NORM = range(3)
+"""Entries of ``Seen.bounds``."""
+
+SLACK, EXAMPLES = range(2)
+"""Entries of ``Seen.met``."""
+
+VISITS, EVALUATED, ENTERED = range(3)
+"""Entries of ``Seen.tally``."""
+
+
+class Plan(NamedTuple):
+    """What happens at an example.
+
+    Attributes
+    ----------
+    steps : bool
+        Whether one that comes into the cache takes a step.
+    revisits : int
+        How many examples of the cache, drawn at random, then take one.
+    tol : float
+        Largest (UB − LB)/max(UB, P̂) with which the pass goes on.
+    capacity : int
+        Most planes of the cache.
+    n : int
+        Number of examples of the problem.
+    """
+
+    steps: bool
+    revisits: int
+    tol: float
+    capacity: int
+    n: int
+
+
+class Seen(NamedTuple):
+    """What a pass keeps while it goes.
+
+    Attributes
+    ----------
+    begin : int
+        Number of the first example of the chunk.
+    terms : ndarray of int64, shape (examples of the chunk,)
+        Where they are in the cache; −1: nowhere.
+    bounds : ndarray of float64, shape (3,)
+        LB, UB and λ/2 ‖w‖², as far as there has been no step since they were computed.
+    met : ndarray of float64, shape (2,)
+        Σ_i n H_i(w), each at the w with which it was met in this pass, and how many they are.
+    tally : ndarray of int64, shape (3,)
+        Visits of cached examples, and planes evaluated there; planes that have come into the cache.
+    needed : ndarray of int64, shape (2,)
+        Planes and non-zeros that there was no room for.
+    """
+
+    begin: int
+    terms: np.ndarray
+    bounds: np.ndarray
+    met: np.ndarray
+    tally: np.ndarray
+    needed: np.ndarray
+
+
+@kernel
+def _has_words(cache, policy, plan):
+    """Tell whether there are random words for all visits at an example."""
+    visits = (plan.steps + plan.revisits) * (1 + cache.blocks.height.size)
+    return policy.words.size - policy.drawn[0] > visits
+
+
+@kernel
+def _consider(cache, policy, state, plan, seen, i, g, count, offset):
+    """Do what is due at example i of the chunk, whose best plane is in the cache's scratch.
+
+    Returns
+    -------
+    int
+        `ROOM` or `FULL`: nothing has been done; `GAP` or `NOTHING`: all has.
+    """
+    if g > policy.epsilon:
+        reason = _enter(cache, state, plan, seen, i, g, count, offset)
+        if reason != NOTHING:
+            return reason
+    if plan.steps and seen.terms[i] >= 0:
+        _visit(cache, policy, state, seen, seen.terms[i])
+    if cache.used[TERMS] > 0:
+        for _ in range(plan.revisits):
+            word = policy.words[policy.drawn[0]]
+            policy.drawn[0] += 1
+            _visit(cache, policy, state, seen, below(word >> np.uint64(32), cache.used[TERMS]))
+    seen.met[SLACK] += max(g, 0.0)
+    seen.met[EXAMPLES] += 1.0
+    bounds = seen.bounds
+    estimate = bounds[HALF_NORM] + seen.met[SLACK] / seen.met[EXAMPLES]
+    large = bounds[UPPER] - bounds[LOWER] > plan.tol * max(bounds[UPPER], estimate)
+    return GAP if large else NOTHING
+
+
+@kernel
+def _enter(cache, state, plan, seen, i, g, count, offset):
+    """Put the plane into the cache, unless it is there."""
+    blocks, t = cache.blocks, seen.terms[i]
+    highest = 0.0
+    planes, nonzeros = 2, count
+    if t >= 0:
+        if place_of_candidate(cache, t, count, offset) > 0:
+            return NOTHING
+        gather(blocks, state.w, t)
+        for p in range(1, blocks.n_planes[t]):
+            highest = max(highest, plane_value(blocks, t, p))
+        first, planes = blocks.start[t], blocks.n_planes[t] + 1
+        nonzeros += blocks.begin[first + planes - 1] - blocks.begin[first]
+    if cache.used[PLANES] >= plan.capacity:
+        return FULL
+    if not has_room(cache, planes, nonzeros):
+        seen.needed[0], seen.needed[1] = planes, nonzeros
+        return ROOM
+    t = moved_behind(cache, t) if t >= 0 else open_term(cache, seen.begin + i, planes)
+    add_candidate(cache, t, count, offset)
+    seen.terms[i] = t
+    seen.tally[ENTERED] += 1
+    seen.bounds[UPPER] += max(0.0, g - highest) / plan.n
+    return NOTHING
+
+
+@kernel
+def _visit(cache, policy, state, seen, t):
+    """Let a cached example take its step; one whose planes have no weight then leaves."""
+    if cache.example[t] < 0:
+        return
+    seen.tally[VISITS] += 1
+    seen.tally[EVALUATED] += approximate_visit(policy, cache.blocks, t, state)
+    first = cache.blocks.start[t]
+    for slot in range(first + 1, first + cache.blocks.n_planes[t]):
+        if cache.numbers.alpha[slot] > 0.0:
+            return
+    i = cache.example[t] - seen.begin
+    if 0 <= i < seen.terms.size:
+        seen.terms[i] = -1
+    close(cache, t)
+
+
+class Explored(NamedTuple):
+    """What a part of a pass has done.
+
+    Attributes
+    ----------
+    position : int
+        Where in the order it goes on.
+    reason : int
+        Why it has stopped.
+    share : float
+        Share of the time that the oracle took.
+    fault : int
+        What is wrong with the oracle at the example that the order has at ``position``.
+    """
+
+    position: int
+    reason: int
+    share: float
+    fault: int
+
+
+@allocating_kernel
+def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
+    """Go through a chunk with a compiled oracle; see `Explorer.explore`."""
+    features = oracle.features
+    most = longest(features)
+    y = np.zeros(most, np.uint8)
+    theta = np.zeros((most, features.stride))
+    timespec = np.zeros(2, np.int64)
+    labels = np.zeros(2, np.uint8)
+    signs = np.array([1.0, -1.0])
+    oracle_time = 0
+    reason, fault = NOTHING, checks.NONE
+    begin = nanoseconds(timespec)
+    while position < order.size and reason == NOTHING:
+        if not _has_words(cache, policy, plan):
+            reason = WORDS
+            break
+        i = order[position]
+        start = nanoseconds(timespec)
+        unary_scores(features, state.w, i, theta)
+        maximise(oracle, state.w, i, theta, 1.0, y)
+        oracle_time += nanoseconds(timespec) - start
+        loss, score, fault = judged(features, exact, state.w, i, theta, 1.0, y)
+        if fault != checks.NONE:
+            break
+        count = 0
+        if loss + score > policy.epsilon:
+            count = difference_row(
+                features, i, y, labels, signs, cache.blocks.dense, cache.places, cache.values
+            )
+        reason = _consider(cache, policy, state, plan, seen, i, loss + score, count, loss)
+        if reason in (NOTHING, GAP):
+            position += 1
+    share = oracle_time / max(nanoseconds(timespec) - begin, 1)
+    return Explored(position, reason, share, fault)
+
+
+@kernel
+def _consider_row(indices, values, offset, g, cache, policy, state, plan, seen, i):
+    """Do `_consider` with a plane that an oracle has returned, all times n."""
+    if not _has_words(cache, policy, plan):
+        return WORDS
+    for k in range(indices.size):
+        cache.places[k], cache.values[k] = indices[k], values[k]
+    return _consider(cache, policy, state, plan, seen, i, g, indices.size, offset)
+
+
+class Explorer(ABC):
+    """The oracle of a chunk, as a pass asks it."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+
+    def explore(
+        self,
+        cached: CachedProblem,
+        plan: Plan,
+        seen: Seen,
+        order: np.ndarray,
+        position: int,
+        clock: Clock,
+    ) -> tuple[int, int]:
+        """Meet examples until something is due, and tell the clock.
+
+        Parameters
+        ----------
+        cached : CachedProblem
+        plan : Plan
+        seen : Seen
+        order : ndarray of int64
+            Examples of the chunk.
+        position : int
+            Where to begin in it.
+        clock : Clock
+
+        Returns
+        -------
+        position, reason : int
+            Where to go on, and why it has stopped.
+        """
+        checkpoint()
+        seen.tally[:ENTERED] = 0
+        with clock.exact(0) as made:
+            found = self._explore(cached, plan, seen, order, position)
+            made.calls, made.share = found.position - position, found.share
+        if found.fault != checks.NONE:
+            checks.check_fault(self.oracle, int(order[found.position]), found.fault)
+        clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
+        return found.position, found.reason
+
+    @abstractmethod
+    def _explore(
+        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
+    ) -> Explored:
+        """Meet examples."""
+
+
+class _Compiled(Explorer):
+    """An oracle over labelings: a part of a pass is one compiled call."""
+
+    oracle: LabelingOracle
+
+    def _explore(
+        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
+    ) -> Explored:
+        oracle, (cache, policy, state) = self.oracle, cached.parts
+        found = _explore(
+            oracle.compiled, oracle.exact, cache, policy, state, plan, seen, order, position
+        )
+        return Explored(*found)
+
+
+class _CalledFromPython(Explorer):
+    """Any oracle."""
+
+    def _explore(
+        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
+    ) -> Explored:
+        n, w, parts = self.oracle.n, cached.state.w, (*cached.parts, plan, seen)
+        oracle_time, begin = 0.0, perf_counter()
+        reason = NOTHING
+        while position < order.size and reason == NOTHING:
+            checkpoint()
+            i = int(order[position])
+            start = perf_counter()
+            (indices, values, offset), value = self.oracle.best_plane(w, i)
+            oracle_time += perf_counter() - start
+            reason = _consider_row(indices, n * values, n * offset, n * value, *parts, i)
+            position += reason in (NOTHING, GAP)
+        share = oracle_time / max(perf_counter() - begin, 1e-9)
+        return Explored(position, reason, share, checks.NONE)
+
+
+def explorer_of(oracle: Oracle) -> Explorer:
+    """Return what asks the oracle of a chunk."""
+    kind = _Compiled if isinstance(oracle, LabelingOracle) else _CalledFromPython
+    return kind(oracle)
+
+
+def inner_dimension(oracle: Oracle) -> int:
+    """Return the length of w in the layout of an explorer's planes."""
+    if isinstance(oracle, LabelingOracle):
+        return joint_features.inner_dimension(oracle.features)
+    return oracle.d
+
+
+def inner(oracle: Oracle, w: np.ndarray) -> np.ndarray:
+    """Return w, given in the outer layout, in that one; a copy."""
+    if isinstance(oracle, LabelingOracle):
+        return joint_features.pack(oracle.features, w)
+    return w.copy()
+
+
+def outer(oracle: Oracle, w: np.ndarray) -> np.ndarray:
+    """Return w, given in that layout, in the outer one; a copy."""
+    if isinstance(oracle, LabelingOracle):
+        return joint_features.unpack(oracle.features, w)
+    return w.copy()

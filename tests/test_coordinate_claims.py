@@ -1,0 +1,383 @@
+"""The claims of the dual-coordinate paper on hand-made traces, and its figures."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import yaml
+from traces import make_trace
+
+from ssvm_bench.config import catalog
+from ssvm_bench.figures.kind import Material
+from ssvm_bench.papers import claims_table, judging
+from ssvm_bench.papers.dual_coordinate import drawn
+from ssvm_bench.papers.dual_coordinate.claims import (
+    BATCH,
+    FIRST_SWEEP,
+    HOT,
+    SCHEDULES,
+    SELF_CHECKS,
+    SEQUENTIAL,
+    STEADY,
+    SUBGRADIENT,
+    SWEEPS,
+    TRUE_BOUND,
+)
+from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE as PAPER
+from ssvm_bench.results.measurements import Measurement
+from ssvm_bench.results.problem_instance import Best, instance_of
+
+N = 1000
+ITERATIONS = np.arange(0, 41)
+TOL = 0.01
+LAM = 0.001
+BATCH_DATA = ("adult", "abalone", "usps", "ocr", "mnist")
+BEST = Best(1.0, 1.0)
+
+
+def trace(solver, dataset, primal, dual, seconds, seed=0, *, n=N, met=True, path=(), **more):
+    """Return a run of so many seconds; `more` are options of the solver, or columns."""
+    primal, dual = np.asarray(primal, float), np.asarray(dual, float)
+    columns = {key: more.pop(key) for key in list(more) if isinstance(more[key], np.ndarray)}
+    run = make_trace(
+        primal,
+        dual,
+        iteration=np.arange(primal.size),
+        oracle_calls=n * np.arange(primal.size),
+        time=np.linspace(0, seconds, primal.size),
+        solver=solver,
+        seed=seed,
+        lam=LAM,
+        options={"tol": TOL, **more},
+        dataset={"name": dataset, "source": "real", "n": n, "d": 3, "fingerprint": dataset}
+        | ({} if n == N else {"fingerprint": f"{dataset}-{n}"}),
+        clock="cpu",
+    )
+    run.metadata["config"]["dataset"] = {"name": dataset, "n_samples": None if n == N else n}
+    run.metadata["config"] |= {"path": list(path)} if path else {}
+    for name, values in columns.items():
+        run.frame[name] = values
+    run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
+    run.summary["stop_reason"] = "converged" if met else "max_seconds"
+    return run
+
+
+def dcd(dataset, seed=0, *, half=1.0, seconds=1.0, above=0.1, sweeps=ITERATIONS, **options):
+    """Return a run of Algorithm 1 whose gap halves in so many sweeps, with UB' = (1 + above) UB."""
+    error = 0.5 ** (sweeps / half)
+    upper = np.where(sweeps > 0, 1 + error, math.nan)
+    pairs = 4.0 * np.maximum(sweeps - 1, 0)
+    single = options.pop("single_steps", 10.0 * np.minimum(sweeps, 1) + sweeps)
+    columns = {"upper_bound": upper, "tracked_bound": upper * (1 + above)}
+    columns |= {"single_steps": single, "pair_steps": options.pop("pair_steps", pairs)}
+    primal = options.pop("primal", 1 + error)
+    dual = options.pop("dual", 1 - error)
+    return trace("dcd", dataset, primal, dual, seconds, seed, **columns, **{**SWEEPS, **options})
+
+
+def online(dataset, schedule, seed=0, *, gaps=(1, 0.005), seconds=1.0, kept=50.0, n=N, **more):
+    """Return a run of Algorithm 2 with these relative gaps after its passes."""
+    gap = np.asarray(gaps, float)
+    columns = {"cache_size": np.where(np.arange(gap.size) > 0, kept, 0.0)}
+    columns["fixed_examples"] = 0 * gap
+    dual = more.pop("dual", 1 - gap)
+    return trace(
+        "dcd_online", dataset, np.ones(gap.size), dual, seconds, seed,
+        n=n, schedule=schedule, **columns, **more,
+    )  # fmt: skip
+
+
+def ssg(dataset, solver, seed=0):
+    """Return a run without a dual value whose primal falls slowly, at first above its start."""
+    primal = 1 + 8 / np.maximum(ITERATIONS, 1)
+    primal[0] = 2
+    return trace(solver, dataset, primal, np.full(primal.size, math.nan), 1.0, seed, met=False)
+
+
+def of_paper(seeds=2):
+    """Return runs on which every claim holds."""
+    runs = []
+    for seed in range(seeds):
+        for name in BATCH_DATA:
+            runs += [
+                dcd(name, seed),
+                dcd(name, seed, bound="true", seconds=2.0),
+                dcd(name, seed, path=["2/n"], seconds=0.2),
+                online(name, "gap", seed),
+                *(online(name, schedule, seed, seconds=3.0) for schedule in SCHEDULES),
+                *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
+            ]
+        runs += [
+            dcd("neighbours", seed),
+            dcd("neighbours", seed, order="sequential", half=3.0),
+            online("digits", "gap", seed),
+            online("digits", "gap", seed, n=N // 2),
+            *(online("digits", schedule, seed, seconds=3.0) for schedule in SCHEDULES),
+        ]
+    return runs
+
+
+def bench(ratio):
+    """Return the rows of a bench in which a first sweep takes so many times LIBLINEAR's."""
+    return [
+        Measurement(name, "real", FIRST_SWEEP, ratio, 0.9 * ratio, 1.1 * ratio, "×")
+        for name in ("adult", "abalone")
+    ]
+
+
+def judge(runs, ratio=1.2):
+    best = {instance_of(run.metadata): BEST for run in runs}
+    return judging.evaluate(PAPER, runs, best, {}, bench(ratio) if ratio else ())
+
+
+def one(runs, key, dataset, **options):
+    """Return the only row of a claim on a dataset."""
+    (row,) = (r for r in judge(runs, **options) if (r.key, r.dataset) == (key, dataset))
+    return row
+
+
+def test_on_runs_as_the_paper_describes_them_every_claim_holds():
+    rows = judge(of_paper())
+    found = {(row.key, row.dataset, row.note) for row in rows if row.verdict != judging.HOLDS}
+    assert found == set()
+    shown = {(row.key, row.dataset) for row in rows}
+    assert shown == {(claim.key, name) for claim in PAPER.claims for name in claim.paper}
+    assert {row.title for row in rows if row.dataset == "digits"} == {"Deformed digits"}
+
+
+def contrary(seeds=2):
+    """Return runs on which nothing of what the paper says is true."""
+    runs = []
+    for seed in range(seeds):
+        falls = 1 - 0.5**ITERATIONS
+        falls[5] = 0.5
+        bad = {"above": -0.01, "pair_steps": 100.0 * ITERATIONS, "half": 20.0, "dual": falls}
+        for name in BATCH_DATA:
+            above = 1 + 0.5 ** (ITERATIONS / 20)
+            above[3] = 9.0
+            runs += [
+                dcd(name, seed, primal=above, **bad),
+                dcd(name, seed, bound="true", **bad),
+                dcd(name, seed, path=["2/n"], **bad),
+                online(name, "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=9.0),
+                *(online(name, schedule, seed) for schedule in SCHEDULES),
+                *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
+            ]
+        runs += [
+            dcd("neighbours", seed),
+            dcd("neighbours", seed, order="sequential", half=0.5),
+            online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=9.0),
+            online("digits", "gap", seed, n=N // 2, kept=50.0 / 2),
+            *(online("digits", schedule, seed) for schedule in SCHEDULES),
+        ]
+    return runs
+
+
+def test_contrary_runs_flip_every_verdict():
+    rows = judge(contrary(), ratio=1.6)
+    found = {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS}
+    assert found == set()
+    assert {row.key for row in rows} == {claim.key for claim in PAPER.claims}
+
+
+# ---- what is not known --------------------------------------------------------------------------
+
+
+def without(runs, *kinds):
+    return [run for run in runs if not any(kind.has(run) for kind in kinds)]
+
+
+@pytest.mark.parametrize(
+    ("missing", "unknown"),
+    [
+        (TRUE_BOUND, {"tracked_faster", "tracked_above"}),
+        (HOT, {"hot_start"}),
+        (SEQUENTIAL, {"random_order"}),
+    ],
+    ids=["true", "hot", "sequential"],
+)
+def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
+    rows = judge(without(of_paper(), missing))
+    assert {row.key for row in rows if row.verdict == judging.UNKNOWN} == unknown
+    notes = {row.note for row in rows if row.key in unknown}
+    assert notes == {f"no finished runs of {missing.name}"}
+
+
+def test_what_the_bench_has_not_measured_is_unknown():
+    row = one(of_paper(), "first_sweep", "adult", ratio=None)
+    assert (row.verdict, row.note) == (
+        judging.UNKNOWN,
+        "no such row in bench.json: `make bench` measures it",
+    )
+    of_stand_in = [row._replace(source="synthetic") for row in bench(1.0)]
+    rows = judging.evaluate(PAPER, of_paper(), {}, {}, of_stand_in)
+    assert {row.verdict for row in rows if row.key == "first_sweep"} == {judging.UNKNOWN}
+
+
+def test_hot_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
+    hot, cold = dcd("usps", path=["2/n"], seconds=0.25), dcd("usps", seconds=1.0)
+    assert (HOT.has(hot), BATCH.has(hot), HOT.has(cold), BATCH.has(cold)) == (1, 0, 0, 1)
+    row = one([hot, cold], "hot_start", "usps")
+    assert (row.median, row.note) == (0.25, "250 ms from λ = 2/n, 1 s from α = 0")
+
+
+def test_a_run_that_did_not_meet_its_tolerance_is_slow_or_unknown():
+    fast = dcd("usps", seconds=1.0)
+
+    def against(seconds):
+        slow = dcd("usps", bound="true", seconds=seconds, met=False)
+        return one([fast, slow], "tracked_faster", "usps")
+
+    assert (against(1.6).median, against(1.6).verdict) == (math.inf, judging.HOLDS)
+    assert "ended before its tolerance" in against(1.4).note
+    never = [dcd("usps", met=False), dcd("usps", bound="true")]
+    assert "did not get to its tolerance" in one(never, "tracked_faster", "usps").note
+
+
+def test_repeats_are_paired_by_seed():
+    runs = [dcd("usps", 0, seconds=1.0), dcd("usps", 1, seconds=2.0)]
+    runs += [dcd("usps", 1, bound="true", seconds=8.0), dcd("usps", 2, bound="true")]
+    row = one(runs, "tracked_faster", "usps")
+    assert (row.repeats, row.median) == (1, 4.0)
+
+
+# ---- measures -----------------------------------------------------------------------------------
+
+
+def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
+    run = dcd("usps", bound="true")
+    upper = run.frame["upper_bound"].to_numpy().copy()
+    tracked = upper * 1.1
+    tracked[1:4] = upper[1:4] * (1 - np.array([1e-7, 0.02, 0.03]))
+    tracked[10:], upper[30:] = math.nan, math.nan
+    run.frame["upper_bound"], run.frame["tracked_bound"] = upper, tracked
+    row = one([run], "tracked_above", "usps")
+    assert row.median == pytest.approx(7 / 9)
+    assert (
+        row.note == "9 sweeps; where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
+    )
+
+
+def test_orders_are_compared_at_a_gap_that_all_reach():
+    runs = [dcd("neighbours", half=2.0), dcd("neighbours", order="sequential", half=5.0)]
+    runs += [dcd("usps"), dcd("usps", order="sequential")]
+    row = one(runs, "random_order", "neighbours")
+    assert row.median == pytest.approx(2.5, rel=0.01)
+    assert "40 sweeps against 16" in row.note
+    assert row.note.endswith("elsewhere: usps 1×")
+
+
+def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
+    row = one([online("ocr", "gap", gaps=(1, 0.02, 0.009, 0.001))], "one_pass", "ocr")
+    assert (row.median, row.verdict) == (2, judging.FAILS)
+    assert row.note == "verified relative gap after one pass 0.02"
+    never = one([online("ocr", "gap", gaps=(1, 0.02))], "one_pass", "ocr")
+    assert (never.median, never.verdict) == (math.inf, judging.FAILS)
+
+
+def test_what_is_kept_is_compared_with_half_of_the_examples():
+    def row(kept):
+        runs = [online("digits", "gap", kept=kept), online("digits", "gap", n=N // 2)]
+        runs[0].frame["fixed_examples"] = [0.0, 7.0]
+        return one(runs, "storage", "digits")
+
+    assert row(50 * STEADY * 0.99).verdict == judging.HOLDS
+    assert row(50 * STEADY * 1.01).verdict == judging.FAILS
+    assert row(60.0).note == (
+        "60 planes after 1000 examples, 50 after 500; 6 % of the examples; "
+        "the cache was full, and 7 had to leave it"
+    )
+    assert "part of the examples" in one([online("digits", "gap")], "storage", "digits").note
+
+
+def test_schedules_are_compared_at_the_gap_that_ours_reaches():
+    ours = online("ocr", "gap", gaps=(1, 0.5, 0.2), seconds=2.0)
+    rival = online("ocr", "larank", gaps=(1, 0.5, 0.3, 0.2, 0.1), seconds=8.0)
+    row = one([ours, rival], "schedule_larank", "ocr")
+    assert row.median == pytest.approx(3.0)
+    assert row.note == ("to a relative gap of 0.2: 2 s and 2e+03 calls against 6 s and 3e+03 calls")
+    poor = online("ocr", "larank", gaps=(1, 0.5), seconds=8.0)
+    row = one([ours, poor], "schedule_larank", "ocr")
+    assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
+    short = online("ocr", "larank", gaps=(1, 0.5), seconds=1.0)
+    assert "ended before" in one([ours, short], "schedule_larank", "ocr").note
+
+
+def test_self_checks_are_not_counted():
+    rows = judge(of_paper())
+    kinds = {row.key for row in rows if row.beside == SELF_CHECKS}
+    assert kinds == {"dual_batch", "dual_online"}
+    text = claims_table.output(PAPER, rows).markdown()
+    counted = sum(not row.beside for row in rows)
+    assert text.startswith("# What the dual-coordinate paper claims")
+    assert f"Of {counted} pairs of claim and dataset: holds: {counted}; " in text
+
+
+# ---- figures and runs ---------------------------------------------------------------------------
+
+
+def outputs(runs, *names):
+    best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
+    return {one.name: one.table for one in drawn.KIND.outputs(Material(runs, best), names)}
+
+
+def test_bounds_are_drawn_from_runs_that_compute_both(monkeypatch):
+    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *args, **more: None)
+    tables = outputs(of_paper(), "bounds")
+    assert set(tables) == {"bounds_iterations", "bounds_time"}
+    table = tables["bounds_iterations"]
+    at = table[(table["dataset"] == "usps") & (table["x"] == 1)].set_index("solver")["median"]
+    assert at.to_dict() == pytest.approx(
+        {"dcd UB": (1.5 - 0.9) / 0.9, "dcd UB'": (1.65 - 0.9) / 0.9, "dcd LB": 0.5 / 0.9}
+    )
+
+
+def test_curves_are_named_by_what_is_compared(monkeypatch):
+    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *args, **more: None)
+    runs = [*of_paper(), online("ocr", "gap", cache=7)]
+    tables = outputs(runs, "order", "schedules", "cache")
+    assert set(tables) == {"order_iterations", "schedules_time", "schedules_oracle_passes", "cache"}
+    order = tables["order_iterations"]
+    assert set(order["dataset"]) == {"neighbours"}
+    assert set(order["solver"]) == {"dcd order=random", "dcd order=sequential"}
+    names = tables["schedules_time"].groupby("dataset")["solver"].unique()
+    schedules = {f"dcd_online schedule={name}" for name in ("gap", *SCHEDULES)}
+    assert set(names["usps"]) == schedules
+    assert "dcd_online schedule=gap cache=7" in set(names["ocr"])
+    cache = tables["cache"]
+    assert cache[["dataset", "solver", "x", "median", "repeats"]].values.tolist() == [
+        ["digits", "dcd_online schedule=gap", N // 2, 50.0, 2],
+        ["digits", "dcd_online schedule=gap", N, 50.0, 2],
+    ]
+
+
+def test_nothing_is_drawn_of_other_solvers():
+    assert outputs([ssg("ocr", "ssg")], *drawn.KIND.choices.names) == {}
+
+
+def test_the_experiment_makes_the_runs_that_the_claims_need():
+    content = yaml.safe_load(catalog.entries("experiments")["dual_coordinate"].read_text())
+    varied = {
+        "dcd": {"bound": "tracked", "order": "random"},
+        "dcd_online": {"schedule": "gap"},
+        "ssg": {},
+    }
+    made = {
+        (*one, "path" in grid)
+        for grid in content["grid"]
+        for options in [varied[str(np.atleast_1d(grid["solver"])[0])]]
+        for one in itertools.product(
+            np.atleast_1d(grid["dataset"]),
+            np.atleast_1d(grid["solver"]),
+            *(np.atleast_1d(grid.get(f"solver.{key}", of)) for key, of in options.items()),
+        )
+    }
+    for name in BATCH_DATA:
+        assert {(name, "dcd", "tracked", "random", hot) for hot in (False, True)} <= made
+        assert (name, "dcd", "true", "random", False) in made
+        assert {(name, runs.solver, False) for runs in SUBGRADIENT} <= made
+    for name in (*BATCH_DATA, "digits"):
+        assert {(name, "dcd_online", of, False) for of in ("gap", *SCHEDULES)} <= made
+    assert {("neighbours", "dcd", "tracked", of, False) for of in ("random", "sequential")} <= made
+    assert content["figures"]["claims"] == ["dual_coordinate"]

@@ -1,0 +1,235 @@
+"""Online dual coordinate descent: bounds, rivals, chunks, and what its cache holds."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver
+from program import call, error_of, run_here
+
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import stream
+from ssvm_bench.datasets.streams import export
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.oracles.chunked import ChunkedOracle
+from ssvm_bench.planes.cache import PLANES
+from ssvm_bench.problem import Problem
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.solvers.coordinate import cached_problem
+from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
+
+DATA = {
+    "multiclass": random_multiclass(40, 4, 3, seed=5),
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
+}
+MULTICLASS = DATA["multiclass"]
+TOL = {"gap": 1e-7, "one_pass": 1e-3, "larank": 1e-5, "mining": 1e-7}
+"""One step an example and pass takes thousands of passes to close in."""
+
+ABOUT = {"oracle": "multiclass", "d": 12}
+
+
+def in_chunks(data, rows):
+    return Problem(ChunkedOracle(data, oracle, rows), 1 / data.n)
+
+
+def passes(made, most=300):
+    """Let a solver do passes until it ends; yield after each."""
+    for _ in range(most):
+        made.iterate()
+        yield made
+        if made.converged or made.ended:
+            return
+
+
+def optimum(data):
+    rival = solver(problem(data), "dcd", tol=1e-11)
+    *_, rival = passes(rival, 1000)
+    return rival.reported().dual
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_cyclic_variant_finds_the_optimum_of_dcd_between_its_bounds(schedule, name):
+    of = problem(DATA[name])
+    best = optimum(DATA[name])
+    made = solver(of, "dcd_online", schedule=schedule, tol=TOL[schedule], verify=True)
+    before = 0.0
+    for one in passes(made, 3000):
+        lower = one.reported().dual
+        assert before - 1e-15 <= lower <= best + 1e-12
+        assert best - 1e-12 <= one.upper == pytest.approx(of.primal(one.reported().w), rel=1e-13)
+        before = lower
+    assert made.converged
+    assert made.upper - before <= TOL[schedule] * made.upper
+
+
+def test_the_bound_of_the_cached_problem_is_none_of_all_examples():
+    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-6)
+    made.iterate()
+    said = made.diagnostics()
+    assert math.isnan(said["upper_bound"])
+    assert made.reported().dual <= said["cached_bound"] < optimum(MULTICLASS)
+
+
+def test_a_pass_without_a_step_verifies_what_it_leaves_alone():
+    of = problem(MULTICLASS)
+    *_, made = passes(solver(of, "dcd_online", tol=1e-6))
+    w = made.reported().w.copy()
+    assert made.converged
+    assert made.upper == made.tracked == pytest.approx(of.primal(w), rel=1e-13)
+    calls = made.clock.oracle_calls
+    assert calls % of.n == 0  # no further pass
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_stream_in_chunks_gives_the_trace_of_the_whole(schedule):
+    whole = [problem(MULTICLASS), *(in_chunks(MULTICLASS, rows) for rows in (1, 7, 40))]
+    runs = [solver(p, "dcd_online", schedule=schedule, cache=16, tol=1e-3) for p in whole]
+    for made in runs:
+        made.iterate()
+    first, *others = runs
+    for made in others:
+        assert np.array_equal(made.reported().w, first.reported().w)
+        assert made.reported().dual == first.reported().dual
+        np.testing.assert_equal(
+            made.diagnostics(), {**first.diagnostics(), "tracked_bound": made.tracked}
+        )
+        assert made.tracked == pytest.approx(first.tracked, rel=1e-14)
+        assert made.clock.oracle_calls == first.clock.oracle_calls == 40
+        assert made.clock.plane_evaluations == first.clock.plane_evaluations
+
+
+def test_planes_called_from_python_give_the_run_of_compiled_ones():
+    data = DATA["chains"]
+    one, other = (
+        solver(p, "dcd_online", tol=1e-3)
+        for p in (problem(data), Problem(Plain(problem(data).oracle), 1 / data.n))
+    )
+    for _ in range(3):
+        one.iterate()
+        other.iterate()
+        assert other.reported().w == pytest.approx(one.reported().w, abs=1e-10)
+    assert other.diagnostics() == pytest.approx(one.diagnostics(), abs=1e-10, nan_ok=True)
+
+
+def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_change():
+    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
+    cached = made.cached
+    for one in passes(made, 4):
+        w, circ = cached.state.w.copy(), cached.circ
+        cached.recompute()
+        assert cached.state.w == pytest.approx(w, abs=1e-13)
+        kept = cached.planes
+        cached.drop_idle()
+        cached.recompute()
+        assert cached.state.w == pytest.approx(w, abs=1e-13)
+        assert cached.circ == pytest.approx(circ, rel=1e-13)
+        assert cached.planes <= kept
+        assert one.working_set_mean() == cached.planes / 40
+    blocks, alpha = cached.cache.blocks, cached.cache.numbers.alpha
+    live = np.flatnonzero(cached.cache.example >= 0)
+    of_terms = [alpha[blocks.start[t] : blocks.start[t] + blocks.n_planes[t]] for t in live]
+    assert all((a[1:] > 0).all() and a.sum() == pytest.approx(1) for a in of_terms)
+    assert len(set(cached.cache.example[live])) == live.size
+    assert cached.cache.used[PLANES] == sum(a.size - 1 for a in of_terms)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_full_cache_fixes_weights_and_the_run_ends_with_a_true_lower_bound(schedule):
+    of, best = problem(MULTICLASS), optimum(MULTICLASS)
+    made = solver(of, "dcd_online", schedule=schedule, cache=8, tol=1e-3)
+    *_, made = passes(made)
+    assert made.ended == "cache_full"
+    assert made.diagnostics()["fixed_examples"] > 0
+    assert made.diagnostics()["cache_size"] <= 8
+    assert 0 < made.reported().dual <= best
+    w = made.cached.state.w.copy()
+    made.cached.fix(0)
+    made.cached.recompute()
+    assert made.cached.planes == 0
+    assert made.cached.state.w == pytest.approx(w, abs=1e-13)
+    assert made.cached.upper() == pytest.approx(made.cached.lower(), abs=1e-13)
+
+
+def test_those_farthest_beyond_the_margin_are_fixed_first():
+    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
+    made.iterate()
+    cached = made.cached
+    cached.upper()
+    terms = cached.terms
+    order = np.argsort(-cached._lowest[:terms], kind="stable")
+    example = cached.cache.example[:terms].copy()
+    cached.fix(cached.planes - 3)
+    gone = set(example) - set(cached.cache.example)
+    assert gone == set(example[order[:3]])
+
+
+def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
+    visits = {}
+    for schedule in ("one_pass", "larank"):
+        made = solver(problem(MULTICLASS), "dcd_online", schedule=schedule)
+        made.iterate()
+        visits[schedule] = made.clock.approx_calls
+    assert visits["one_pass"] < 2 * 40
+    assert 10 * 30 < visits["larank"] < 11 * 40 + 2 * 40
+
+
+def test_an_order_at_random_is_for_examples_in_memory():
+    sequential, random = (
+        solver(problem(MULTICLASS), "dcd_online", order=order, schedule="one_pass")
+        for order in ("sequential", "random")
+    )
+    for made in (sequential, random):
+        made.iterate()
+    assert not np.array_equal(sequential.reported().w, random.reported().w)
+
+
+def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path):
+    path = tmp_path / "a.parquet"
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+    words = ("solver=dcd_online", "clock=work", "budget.max_iterations=2", "solver.verify=true")
+    data = ("dataset=stream", f"dataset.path={path}")
+    runs = [
+        run_here(tmp_path / str(chunk), *words, f"solver.chunk={chunk}", data=data)
+        for chunk in (7, 40)
+    ]
+    one, other = [read_trace(run.folder).frame for run in runs]
+    columns = ["iteration", "oracle_calls", "time", "dual", "w_norm", "cache_size", "cached_bound"]
+    assert one[columns].equals(other[columns])
+    assert list(one["oracle_calls"]) == [0, 80, 160]
+    assert (one["gap"] >= 0).all()
+    np.testing.assert_allclose(one["primal"], other["primal"], rtol=1e-14)
+    np.testing.assert_allclose(one["upper_bound"][1:], one["primal"][1:], rtol=1e-14)
+    assert runs[0].summary["train_loss"] == pytest.approx(runs[1].summary["train_loss"])
+    assert run_here(tmp_path / "7", *words, data=data).status == "skipped"
+
+
+def test_what_a_stream_cannot_do_is_told_before_it_is_read(tmp_path):
+    path = tmp_path / "a.parquet"
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+
+    def said(*words):
+        return error_of(
+            call("run", "solver=dcd_online", "dataset=stream", f"dataset.path={path}", *words), 2
+        )
+
+    assert "solver.order=random needs the examples in memory" in said("solver.order=random")
+    assert "class_weight=balanced" in said("oracle.class_weight=balanced")
+
+
+def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+    optimise = cached_problem.CachedProblem.optimise
+
+    def deleting(self, *arguments):
+        path.unlink(missing_ok=True)
+        optimise(self, *arguments)
+
+    (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
+    of = in_chunks(stream.open(config.dataset), 8)
+    made = solver(of, "dcd_online")
+    monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)
+    with pytest.raises(RunFailedError, match="it was deleted while it was read"):
+        made.iterate()

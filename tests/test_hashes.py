@@ -13,7 +13,7 @@ from typing import ClassVar
 import pyarrow.parquet as pq
 import pytest
 
-from ssvm_bench.config import catalog, registry, typed
+from ssvm_bench.config import catalog, registry, typed, yaml_files
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import Eval, RunConfig
 from ssvm_bench.solvers.block import beyond, mpbcfw
@@ -98,6 +98,14 @@ def test_the_dual_of_averages_is_in_the_hash_of_those_alone(monkeypatch):
         before[name] = config.hash()
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"bcfw_avg", "average"}
+
+
+@pytest.mark.parametrize("group", catalog.COMPONENTS)
+def test_neutral_values_are_those_of_the_base_classes_too(group):
+    for file in catalog.entries(group).values():
+        config = registry.module(group, yaml_files.read(file)["kind"]).Config
+        for base in config.__mro__:
+            assert getattr(base, "NEUTRAL", {}).items() <= config.NEUTRAL.items()
 
 
 def test_every_stored_run_is_looked_at():

@@ -24,7 +24,7 @@ class ConstrainedConfig(SolverConfig):
         ``none``, ``all``, or ranges (:mod:`ssvm_bench.config.ranges`), written in one way.
     """
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"nonnegative": ranges.NONE}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SolverConfig.NEUTRAL, "nonnegative": ranges.NONE}
 
     nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
 

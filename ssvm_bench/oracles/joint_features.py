@@ -320,9 +320,14 @@ def _add_labels(features, part, labels, count, scale, delta, v):
             row[labels[s]] += factor * delta[s]
 
 
+@implements(scoring.place_count, JointFeatures)
+def _place_count(features, part):
+    return features.indptr[part + 1] - features.indptr[part]
+
+
 @implements(scoring.label_place, JointFeatures)
-def _label_place(features, k, label):
-    return np.int64(features.places[k]) + label
+def _label_place(features, part, k, label):
+    return np.int64(features.places[features.indptr[part] + k]) + label
 
 
 @implements(scoring.add_marginals, JointFeatures)

@@ -170,9 +170,14 @@ def _add_labels(features, part, labels, count, scale, delta, v):
     _add(features, part, scale * _sum_of_some(features, labels, count, delta), v)
 
 
+@implements(scoring.place_count, SignedFeatures)
+def _place_count(features, part):
+    return features.indptr[part + 1] - features.indptr[part]
+
+
 @implements(scoring.label_place, SignedFeatures)
-def _label_place(features, k, label):
-    return np.int64(features.places[k])
+def _label_place(features, part, k, label):
+    return np.int64(features.places[features.indptr[part] + k])
 
 
 @implements(scoring.add_labels_twice, SignedFeatures)

@@ -164,18 +164,25 @@ def _corner(features, label):
 
 
 @kernel
+def _pixel(features, k, top, left):
+    """Return where non-zero k is in the window with a corner; −1: outside of it."""
+    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
+    a = np.int64(features.rows[k]) - top
+    b = np.int64(features.places[k]) - (a + top) * canvas - left
+    return a * width + b if 0 <= a < height and 0 <= b < width else -1
+
+
+@kernel
 def _window_score(features, w, i, label):
     """Return the score of one label."""
     if label == 0:
         return 0.0
-    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
     top, left = _corner(features, label)
     total = features.bias[i] * w[features.n_features - 1]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        a = np.int64(features.rows[k]) - top
-        b = np.int64(features.places[k]) - (a + top) * canvas - left
-        if 0 <= a < height and 0 <= b < width:
-            total += features.values[k] * w[a * width + b]
+        pixel = _pixel(features, k, top, left)
+        if pixel >= 0:
+            total += features.values[k] * w[pixel]
     return total
 
 
@@ -184,14 +191,12 @@ def _add_window(features, i, label, scale, v):
     """Add scale · ϕ(x_i, label) to v."""
     if label == 0:
         return
-    height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
     top, left = _corner(features, label)
     v[features.n_features - 1] += scale * features.bias[i]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        a = np.int64(features.rows[k]) - top
-        b = np.int64(features.places[k]) - (a + top) * canvas - left
-        if 0 <= a < height and 0 <= b < width:
-            v[a * width + b] += scale * features.values[k]
+        pixel = _pixel(features, k, top, left)
+        if pixel >= 0:
+            v[pixel] += scale * features.values[k]
 
 
 @allocating_kernel
@@ -249,6 +254,22 @@ def _add_labels(features, part, labels, count, scale, delta, v):
     for k in range(count):
         if delta[k] != 0.0:
             _add_window(features, part, labels[k], scale * delta[k], v)
+
+
+@implements(scoring.place_count, WindowFeatures)
+def _place_count(features, part):
+    return features.indptr[part + 1] - features.indptr[part] + 1  # and the bias
+
+
+@implements(scoring.label_place, WindowFeatures)
+def _label_place(features, part, k, label):
+    if label == 0:
+        return np.int64(-1)
+    k += features.indptr[part]
+    if k == features.indptr[part + 1]:
+        return np.int64(features.n_features - 1)
+    top, left = _corner(features, label)
+    return _pixel(features, k, top, left)
 
 
 @implements(scoring.add_labels_twice, WindowFeatures)

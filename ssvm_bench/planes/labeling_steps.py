@@ -18,6 +18,7 @@ from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
     label_place,
+    place_count,
     label_scores,
     squared_label_norm,
 )
@@ -202,10 +203,11 @@ def _direction_places(blocks, i, listed, places):
     size = 0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         q = features.offsets[i] + blocks.moved[s]
-        for k in range(features.indptr[q], features.indptr[q + 1]):
+        for k in range(place_count(features, q)):
             for c in range(blocks.seen_count[q]):
-                place = label_place(features, k, blocks.seen[q, c])
-                size = operations.list_place(place, listed, places, size)
+                place = label_place(features, q, k, blocks.seen[q, c])
+                if place >= 0:
+                    size = operations.list_place(place, listed, places, size)
     if features.transitions:
         base = features.n_features * features.stride
         begin = blocks.moves_start[i]

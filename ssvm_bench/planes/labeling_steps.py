@@ -18,8 +18,8 @@ from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
     label_place,
-    place_count,
     label_scores,
+    place_count,
     squared_label_norm,
 )
 from ssvm_bench.planes import operations

@@ -60,8 +60,8 @@ def test_the_reference_is_what_the_papers_say(name):
     for solver, curve in table.groupby("solver"):
         iterations = list(curve["iteration"])
         assert iterations == list(range(len(iterations)))
-        stops_by_itself = solver in (*reference.RIVALS, *reference.BUNDLES)
-        assert len(iterations) == reference.ITERATIONS + 1 or stops_by_itself
+        by_themselves = (*reference.RIVALS, *reference.BUNDLES, *reference.COORDINATE)
+        assert len(iterations) == reference.ITERATIONS + 1 or solver in by_themselves
         assert curve["dual"].isna().all() == solver.startswith("ssg")
         # those beyond the papers come so near to the optimum that rounding shows; the lower bounds
         # of bundle methods may stand still

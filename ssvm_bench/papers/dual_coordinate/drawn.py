@@ -71,13 +71,15 @@ def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame
         names = _named(traces, lambda run: bound)
         return tabulate(traces, values, axis, log=True, names=names)
 
-    return pd.concat(map(curve, BOUNDS), ignore_index=True)
+    table = pd.concat(map(curve, BOUNDS), ignore_index=True)
+    return table[table["repeats"] > 0]  # there is no UB before the first sweep
 
 
 def _of_distances(*_: object) -> list[str]:
     return [
-        "UB and UB' are measured from F*, the highest dual value ever seen, LB from the lowest "
-        "primal value; an iteration is a sweep over all terms."
+        "UB and UB': above F*, the highest dual value seen. LB: below the lowest primal value.",
+        "An iteration is a sweep over all terms. UB' is no bound: it may be below F*, where it is "
+        "not drawn.",
     ]
 
 

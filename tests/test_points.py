@@ -13,6 +13,7 @@ from program import USPS, call, error_of, real_data
 from scipy.io import savemat
 
 from ssvm_bench.config import registry
+from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import moons
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.ssl import benchmark
@@ -116,6 +117,8 @@ def test_moons():
         assert (counts - data.cliques.low[c] == np.minimum(counts, 3)).all()
     with pytest.raises(ConfigError, match="no real moons"):
         moons.Config("moons", "moons", "real")
+    (config,) = compose_runs(["dataset=moons", OURS])
+    assert config.sources() == ("synthetic",)
 
 
 def test_points_are_not_exported(tmp_path):

@@ -55,6 +55,7 @@ class Config(SourceConfig):
         super().__post_init__()
         if self.source == "real":
             raise ConfigError("There are no real moons: leave dataset.source out.")
+        object.__setattr__(self, "source", "synthetic")  # experiments ask for real data first
         for option, value in (("clique_size", self.clique_size), ("n_samples", self.n_samples)):
             if value is not None and value > N:
                 raise ConfigError(f"dataset.{option} must be ≤ {N}, the number of points.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ssvm_bench.figures.style import solver_label
@@ -188,17 +189,19 @@ class Runs(NamedTuple):
         return case.by_seed(self.solver, self.hot, **self.options)
 
 
-def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
+def cases(
+    traces: Sequence[Trace], best: BestValues, draws: Mapping[str, str] = MappingProxyType({})
+) -> list[Case]:
     """Group runs by problem instance and variant.
 
     Real data come first; then the start at the truth, and times that were measured; then the names
-    of the datasets decide.
+    of the datasets decide. ``draws`` is as of `Paper`.
     """
 
     def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance]:
         data, variant = trace.metadata["dataset"], variant_of(trace)
         away = variant.start != USUAL.start
-        where = str(data["name"]), instance_of(trace.metadata)
+        where = str(data["name"]), _repeat(trace, draws)[0]
         return str(data["source"]), variant.counted, away, variant.start, *where
 
     groups, found = grouped(traces, key), []
@@ -207,7 +210,23 @@ def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
         source, counted, _, start, dataset, problem = group
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
-            runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
+            runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))
     return found
+
+
+def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
+    """Return the problem instance of a run, and its number among the repeats on it.
+
+    Data that are drawn anew for each repeat are one instance, told by their other options.
+    """
+    config, instance = trace.metadata["config"], instance_of(trace.metadata)
+    option = draws.get(str(trace.metadata["dataset"]["name"]))
+    if option is None:
+        return instance, int(config["seed"])
+    others = {name: value for name, value in config["dataset"].items() if name != option}
+    told = ",".join(f"{name}={value}" for name, value in others.items()).replace(" ", "")
+    named = instance.fingerprint.partition(" ")[2]
+    fingerprint = " ".join(filter(None, (told, named)))
+    return instance._replace(fingerprint=fingerprint), int(config["dataset"][option])

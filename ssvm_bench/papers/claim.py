@@ -160,6 +160,8 @@ class Paper(NamedTuple):
         Where these costs come from, in sentences.
     beside : dict
         Kind of rows that are not counted as claims → why they are shown, and are not counted.
+    draws : dict
+        Dataset → its option that draws it anew: runs that differ in that are repeats.
     questions : tuple of Question
         What it leaves open; its claims are judged by runs that vary none of it.
     """
@@ -172,6 +174,7 @@ class Paper(NamedTuple):
     costs: Callable[[], Mapping[str, Costs]] = dict
     derivation: tuple[str, ...] = ()
     beside: Mapping[str, str] = {}
+    draws: Mapping[str, str] = {}
     questions: tuple[Question, ...] = ()
 
     @property

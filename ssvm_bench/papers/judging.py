@@ -7,11 +7,12 @@ number per repeat, and a range; the verdict is
     does not hold     it is not
     not measurable    the traces do not say; the note has the reason
 
-Repeats are runs that differ in the seed only. Problem instances, and so real data and stand-ins,
-are judged apart, and so is each `Variant`: where the runs begin, and whether their time was
-measured or is counted at the paper's costs. An instance made of the first examples of another one
-is compared with that one, and not judged itself. A dataset that stands for one of the paper's, as
-Weizmann's horses do for HorseSeg, is judged where there are no runs on that one.
+Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
+instances, and so real data and stand-ins, are judged apart, and so is each `Variant`: where the
+runs begin, and whether their time was measured or is counted at the paper's costs. An instance made
+of the first examples of another one is compared with that one, and not judged itself. A dataset
+that stands for one of the paper's, as Weizmann's horses do for HorseSeg, is judged where there are
+no runs on that one.
 What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text, the
 dataset with ``start=oracle`` or ``counted`` behind it for other variants.
 """
@@ -143,7 +144,7 @@ def evaluate(
     costs = paper.costs()
     known = [
         case
-        for case in cases([run for run in traces if _is_at(costs, run)], best)
+        for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
         if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
         and case.solvers & paper.solvers
     ]

@@ -63,6 +63,10 @@ SOLVERS = {
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
     "dcd": Look("DCD", "#F781BF"),
     "dcd_online": Look("DCD, online", "#F781BF", "--"),
+    "dcadmm": Look("DC-ADMM", "#0072B2"),
+    "coordinate_descent": Look("Coordinate descent", "#E69F00", "--"),
+    "kernel_kmeans": Look("Kernel k-means", "#009E73", ":"),
+    "inductive": Look("Inductive", "#999999", "-."),
 }
 """The solvers that have a fixed look."""
 
@@ -98,6 +102,7 @@ DATASETS = {
     "digits": "Deformed digits",
     "horseseg": "HorseSeg",
     "mnist": "MNIST",
+    "moons": "Moons",
     "neighbours": "Digits with neighbours",
     "ocr": "OCR",
     "stanford": "Stanford",

@@ -63,10 +63,10 @@ SOLVERS = {
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
     "dcd": Look("DCD", "#F781BF"),
     "dcd_online": Look("DCD, online", "#F781BF", "--"),
-    "dcadmm": Look("DC-ADMM", "#0072B2"),
-    "coordinate_descent": Look("Coordinate descent", "#E69F00", "--"),
-    "kernel_kmeans": Look("Kernel k-means", "#009E73", ":"),
-    "inductive": Look("Inductive", "#999999", "-."),
+    "dcadmm": Look("DC-ADMM", "#A50026"),
+    "coordinate_descent": Look("Coordinate descent", "#A50026", "--"),
+    "kernel_kmeans": Look("Kernel k-means", "#A50026", ":"),
+    "inductive": Look("Inductive", "#A50026", "-."),
 }
 """The solvers that have a fixed look."""
 

@@ -9,7 +9,7 @@ from traces import make_trace
 from ssvm_bench.datasets import moons
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.papers import judging
-from ssvm_bench.papers.transduction import drawn
+from ssvm_bench.papers.transduction import drawn, errors
 from ssvm_bench.papers.transduction.claims import LEAST, MOST, PRINTED, RIVALS
 from ssvm_bench.papers.transduction.claims import TRANSDUCTION as PAPER
 from ssvm_bench.results.trace import write_run
@@ -78,7 +78,7 @@ def test_without_accuracy_nothing_is_measured():
 
 
 def test_the_table_has_all_draws_beside_what_is_printed():
-    table = drawn.errors([*runs(**{OURS: [0.0, 0.03, 0.06]}), make_trace([1.0], [0.5])])
+    table = errors.errors([*runs(**{OURS: [0.0, 0.03, 0.06]}), make_trace([1.0], [0.5])])
     rows = table.set_index("solver")
     assert len(rows) == 3
     assert rows.loc[OURS, ["draws", "mean", "median", "max"]].tolist() == pytest.approx(
@@ -86,7 +86,7 @@ def test_the_table_has_all_draws_beside_what_is_printed():
     )
     assert rows.loc[OURS, "deviation"] == pytest.approx(np.std([0.0, 0.03, 0.06]))
     assert rows.loc["kernel_kmeans", "printed"] == PRINTED["moons", "kernel_kmeans"]
-    (sheet,) = drawn.sheets(table)
+    (sheet,) = errors.sheets(table)
     assert "3 % ± 2.45 %" in sheet.rows[0]
 
 
@@ -105,3 +105,16 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure.axes) == 2
+
+
+def test_convergence_is_that_of_the_first_draw():
+    traces = runs()
+    for k, run in enumerate(traces):
+        columns = drawn.QUANTITIES.values()
+        run.frame[[*columns]] = [[8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0]]
+    (output,) = drawn.KIND.outputs(Material(traces, {}, "moons"), ["convergence"])
+    last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
+    assert set(output.table["solver"]) == {OURS}
+    assert last["augmented Lagrangian"] == 4.0
+    assert last["residual"] == 0.5
+    assert last["label changes"] == 0.0

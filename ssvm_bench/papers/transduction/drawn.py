@@ -1,8 +1,8 @@
-"""The table and the figure of transduction, each a choice of one kind.
+"""The figures of transduction, each a choice of one kind.
 
 ===========  ====================================================================================
-errors       the share of wrong labels of each solver, over all draws of the data, as a table
 labels       the points of the first draw, in the plane, with the labels that each solver found
+convergence  L_ρ, ‖Kα − β‖ and label changes of ``dcadmm`` on the first draw, over iterations
 ===========  ====================================================================================
 
 Labels are in no trace: they are drawn where the runs themselves are at hand.
@@ -22,75 +22,14 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.points import Points
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet
-from ssvm_bench.figures.kind import Kind, Material, Output, Section
-from ssvm_bench.papers.cases import Case, cases
-from ssvm_bench.papers.transduction.claims import DRAWS, PRINTED, PROPOSED, RIVALS
+from ssvm_bench.figures.curves import tabulate
+from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output
+from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED, RIVALS
+from ssvm_bench.papers.transduction.errors import of_draws
 from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace, read_labels
-from ssvm_bench.results.words import NONE, percent
-
-COLUMNS = [
-    *("dataset", "source", "problem", "n", "nu", "solver", "draws", "mean", "deviation", "median"),
-    *("min", "max", "iterations", "seconds", "printed"),
-]
-
-
-def errors(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return the wrong labels of each solver over the draws of each dataset.
-
-    Returns
-    -------
-    DataFrame
-        ``COLUMNS``: ``problem`` tells the options of the data and the objective, ``mean`` to
-        ``max`` are shares of wrong labels, ``iterations`` and ``seconds`` medians, ``printed`` is
-        what the paper has, or NaN.
-    """
-    rows = []
-    for case in _cases(traces):
-        for label, runs in case.runs.items():
-            found = np.array([error(run) for run in runs.values()])
-            ends = pd.concat([run.frame.iloc[[-1]] for run in runs.values()])
-            row: dict[str, Any] = {"dataset": case.dataset, "source": case.source}
-            row |= {"problem": case.problem.fingerprint, "n": int(case.data["n"])}
-            row |= {"nu": case.problem.lam, "solver": label, "draws": len(runs)}
-            row |= {"mean": found.mean(), "deviation": found.std(), "median": np.median(found)}
-            row |= {"min": found.min(), "max": found.max()}
-            row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
-            row["printed"] = PRINTED.get((case.dataset, label.split(" ")[0]), np.nan)
-            rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _cases(traces: Sequence[Trace]) -> list[Case]:
-    return cases([run for run in traces if "accuracy" in run.frame], {}, DRAWS)
-
-
-READING = (
-    "Wrong labels among those that are not told, at the end of each run: mean ± standard "
-    "deviation, median and range over draws of the data; medians of iterations and seconds. The "
-    "paper prints those of one draw."
-)
-
-
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
-    """Yield a table per problem."""
-    header = ["solver", "draws", "wrong", "median", "range", "iterations", "seconds", "paper"]
-    for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
-        lines = []
-        for row in rows.to_dict("records"):
-            spread = f"{percent(row['mean'])} ± {percent(row['deviation'])}"
-            between = f"{percent(row['min'])} – {percent(row['max'])}"
-            cells = [style.solver_label(row["solver"]), f"{row['draws']}", spread]
-            cells += [percent(row["median"]), between, f"{row['iterations']:.0f}"]
-            lines.append([*cells, f"{row['seconds']:.3g}", _printed(row["printed"])])
-        title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
-        yield Sheet(title, header, lines)
-
-
-def _printed(share: float) -> str:
-    return NONE if np.isnan(share) else percent(share)
-
+from ssvm_bench.results.words import percent
 
 # ---- the labels -------------------------------------------------------------------------------
 
@@ -104,7 +43,7 @@ def _draw_labels(material: Material) -> Iterator[Output]:
     from ssvm_bench.figures import plane
 
     drawn: Counter[str] = Counter()
-    for case in _cases(material.traces):
+    for case in of_draws(material.traces):
         if case.dataset not in IN_THE_PLANE:
             continue
         first = min(draw for runs in case.runs.values() for draw in runs)
@@ -148,23 +87,50 @@ def _labels(run: Trace, data: Points | None) -> np.ndarray | None:
         return None
 
 
+# ---- convergence ------------------------------------------------------------------------------
+
+QUANTITIES = {
+    "augmented Lagrangian": "augmented_lagrangian",
+    "residual": "residual",
+    "label changes": "label_changes",
+}
+"""What is drawn of it → its column."""
+
+
+def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
+    """Return the runs of what the paper proposes, on the first draw of each problem."""
+    ours = [run for run in traces if run.metadata["config"]["solver"]["name"] == PROPOSED]
+    return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
+
+
+def convergence(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of `QUANTITIES`, as `curves.tabulate` does."""
+
+    def values(run: Trace) -> dict[str, np.ndarray]:
+        return {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
+
+    return tabulate(traces, values, axis, log=False)  # of one run, with zeros
+
+
+CONVERGENCE = CurveFigure(
+    "Augmented Lagrangian, residual and label changes of DC-ADMM",
+    file="convergence_{}",
+    chosen=_of_first_draw,
+    tabulate=convergence,
+    notes=lambda *_: ["Where no label changes, nothing is drawn of the label changes."],
+)
+
+
 # ---- the kind of figure -----------------------------------------------------------------------
 
-ERRORS, LABELS = "errors", "labels"
+LABELS, CURVES = "labels", "convergence"
 
 
 def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
-    if ERRORS in names:
-        table = errors(material.traces)
-        yield Output("errors", table, "Wrong labels", [READING, *sheets(table)])
     if LABELS in names:
         yield from _draw_labels(material)
+    if CURVES in names:
+        yield from CONVERGENCE.outputs(material, ["iteration"])
 
 
-KIND = Kind(
-    "transduction",
-    Choices((ERRORS, LABELS), "figure", "figures"),
-    _outputs,
-    Section("transduction", "Transduction", "There are no runs of transduction."),
-    documents=True,
-)
+KIND = Kind("transduction", Choices((LABELS, CURVES), "figure", "figures"), _outputs)

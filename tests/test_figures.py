@@ -228,6 +228,12 @@ def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem()
 # ---- what the figure says ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_notes_tell_the_repeats_of_curves_of_any_length(count):
+    runs = [make_trace([4.0] * count, [0.0] * count, seed=seed) for seed in range(3)]
+    assert "; 3 repeats" in curves.notes(table_of(runs), runs, "iteration")[0]
+
+
 def test_notes_and_axis_label():
     quiet = make_trace([4.0, 2.0], [0.0, 0.0])
     busy = make_trace([4.0, 2.0], [0.0, 0.0], seed=1, concurrent_runs=1)

@@ -255,7 +255,7 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     """
     of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
     repeats = of_curve["repeats"].max()
-    repeats = repeats[(repeats > 0) & of_curve["x"].count()]
+    repeats = repeats[(repeats > 0) & (of_curve["x"].count() > 0)]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     begun = of_curve["median"].transform("first").notna()
     interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)

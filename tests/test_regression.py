@@ -119,7 +119,7 @@ def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {
         *(solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")),
-        *("one_slack", "cutting_plane", "dcd"),
+        *("one_slack", "cutting_plane", *reference.COORDINATE),
     }
 
 

@@ -86,7 +86,7 @@ streams/neighbours.parquet: | $(PROGRAM)
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims beyond \
-	        bcfw_poster bmrm_mnist dual_coordinate all_solvers agreement; do \
+	        bcfw_poster bmrm_mnist all_solvers agreement; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

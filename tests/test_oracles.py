@@ -255,6 +255,7 @@ def test_oracles_accept_the_structures_that_they_name(data, fits):
         extra = {
             "alpha_expansion": {"partial_optimality": True, "warm_start": False},
             "regression": {"epsilon": 0.1},
+            "latent": {"bias": 1.0, "start": "ink"},
         }
         config = module.Config("one", kind, 0.0, 0.0, **extra.get(kind, {}))
         assert (data.structure in config.structures) == (kind in fits)

@@ -320,8 +320,8 @@ def _add_labels(features, part, labels, count, scale, delta, v):
             row[labels[s]] += factor * delta[s]
 
 
-@implements(scoring.place_count, JointFeatures)
-def _place_count(features, part):
+@implements(scoring.label_size, JointFeatures)
+def _label_size(features, part):
     return features.indptr[part + 1] - features.indptr[part]
 
 

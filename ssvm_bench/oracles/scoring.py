@@ -36,13 +36,13 @@ def add_labels(features, part, labels, count, scale, delta, v):
 
 
 @generic
-def place_count(features, part):
-    """Return how many numbers k `label_place` has an answer for: at least ψ's non-zeros."""
+def label_size(features, part):
+    """Return how many of a label's features may be non-zero, at least."""
 
 
 @generic
 def label_place(features, part, k, label):
-    """Return where the k-th non-zero of ψ(x^part) meets the weights of a label; −1: nowhere."""
+    """Return the place in v of the k-th of these; some may be there twice."""
 
 
 @generic
@@ -177,11 +177,10 @@ def difference_row(features, i, y, labels, signs, dense, places, values):
     for l in range(features.offsets[i + 1] - first):
         labels[0], labels[1] = y[l], features.truth[first + l]
         if labels[0] != labels[1]:
-            for k in range(place_count(features, first + l)):
+            for k in range(label_size(features, first + l)):
                 for s in range(2):
                     place = label_place(features, first + l, k, labels[s])
-                    if place >= 0:
-                        count = _take(dense, place, places, values, count)
+                    count = _take(dense, place, places, values, count)
         if l > 0 and features.transitions:
             before, after = base + y[l] * features.stride, base + labels[1] * features.stride
             count = _take(dense, before + y[l - 1], places, values, count)

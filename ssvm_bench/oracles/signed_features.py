@@ -170,8 +170,8 @@ def _add_labels(features, part, labels, count, scale, delta, v):
     _add(features, part, scale * _sum_of_some(features, labels, count, delta), v)
 
 
-@implements(scoring.place_count, SignedFeatures)
-def _place_count(features, part):
+@implements(scoring.label_size, SignedFeatures)
+def _label_size(features, part):
     return features.indptr[part + 1] - features.indptr[part]
 
 

@@ -164,11 +164,12 @@ def _corner(features, label):
 
 
 @kernel
-def _pixel(features, k, top, left):
-    """Return where non-zero k is in the window with a corner; −1: outside of it."""
+def _place(features, k, corner):
+    """Return the place of non-zero k in the window with this corner; −1: it is not in it."""
     height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
-    a = np.int64(features.rows[k]) - top
-    b = np.int64(features.places[k]) - (a + top) * canvas - left
+    a = np.int64(features.rows[k])
+    b = np.int64(features.places[k]) - a * canvas - corner[1]
+    a -= corner[0]
     return a * width + b if 0 <= a < height and 0 <= b < width else -1
 
 
@@ -177,12 +178,12 @@ def _window_score(features, w, i, label):
     """Return the score of one label."""
     if label == 0:
         return 0.0
-    top, left = _corner(features, label)
+    corner = _corner(features, label)
     total = features.bias[i] * w[features.n_features - 1]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        pixel = _pixel(features, k, top, left)
-        if pixel >= 0:
-            total += features.values[k] * w[pixel]
+        place = _place(features, k, corner)
+        if place >= 0:
+            total += features.values[k] * w[place]
     return total
 
 
@@ -191,12 +192,12 @@ def _add_window(features, i, label, scale, v):
     """Add scale · ϕ(x_i, label) to v."""
     if label == 0:
         return
-    top, left = _corner(features, label)
+    corner = _corner(features, label)
     v[features.n_features - 1] += scale * features.bias[i]
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        pixel = _pixel(features, k, top, left)
-        if pixel >= 0:
-            v[pixel] += scale * features.values[k]
+        place = _place(features, k, corner)
+        if place >= 0:
+            v[place] += scale * features.values[k]
 
 
 @allocating_kernel
@@ -256,28 +257,27 @@ def _add_labels(features, part, labels, count, scale, delta, v):
             _add_window(features, part, labels[k], scale * delta[k], v)
 
 
-@implements(scoring.place_count, WindowFeatures)
-def _place_count(features, part):
-    return features.indptr[part + 1] - features.indptr[part] + 1  # and the bias
-
-
-@implements(scoring.label_place, WindowFeatures)
-def _label_place(features, part, k, label):
-    if label == 0:
-        return np.int64(-1)
-    k += features.indptr[part]
-    if k == features.indptr[part + 1]:
-        return np.int64(features.n_features - 1)
-    top, left = _corner(features, label)
-    return _pixel(features, k, top, left)
-
-
 @implements(scoring.add_labels_twice, WindowFeatures)
 def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     for k in range(count):
         if delta[k] != 0.0:
             _add_window(features, part, labels[k], scale * delta[k], v)
             _add_window(features, part, labels[k], other_scale * delta[k], other)
+
+
+@implements(scoring.label_size, WindowFeatures)
+def _label_size(features, part):
+    return features.indptr[part + 1] - features.indptr[part] + 1  # b
+
+
+@implements(scoring.label_place, WindowFeatures)
+def _label_place(features, part, k, label):
+    k += features.indptr[part]
+    if label > 0 and k < features.indptr[part + 1]:
+        place = _place(features, k, _corner(features, label))
+        if place >= 0:
+            return place
+    return features.n_features - 1  # b, of which there is one
 
 
 @implements(scoring.squared_label_norm, WindowFeatures)

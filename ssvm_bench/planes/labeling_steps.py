@@ -19,7 +19,7 @@ from ssvm_bench.oracles.scoring import (
     add_labels_twice,
     label_place,
     label_scores,
-    place_count,
+    label_size,
     squared_label_norm,
 )
 from ssvm_bench.planes import operations
@@ -203,11 +203,10 @@ def _direction_places(blocks, i, listed, places):
     size = 0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         q = features.offsets[i] + blocks.moved[s]
-        for k in range(place_count(features, q)):
+        for k in range(label_size(features, q)):
             for c in range(blocks.seen_count[q]):
                 place = label_place(features, q, k, blocks.seen[q, c])
-                if place >= 0:
-                    size = operations.list_place(place, listed, places, size)
+                size = operations.list_place(place, listed, places, size)
     if features.transitions:
         base = features.n_features * features.stride
         begin = blocks.moves_start[i]

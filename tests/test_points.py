@@ -186,7 +186,7 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
     behind = list(trace.frame)[13:]
     assert behind == [
         *("accuracy", "augmented_lagrangian", "residual", "rho", "condition_18"),
-        *("label_changes", "label_time"),
+        *("label_changes", "label_time", "supervised_gap"),
     ]
     assert trace.frame["dual"].isna().all()
     assert trace.frame["gap"].isna().all()

@@ -7,6 +7,7 @@ from helpers import solver as structural
 from points import cliques, clouds, labelings, points, posed, solved, solver
 from sklearn.linear_model import LogisticRegression
 
+from ssvm_bench.clock import Clock
 from ssvm_bench.oracles.transductive.transduction import Point
 from ssvm_bench.solvers.transductive.base import train
 
@@ -103,6 +104,22 @@ def test_with_delta_the_classifier_is_the_supervised_one_of_scikit_learn():
         scores - scores.mean(axis=1, keepdims=True),
         atol=2e-5,
     )
+
+
+@pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
+def test_the_gap_to_the_supervised_problem_bounds_it_and_closes(loss):
+    made = posed(clouds(20, L=3, f=2, seed=4), nu=0.05, loss=loss, balance=0.3, **REGULAR)
+    run = solver(made, rho=0.1, tau=1.1, delta=1e-6, tol=1e-8)
+    assert np.isnan(run.supervised_gap())
+    for k in range(400):
+        run.iterate()
+        if k in (0, 5, 20):
+            W = train(made, made.kernel, run.y, run.W, Clock("work"))
+            above = made.value(run.scores, run.W, run.y) - made.value(
+                made.kernel.scores(W), W, run.y
+            )
+            assert run.supervised_gap() >= above - 1e-9
+    assert abs(run.supervised_gap()) <= 1e-4 * made.value(run.scores, run.W, run.y)
 
 
 def test_with_delta_the_crammer_singer_classifier_is_that_of_our_svm_solvers():
@@ -221,5 +238,5 @@ def test_counts_and_work():
     assert run.diagnostics()["label_time"] == pytest.approx(4e-3)
     assert list(run.diagnostics()) == [
         *("augmented_lagrangian", "residual", "rho", "condition_18"),
-        *("label_changes", "label_time"),
+        *("label_changes", "label_time", "supervised_gap"),
     ]

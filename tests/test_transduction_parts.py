@@ -80,12 +80,13 @@ def test_the_table_has_the_minima_of_a_general_method(name, L, rho):
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 1.0, 1e6])
-def test_softmax_steps_obey_their_equation_from_any_guess(rho):
-    c = np.random.default_rng(0).normal(size=(20, 3)) * np.logspace(-3, 3, 20)[:, None]
+@pytest.mark.parametrize("L", [2, 3])
+def test_softmax_steps_obey_their_equation_from_any_guess(rho, L):
+    c = np.random.default_rng(0).normal(size=(20, L)) * np.logspace(-3, 3, 20)[:, None]
     B, u, guess = table("softmax", c, rho)
     for i, label in np.ndindex(u.shape):
         p = scipy.special.softmax(B[i, label])
-        gradient = p - np.eye(3)[label] + rho * (B[i, label] - c[i])
+        gradient = p - np.eye(L)[label] + rho * (B[i, label] - c[i])
         # ρ(β − c) is computed here from numbers of the size of c
         assert np.abs(gradient).max() <= 1e-11 * (1 + rho * np.abs(c[i]).max())
     for start in (guess, guess + 1.0, np.full(u.shape, 1e300)):

@@ -89,6 +89,13 @@ class Case:
         """Yield all runs."""
         return (run for repeats in self.runs.values() for run in repeats.values())
 
+    def has(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether its runs have these options, as ``oracle.kernel``; if it has no runs, so."""
+        config = next((run.metadata["config"] for run in self.traces()), None)
+        return config is None or all(
+            _option(config, name) == value for name, value in options.items()
+        )
+
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""
         configs = [
@@ -148,6 +155,14 @@ class Case:
                 f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
             )
         return found
+
+
+def _option(config: Mapping[str, Any], name: str) -> Any:
+    """Return the value of an option, given by its groups and name; None if there is none."""
+    found: Any = config
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _is_so(config: Mapping[str, Any], hot: bool | None, options: Mapping[str, Any]) -> bool:

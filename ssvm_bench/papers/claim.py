@@ -95,6 +95,8 @@ class Claim(NamedTuple):
         The only λ that it is judged at.
     given : bool
         Whether a paper's costs are set by it, so that runs at these costs say nothing about it.
+    only : dict
+        Options, as ``oracle.kernel``, of the runs that it is about, where it is not about all.
     beside : str
         Of a row that is not counted as a claim of the paper: what kind it is of
         (`Paper.beside`).
@@ -110,6 +112,7 @@ class Claim(NamedTuple):
     timed: bool = False
     lam: float | None = None
     given: bool = False
+    only: Mapping[str, Any] = {}
     beside: str = ""
 
 

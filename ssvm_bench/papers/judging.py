@@ -155,7 +155,7 @@ def evaluate(
         for claim in (claim for claim in paper.claims if not (claim.given and variant.counted)):
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
-                    if claim.lam in (None, case.problem.lam):
+                    if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, source)]
                         case = replace(case, others=here, bench=found)
                         rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))

@@ -12,12 +12,13 @@ from ssvm_bench.papers import claims_table, fidelity
 from ssvm_bench.papers.bcfw_poster import rates
 from ssvm_bench.papers.bmrm import relative, risks, speedup
 from ssvm_bench.papers.dual_coordinate import drawn as dual_coordinate
+from ssvm_bench.papers.transduction import accuracies, errors
 from ssvm_bench.papers.transduction import drawn as transduction
-from ssvm_bench.papers.transduction import errors
 
 _MODULES = (
     *(suboptimality, selection, claims_table, fidelity, targets, agreement),
-    *(rates, relative, risks, speedup, dual_coordinate, errors, transduction),
+    *(rates, relative, risks, speedup, dual_coordinate, errors),
+    *(accuracies, transduction),
 )
 
 KINDS = {module.KIND.name: module.KIND for module in _MODULES}

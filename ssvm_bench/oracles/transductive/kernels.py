@@ -49,6 +49,9 @@ MOST_DECOMPOSED = 3000
 _PRECISION = 1e-11
 """Of conjugate gradients: the residual, relative to the right side."""
 
+_CACHED = 2**20
+"""Numbers of a matrix that stays in the processor's cache."""
+
 _SEED = 1729  # of landmarks and random features: the kernel is no random choice of a solver
 
 
@@ -102,7 +105,11 @@ class Kernel:
 
     def scores(self, W: np.ndarray) -> np.ndarray:
         """Return Kα = G W, shape (n, L)."""
-        return np.asarray(self.G @ W)
+        return _times(self.G, W)
+
+    def gradient(self, slopes: np.ndarray) -> np.ndarray:
+        """Return Gᵀ times one slope a point and label, shape (m, L)."""
+        return _times(self.G.T, slopes)
 
     def fit(self, target: np.ndarray, nu: float, rho: float, W: np.ndarray) -> np.ndarray:
         """Return the solution of (17).
@@ -116,13 +123,15 @@ class Kernel:
             Where conjugate gradients begin.
         """
         if self.spectrum is None:
-            return _conjugate_gradients(self.G, self.G.T @ target, nu, rho, W)
+            return _conjugate_gradients(self.G, self.gradient(target), nu, rho, W)
         scale = 1.0 / (2.0 * nu + rho * self.spectrum)[:, None]
         if self.basis is None:
-            return scale * np.asarray(self.G.T @ target)
+            return scale * self.gradient(target)
         if self.rows == "points":  # Gᵀ (2ν I + ρ GGᵀ)^{-1} target
-            return np.asarray(self.G.T @ (self.basis @ (scale * (self.basis.T @ target))))
-        return np.asarray(self.basis @ (scale * (self.basis.T @ (self.G.T @ target))))
+            inner = _times(self.basis, scale * _times(self.basis.T, target))
+            return self.gradient(inner)
+        inner = scale * _times(self.basis.T, self.gradient(target))
+        return _times(self.basis, inner)
 
     def alpha(self, W: np.ndarray) -> np.ndarray:
         """Return weights as they are kept: those of the features, class by class, shape (L, m)."""
@@ -215,6 +224,16 @@ def scaled(x: Any, scaling: str) -> Any:
     if isinstance(x, np.ndarray):
         return (x - mean) / deviation
     return x.multiply(1.0 / deviation).tocsr()
+
+
+def _times(A: Any, V: np.ndarray) -> np.ndarray:
+    """Return A V for a V of few columns, in order of rows.
+
+    Where A is not in the cache as Vᵀ Aᵀ, in half the time: BLAS then reads A once, as it lies.
+    """
+    if not isinstance(A, np.ndarray) or A.size < _CACHED:
+        return np.asarray(A @ V)
+    return np.ascontiguousarray((np.ascontiguousarray(V.T) @ A.T).T)
 
 
 def _above_rounding(D: np.ndarray) -> np.ndarray:

@@ -18,6 +18,8 @@ one scalar equation is left, Σ_k p_k = 1. Its left side falls in t and is conve
 between the t at which the largest p_k alone is 1, and that at which it is 1/L. Halley's method from
 the last t of the same entry, safeguarded by bisection (Lapin, Hein, Schiele: Analysis and
 optimization of loss functions for multiclass, top-k, and multilabel classification, PAMI 2017).
+**Of two labels** the scores move apart by the same amount, and what is left is an equation of the
+margin z = β_l − β_k: z = c_l − c_k + 2p/ρ with p = 1/(1 + exp z), Newton's method from the last z.
 
 **crammer_singer.** With θ_k = β_k + [k ≠ l] the step is that of max_k θ_k: θ = min(a, t) for the t
 with Σ_k max(0, a_k − t) = 1/ρ, found by sorting.
@@ -37,6 +39,9 @@ from ssvm_bench.jit import generic, implements, kernel
 
 _LAST_STEP = 1e-5
 """Halley's steps are of third order, and ω bends on a scale of 1: the error left is its cube."""
+
+_LAST_MOVE = 1e-8
+"""Newton's are of second order: the error left is its square."""
 
 _MOST_STEPS = 100  # far more than are ever needed: by bisection alone, the root is found in 60
 
@@ -151,6 +156,13 @@ def _softmax_value(loss, label, beta):
 @implements(step, Softmax)
 def _softmax_step(loss, label, c, rho, beta, guess):
     L, length = c.size, 1.0 / rho
+    if L == 2:
+        z = _margin(c[label] - c[1 - label], rho, guess)
+        p = _logistic(z)
+        beta[label] = c[label] + p * length
+        beta[1 - label] = c[1 - label] - p * length
+        loss_there = math.log1p(math.exp(-z)) if z > 0.0 else math.log1p(math.exp(z)) - z
+        return loss_there + length * p * p, z
     for k in range(L):
         beta[k] = c[k] + (length if k == label else 0.0)  # a, until p is known
     t = _log_normaliser(beta, rho, guess, loss.p)
@@ -161,6 +173,34 @@ def _softmax_step(loss, label, c, rho, beta, guess):
         square += (1.0 - p) ** 2 if k == label else p * p
     p = loss.p[label]  # exp(β_l − t), of which the logarithm is exact where both are large
     return (-math.log(p) if p > 0.0 else t - beta[label]) + 0.5 * length * square, t
+
+
+@kernel
+def _logistic(z):
+    """Return 1/(1 + exp z)."""
+    small = math.exp(-abs(z))
+    return (small if z > 0.0 else 1.0) / (1.0 + small)
+
+
+@kernel
+def _margin(start, rho, guess):
+    """Return the z with z − start = 2/ρ · 1/(1 + exp z), from a guess.
+
+    The left side minus the right bends one way where z > 0, the other way where z < 0, and z = 0
+    tells on which side the root is: there, Newton's steps after the first approach from one side.
+    """
+    low, high = max(start, 0.0), start + 2.0 / rho
+    if rho * start < -1.0:
+        low, high = start, 0.0
+    z = min(max(guess, low), high)
+    for _ in range(_MOST_STEPS):
+        p = _logistic(z)
+        before = z
+        z -= (0.5 * rho * (z - start) - p) / (0.5 * rho + p * (1.0 - p))
+        z = min(max(z, low), high)
+        if abs(z - before) <= _LAST_MOVE * max(1.0, abs(z)):
+            break
+    return z
 
 
 @kernel

@@ -13,8 +13,9 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Sheet
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.papers.cases import Case, cases
-from ssvm_bench.papers.transduction.claims import DRAWS, PRINTED
+from ssvm_bench.papers.transduction.claims import DRAWS
 from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.printed import MOONS
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -22,6 +23,10 @@ COLUMNS = [
     *("dataset", "source", "problem", "n", "nu", "solver", "draws", "mean", "deviation", "median"),
     *("min", "max", "iterations", "seconds", "printed"),
 ]
+
+
+PRINTED = {"moons": MOONS}
+"""Dataset → solver → the share of wrong labels that the paper prints."""
 
 
 def errors(traces: Sequence[Trace]) -> pd.DataFrame:
@@ -45,7 +50,7 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
             row |= {"mean": found.mean(), "deviation": found.std(), "median": np.median(found)}
             row |= {"min": found.min(), "max": found.max()}
             row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
-            row["printed"] = PRINTED.get((case.dataset, label.split(" ")[0]), np.nan)
+            row["printed"] = PRINTED.get(case.dataset, {}).get(label.split(" ")[0], np.nan)
             rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 

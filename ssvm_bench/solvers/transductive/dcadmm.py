@@ -29,6 +29,15 @@ multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a l
 labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
 find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
 
+**How near α is to (27)**, the supervised problem for the labels found, which it solves in the end
+if δ > 0 (Proposition 2), is told without solving it. The step of the table makes μ = ρ (c − β), c
+its centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak
+duality bounds what α has too much:
+
+.. code-block:: text
+
+    supervised_gap = Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ − [Σ_i ℓ(y_i; β_i) − ⟨μ, β⟩ − ‖Gᵀμ‖²/(4ν)]
+
 **Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both
 the residual and the last step are small:
 
@@ -80,7 +89,7 @@ class DCADMM(TransductiveSolver):
         self.config = config
         self.rho = self._used = config.rho
         self.multipliers = np.zeros((n, L))
-        self.beta = np.zeros((n, L))
+        self.beta, self._slopes = np.zeros((n, L)), np.full((n, L), np.nan)
         self.B, self.u = np.zeros((n, L, L)), np.zeros((n, L))
         self._guess = np.full((n, L), -np.inf)
         self._unchanged = 0
@@ -100,6 +109,7 @@ class DCADMM(TransductiveSolver):
         losses.table(problem.loss, centre, rho, self.B, self.u, self._guess)
         self.relabel(self.u, self.config.delta)
         self.beta = self.B[np.arange(problem.n), self.y]
+        self._slopes = rho * (centre - self.beta)
         target = rho * self.beta - self.multipliers
         self.W = problem.kernel.fit(target, problem.lam, rho, self.W)
         before, self.scores = self.scores, problem.kernel.scores(self.W)
@@ -132,12 +142,23 @@ class DCADMM(TransductiveSolver):
             + 0.5 * self._used * float(np.vdot(difference, difference))
         )
 
+    def supervised_gap(self) -> float:
+        """Return how much less another α may have, for these labels; NaN before an iteration."""
+        problem, slopes, nu = self.problem, self._slopes, self.problem.lam
+        primal = losses.total(problem.loss, self.y, self.scores)
+        primal += nu * float(np.vdot(self.W, self.W))
+        inner = problem.kernel.gradient(slopes)
+        dual = losses.total(problem.loss, self.y, self.beta) - float(np.vdot(slopes, self.beta))
+        dual -= float(np.vdot(inner, inner)) / (4.0 * nu)
+        return primal - dual
+
     def diagnostics(self) -> dict[str, float]:
-        """Return L_ρ, the residual, ρ, and how far (18) holds, before what all have."""
+        """Return L_ρ, residual, ρ, how far (18) holds; what all have; and the gap to (27)."""
         return {
             "augmented_lagrangian": self.augmented_lagrangian(),
             "residual": self.residual(),
             "rho": self._used,
             "condition_18": self._used / self.enough,
             **super().diagnostics(),
+            "supervised_gap": self.supervised_gap(),
         }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import named_in
+from ssvm_bench.results.problem_instance import named_in, weight_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,10 +222,11 @@ def source_name(source: str) -> str:
 
 
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Say which problem is shown: name, source, size, λ, prior; from the rows of a tidy table."""
+    """Say which problem is shown: name, source, size, λ or ν, prior; from rows of a tidy table."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
     after = between if between == "\n" else ", "
     named = named_in(str(first["fingerprint"]))
-    return f"{name}{between}{source}{after}n = {n}, λ = {lam}" + f", {named}" * bool(named)
+    weight = weight_in(str(first["fingerprint"]))
+    return f"{name}{between}{source}{after}n = {n}, {weight} = {lam}" + f", {named}" * bool(named)

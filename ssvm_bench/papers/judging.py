@@ -36,7 +36,7 @@ from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Costs, Variant, variant_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, weight_in
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
@@ -257,8 +257,8 @@ def _title(case: Case, dataset: str, several: bool) -> str:
     if case.dataset != dataset:
         title += f" (for {dataset_name(dataset)})"
     if several:
-        n = int(case.data["n"])
-        title += f", n = {n}, λ = {words.lam(case.problem.lam, n)}"
+        n, weight = int(case.data["n"]), weight_in(case.problem.fingerprint)
+        title += f", n = {n}, {weight} = {words.lam(case.problem.lam, n)}"
     return title
 
 

@@ -50,6 +50,12 @@ def named_in(fingerprint: str) -> str:
     return f"prior {named}" if named.startswith("N(") else named
 
 
+def weight_in(fingerprint: str) -> str:
+    """Return the letter of the regulariser's weight: ν of a family with objectives of its own."""
+    named = named_in(fingerprint)
+    return "ν" if named and not named.startswith("prior") else "λ"
+
+
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table says of the problem instance of a run: ``COLUMNS``."""
     data, instance = metadata["dataset"], instance_of(metadata)

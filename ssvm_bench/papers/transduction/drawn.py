@@ -107,9 +107,10 @@ def convergence(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFra
     """Return the curves of `QUANTITIES`, as `curves.tabulate` does."""
 
     def values(run: Trace) -> dict[str, np.ndarray]:
-        return {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
+        of = {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
+        return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
 
-    return tabulate(traces, values, axis, log=False)  # of one run, with zeros
+    return tabulate(traces, values, axis, log=False)  # of one run, nothing between its rows
 
 
 CONVERGENCE = CurveFigure(

@@ -39,6 +39,7 @@ TARGETS = (
         "rivals",
         "streams",
         "dual-coordinate",
+        "transduction",
         "figures",
         "update-reference",
         "clean",

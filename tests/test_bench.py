@@ -284,7 +284,7 @@ def test_other_problems_have_rows_of_their_own():
 
 
 def test_time_to_convergence_and_growth_are_measured():
-    call = ("dataset=ssl_bci", "dataset.source=synthetic", "dataset.n_samples=40")
+    call = ("dataset=ssl_bci", "dataset.source=synthetic", "dataset.n_samples=200")
     rows = list(transductive.measure_transductive(call))
     assert [row.quantity for row in rows] == [
         report.CONVERGENCE.format(kernel) for kernel in ("linear", "rbf")

@@ -166,7 +166,7 @@ def _draw_frames(material: Material) -> Iterator[Output]:
             table = pd.DataFrame(rows, columns=["solver", "frame", "iou"])
             wide = table.rename(columns={"frame": "x", "iou": "median"})
             lines = style.dashes(wide["solver"])
-            curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU")
+            curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
             legend = drawing.legend_of(lines)
             layout = drawing.page(material.title, [], (1, 1), legend)
             with layout as (figure, panels):

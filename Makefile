@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 # files of examples that are made of other datasets
 STREAMS := streams/digits.parquet streams/neighbours.parquet
 
-.PHONY: help run test check bench bench-all quickstart reproduce reproduce-quick beyond fidelity rivals streams dual-coordinate figures update-reference clean
+.PHONY: help run test check bench bench-all quickstart reproduce reproduce-quick beyond fidelity rivals streams dual-coordinate transduction figures update-reference clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
@@ -83,6 +83,13 @@ streams/neighbours.parquet: | $(PROGRAM)
 	mkdir -p $(@D)
 	$(BIN)/ssvm-bench data export usps $@ --source real \
 	    --repeat 5 --order neighbours --jitter shift=1
+
+transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
+	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
+	        dcadmm_video; do \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
+	done
+	$(BIN)/ssvm-bench plot dcadmm_claims
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims beyond \

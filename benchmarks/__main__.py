@@ -99,11 +99,11 @@ def main(
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import against, report
-    from benchmarks.jobs import MATTERS, Part, jobs
+    from benchmarks.jobs import MATTERS, jobs, part_of
     from ssvm_bench.datasets.sources import has_raw_file
 
     chosen = names or (tuple(filter(has_raw_file, known)) if everything else ())
-    parts = dict.fromkeys(chosen, Part()) if chosen else MATTERS
+    parts = {name: part_of(name) for name in chosen} if chosen else MATTERS
     if solvers:
         parts = {name: part._replace(solvers=solvers) for name, part in parts.items()}
     calls = {

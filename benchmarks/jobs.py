@@ -19,10 +19,11 @@ FUNCTIONS = {
     "quadratic": "measure_qps",
     "coordinate": "measure_coordinate",
     "streams": "measure_streams",
+    "transductive": "measure_transductive",
 }
 """The measuring function of each module; it says which datasets it has no rows for."""
 
-OTHERS = tuple(name for name in FUNCTIONS if name != "passes")
+OTHERS = tuple(name for name in FUNCTIONS if name not in ("passes", "transductive"))
 
 SOLVERS = (
     *("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"),
@@ -66,8 +67,19 @@ MATTERS = {
     "mnist": Part(("fw",), ("streams",)),
     "adult": Part((), ("first_sweep", "coordinate")),
     "abalone": Part((), ("first_sweep", "coordinate")),
+    "ssl_digit1": Part((), ("transductive",)),
+    "davis_car_shadow": Part((), ("transductive",)),
 }
 """The part that takes some six minutes: what has a target, start-up and compilation."""
+
+TRANSDUCTIVE = ("ssl_", "davis_", "moons", "scribbles")
+"""How the names of datasets begin that have another problem than a structural SVM's."""
+
+
+def part_of(name: str) -> Part:
+    """Return all that is measured on a dataset."""
+    return Part((), ("transductive",)) if name.startswith(TRANSDUCTIVE) else Part()
+
 
 FEW_QPS = 3
 """Sizes of inner QPs that belong to it; the fourth takes longer than these."""

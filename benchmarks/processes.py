@@ -20,7 +20,7 @@ REPEATS = 3
 SHORT, LONG = 3, 25
 """Iterations of a run; the working sets of a long one have reached their size."""
 
-_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss
+PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss
 
 
 class Finished(NamedTuple):
@@ -108,7 +108,7 @@ def launch(*arguments: str, **environment: str) -> Finished:
             said.seek(0)
             last = said.read().decode(errors="replace").strip().splitlines()[-1:]
             raise RunFailedError(f"ssvm-bench {' '.join(arguments)} failed: {' '.join(last)}")
-    return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _PEAK_UNIT)
+    return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * PEAK_UNIT)
 
 
 def _say(text: str) -> None:

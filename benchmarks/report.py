@@ -50,6 +50,9 @@ STREAM = "exact pass over a stream / in memory"
 ONLINE = "dcd_online: first pass over a stream / in memory"
 STREAM_MEMORY = "dcd_online: peak memory on a stream of {} digits"
 GROWTH = "dcd_online: peak memory, a stream of twice {} digits / once"
+CONVERGENCE = "dcadmm, {} kernel: time to convergence"
+ITERATION = "dcadmm: an iteration"
+FRAMES_MEMORY = "dcadmm: peak memory, data and all"
 RIVAL = "mpbcfw_fast / LinearSVC: time to a primal within 0.1 %"
 
 STREAM_REPEATS = (2, 4, 34, 68)
@@ -97,6 +100,9 @@ TARGETS: Mapping[tuple[str, str], float] = {
         for dataset in ("ocr", "usps", "weizmann", "stanford")
         for row, percent in ((CHECKED_ANSWERS, 3.0), (CHECKED_DATA, 2.0))
     },
+    **{("ssl_digit1", CONVERGENCE.format(kernel)): 10.0 for kernel in ("linear", "rbf")},
+    ("davis_car_shadow", ITERATION): 2.0,
+    ("davis_car_shadow", FRAMES_MEMORY): 2000.0,
     ("program", HELP): 0.5,
 }
 """(subject, quantity) → the value not to exceed."""

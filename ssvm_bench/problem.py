@@ -1,69 +1,29 @@
-"""The problem that a solver solves: terms (dataset and oracle) and λ.
+"""What is known of F, the dual, in closed form: the best point between two, and at another λ.
 
 .. code-block:: text
 
     P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
 
-λ = 1/n unless set; H_i carries its 1/n (see :mod:`ssvm_bench.oracles.base`). With a Gaussian prior,
-w is what solvers see of it, ŵ (see :mod:`ssvm_bench.oracles.prior`).
+λ = 1/n unless set. P and F themselves are methods of :class:`ssvm_bench.oracles.base.Problem`. With
+a Gaussian prior, w is what solvers see of it, ŵ (see :mod:`ssvm_bench.oracles.prior`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from ssvm_bench.linalg import line_search, rounded_once
-from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.base import Oracle, Risk
+from ssvm_bench.objective import Objective, Terms
+from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.prior import Prior
 
-
-@dataclass(frozen=True)
-class Problem:
-    """The terms of one training problem and its λ.
-
-    Attributes
-    ----------
-    oracle : Oracle
-        The max-oracle of all terms.
-    lam : float
-        λ > 0.
-    """
-
-    oracle: Oracle
-    lam: float
-
-    @property
-    def n(self) -> int:
-        """Number of terms."""
-        return self.oracle.n
-
-    @property
-    def d(self) -> int:
-        """Number of weights."""
-        return self.oracle.d
-
-    def primal(self, w: np.ndarray) -> float:
-        """Return P(w), by n calls of the exact oracle."""
-        return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
-
-    def risk(self, w: np.ndarray, **terms: Any) -> Risk:
-        """Return what ``oracle.risk`` does, checked."""
-        risk = self.oracle.risk(w, **terms)
-        checks.check_risk(self.oracle, risk)
-        return risk
-
-    def dual(self, w: np.ndarray, circ: float) -> float:
-        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""
-        return circ - 0.5 * self.lam * float(w @ w)
+__all__ = ["Problem", "best_interpolation", "best_scale", "with_prior"]
 
 
-def with_prior(oracle: Oracle, lam: float, prior: Prior) -> Problem:
-    """Return the problem of ŵ for an oracle of w, λ, and a prior."""
-    return Problem(prior.oracle(oracle), lam / prior.scale)
+def with_prior(terms: Terms, lam: float, prior: Prior) -> Objective:
+    """Return the problem of ŵ for an oracle of w, λ, and a prior; other terms have no prior."""
+    seen = prior.oracle(terms) if isinstance(terms, Oracle) else terms
+    return seen.problem(lam / prior.scale)
 
 
 def best_interpolation(

@@ -22,9 +22,10 @@ from benchmarks import (
     report,
     rivals,
     streams,
+    transductive,
 )
 from benchmarks.__main__ import main
-from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs
+from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs, part_of
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.errors import ConfigError, RunFailedError
@@ -39,6 +40,7 @@ TARGETS = (
         "rivals",
         "streams",
         "dual-coordinate",
+        "transduction",
         "figures",
         "update-reference",
         "clean",
@@ -240,6 +242,8 @@ def test_what_matters_has_every_target():
         **{report.QP.format(size): "quadratic" for size in (200, 500, 1000, 2000)},
         **dict.fromkeys((report.OPTIMA, report.LIBLINEAR), "coordinate"),
         report.STREAM: "streams",
+        **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
+        **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
         **{
             row.format(60000 * repeat): "streams"
             for row in (report.STREAM_MEMORY, report.GROWTH)
@@ -250,7 +254,7 @@ def test_what_matters_has_every_target():
         if subject == "program":
             continue
         solver, _, what = quantity.rpartition(": ")
-        job = of[subject, modules[quantity if quantity in modules else what]]
+        job = of[subject, modules.get(quantity) or modules[what]]
         if job.module == "passes":
             assert set(solver.split(" / ")) <= set(job.arguments[1])
     # the sizes of the QPs are measured in rising order, the largest only with all the rest
@@ -266,9 +270,29 @@ def plan(parts, few=True):
 def test_everything_is_measured_on_a_dataset_that_is_named():
     planned = plan({"usps": Part(), "ocr": Part()}, few=False)
     assert [job.title for job in planned[:2]] == ["usps: processes", "ocr: processes"]
-    assert {job.module for job in planned if job.subject == "ocr"} == set(FUNCTIONS)
+    assert {job.module for job in planned if job.subject == "ocr"} == set(FUNCTIONS) - {
+        "transductive"
+    }
     assert all(job.most is None for job in planned)
     assert {job.arguments[1] for job in planned if job.module == "passes"} == {SOLVERS}
+
+
+def test_other_problems_have_rows_of_their_own():
+    planned = plan({name: part_of(name) for name in ("ssl_bci", "usps")}, few=False)
+    assert [job.module for job in planned if job.subject == "ssl_bci"] == ["transductive"]
+    assert "transductive" not in {job.module for job in planned if job.subject == "usps"}
+
+
+def test_time_to_convergence_and_growth_are_measured():
+    call = ("dataset=ssl_bci", "dataset.source=synthetic", "dataset.n_samples=200")
+    rows = list(transductive.measure_transductive(call))
+    assert [row.quantity for row in rows] == [
+        report.CONVERGENCE.format(kernel) for kernel in ("linear", "rbf")
+    ]
+    assert all(row.unit == "s" and "converged" in row.note for row in rows)
+    table = transductive.growth((50, 100))
+    assert table["n"].tolist() == [50, 100]
+    assert (table["min"] <= table["seconds"]).all()
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

@@ -16,6 +16,7 @@ from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.bmrm.claims import CLAIMS
 from ssvm_bench.papers.mpbcfw import costs, measures, selection
 from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
+from ssvm_bench.papers.transduction.claims import TRANSDUCTION
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -483,6 +484,7 @@ def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
 
 def test_every_statement_of_a_paper_is_judged():
     claims = {"mpbcfw": MPBCFW.claims, "bcfw_poster": POSTER.claims, "bmrm": CLAIMS}
+    claims["transduction"] = TRANSDUCTION.claims
     for folder, of_paper in claims.items():
         text = (Path(judging.__file__).parent / folder / "claims.yaml").read_text(encoding="utf-8")
         keys = {claim.key for claim in of_paper}

@@ -354,11 +354,14 @@ def test_data_tells_where_every_dataset_stands(machine):
     assert result.exit_code == 0
     assert result.stdout == call("data", "status").stdout
     rows = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
-    names = ["abalone", "adult", "conll2000", "horseseg", "mnist", "ocr"]
-    names += ["stanford", "usps", "weizmann"]
+    ssl = [f"ssl_{name}" for name in ("bci", "digit1", "g241c", "g241n", "usps")]
+    davis = ["davis_bmx_trees", "davis_car_shadow"]
+    folders = {**dict.fromkeys(ssl, "ssl"), **dict.fromkeys(davis, "davis")}
+    rest = ["horseseg", "mnist", "ocr", *ssl, "stanford", "usps", "weizmann"]
+    names = ["abalone", "adult", "conll2000", *davis, *rest]
     assert [row[0] for row in rows] == names
     for name, state, path in rows:
-        assert (state, Path(path).parent) == ("missing", machine / name)
+        assert (state, Path(path).parent) == ("missing", machine / folders.get(name, name))
         assert f"data fetch {name}" in result.stdout
     assert call("data", "status", "ocr").stdout.startswith("ocr ")
 

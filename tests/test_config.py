@@ -172,10 +172,7 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     ("override", "part"),
     [
         ("solver=mpbcwf", "solver=mpbcwf is not known. Did you mean mpbcfw?"),
-        (
-            "dataset=orc",
-            "Did you mean ocr? Valid: abalone, adult, conll2000, digits, file, horseseg, latent",
-        ),
+        ("dataset=orc", "Did you mean ocr? Valid: abalone, adult, conll2000, davis_bmx_trees, "),
         ("oracle=vitrebi", "Did you mean viterbi?"),
         ("solver=../budget/default", "is not known"),
         ("solver=null", "solver=None is not known"),

@@ -203,7 +203,7 @@ def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
     assert (result.exit_code, result.stderr) == (0, "")
     (config,) = compose_runs(["dataset=weizmann", *SYNTHETIC])
     oracle = components.build_oracle(config.oracle, config.dataset)
-    ((((_, _, _, _, y, predictions),), _, _),) = drawn
+    ((((_, _, _, _, y, predictions, _),), _, _),) = drawn
     assert [title for title, _ in predictions] == ["bcfw, iteration 2", "mpbcfw, iteration 2"]
     for run, (_, labels) in zip(runs, predictions, strict=True):
         w = np.load(run / "weights.npz")["w"]

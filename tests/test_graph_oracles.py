@@ -298,7 +298,7 @@ def test_oracles_refuse_what_they_do_not_fit():
     chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
     from ssvm_bench.oracles import mincut
 
-    config = mincut.Config("mincut", "mincut", 0.0, 0.0)
+    config = mincut.Config("mincut", "mincut")
     with pytest.raises(ConfigError, match="those of tiny are chain"):
         mincut.build(config, chains)
     with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):

@@ -270,7 +270,7 @@ def test_oracles_accept_the_structures_that_they_name(data, fits):
 
 
 def test_an_oracle_that_says_nothing_accepts_every_structure_and_has_no_expectations():
-    config = OracleConfig("mine", "mine", 0.0, 0.0)
+    config = OracleConfig("mine", "mine")
     config.check_structure(random_chains([2], 2, 1))
     config.check_structure(replace(random_chains([2], 2, 1), structure="tree"))
     assert not config.has_expectations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ssvm_bench.cli import point_views
 from ssvm_bench.config import registry, typed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
@@ -93,8 +94,8 @@ def show(
     RunFailedError
         The data, or a run, cannot be read.
     """
-    raw = sources.raw_file(name)
-    if not isinstance(raw, PictureFile):
+    module = registry.module("dataset", name)
+    if not _has_pictures(name):
         shown = [k for k in registry.kinds("dataset") if _has_pictures(k)]
         raise ConfigError(f"{name} has no pictures to show. Those with some: {', '.join(shown)}.")
     for run in runs:
@@ -104,6 +105,27 @@ def show(
             )
     if source == "auto" and runs:
         source = read_metadata(runs[0])["dataset"]["source"].partition(" ")[0]
+    if hasattr(module, "scene"):  # its superpixels are points
+        rows, (come, *_) = zip(
+            *point_views.rows(module, name, numbers, runs, source, trust), strict=True
+        )
+        labels = module.LABELS
+    else:
+        rows, labels, come = _rows(module.RAW, name, numbers, runs, source, trust)
+    figure = segmentation.draw_rows(rows, labels, come)
+    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
+    return write(path, drawing.rendered(figure, "png", dpi=110))
+
+
+def _rows(
+    raw: PictureFile,
+    name: str,
+    numbers: Sequence[int],
+    runs: Sequence[Path],
+    source: str,
+    trust: bool,
+) -> tuple[list[segmentation.Row], tuple[str, ...], str]:
+    """Return what is drawn of labeled pictures, the names of labels, and the source."""
     dataset = _load(name, source, trust)
     for i in numbers:
         if not 0 <= i < dataset.n:
@@ -123,9 +145,7 @@ def show(
         )
         for k, (i, segments) in enumerate(zip(numbers, maps, strict=True))
     ]
-    figure = segmentation.draw_rows(rows, raw.labels, dataset.source)
-    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
-    return write(path, drawing.rendered(figure, "png", dpi=110))
+    return rows, raw.labels, dataset.source
 
 
 def _load(name: str, source: str, trust: bool) -> Dataset:
@@ -134,7 +154,8 @@ def _load(name: str, source: str, trust: bool) -> Dataset:
 
 
 def _has_pictures(kind: str) -> bool:
-    return isinstance(getattr(registry.module("dataset", kind), "RAW", None), PictureFile)
+    module = registry.module("dataset", kind)
+    return hasattr(module, "scene") or isinstance(getattr(module, "RAW", None), PictureFile)
 
 
 def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, list[np.ndarray]]:

@@ -104,6 +104,7 @@ SHOW = verbatim("""
 Examples:
   ssvm-bench data show weizmann 17
   ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
+  ssvm-bench data show davis_car_shadow 3 39
 """)
 
 EXPORT = verbatim("""

@@ -183,13 +183,16 @@ class RunConfig(Options):
         return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
     def lam_of(self, n: int) -> float:
-        """Return λ for n examples.
+        """Return λ for n examples, or the weight of the regulariser that the oracle has instead.
 
         Raises
         ------
         ConfigError
             If the path does not lead down to it.
         """
+        own: float | None = getattr(self.oracle, "own_weight", None)
+        if own is not None:
+            return own
         lambdas.check_falling("path with lam at its end", (*self.path, self.lam), n)
         return lambdas.number(self.lam, n)
 

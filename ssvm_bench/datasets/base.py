@@ -172,6 +172,10 @@ class Dataset:
         vars(copy).update(same, **changes)
         return copy
 
+    def head(self, size: int) -> Dataset:
+        """Return the first examples: enough to compile kernels on."""
+        return self.take(np.arange(min(size, self.n)))
+
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
         parts, offsets = _rows(self.offsets, examples)

@@ -91,6 +91,7 @@ def load(
     structure: str,
     n_labels: int,
     split: Callable[[Dataset], Dataset] | None = None,
+    make: Callable[..., Dataset] = Dataset,
 ) -> Dataset:
     """Return the dataset that a config asks for.
 
@@ -105,6 +106,8 @@ def load(
     split : callable, optional
         From all examples to those to train on, with the others held out; ``n_samples`` are taken
         of the former.
+    make : callable
+        Makes the dataset of its fields, of which a subclass has more.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def load(
     elif not config.trust:
         check_n(config, raw.n, "examples")
     source, found = _arrays(raw, source, None, config.trust)
-    dataset = Dataset(
+    dataset = make(
         name=config.name,
         source=source,
         n_labels=n_labels,

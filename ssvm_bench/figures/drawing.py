@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -28,6 +29,8 @@ PLAIN = FuncFormatter(lambda value, _: words.plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 SIDE_BY_SIDE = 3
 """Most panels in a row of a figure with one quantity."""
+LONGEST, WRAPPED = 80, 46
+"""Characters of a panel's title that are in one line, and where a longer one is broken."""
 MIN_WIDTH = 6.6
 """Inches: room for the notes."""
 # No dates or program versions inside: the same numbers give the same file.
@@ -87,6 +90,8 @@ def draw_curves(
                 if log_y or panel in panels[:, 0]:
                     panel.set_ylabel(quantity)
             heading = style.problem_title(problem, ": " if log_y and not alone else "\n")
+            if len(heading) > LONGEST:
+                heading = textwrap.fill(heading, WRAPPED)
             of_problem[0].set_title(style.as_written(heading), loc="left", fontweight="bold")
         for panel in of_problems[: len(problems)].ravel() if alone else panels[-1]:
             panel.set_xlabel(x_label)

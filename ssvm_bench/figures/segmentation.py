@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -25,8 +25,15 @@ NINE = (
 WIDTH, TITLE, LEGEND = 2.6, 0.4, 0.7
 """Width of a panel, height of its title and of the legend, in inches."""
 
+SCRIBBLE = 7
+"""Width of a scribble that is a pixel wide, in pixels."""
+
 COVER = 0.75
 """How much a label's colour hides of the picture below."""
+
+
+Labels: TypeAlias = "tuple[str, np.ndarray]"
+"""A title, and labels of superpixels."""
 
 
 class Row(NamedTuple):
@@ -44,6 +51,8 @@ class Row(NamedTuple):
         Ground truth of the superpixels.
     predictions : list of (str, ndarray of uint8, shape (L,))
         Titles and labels.
+    scribbles : ndarray of uint8, shape (h, w), or None
+        Labels that are drawn on pixels; what is above all labels is no scribble.
     """
 
     title: str
@@ -51,7 +60,8 @@ class Row(NamedTuple):
     truth: np.ndarray
     segments: np.ndarray
     y: np.ndarray
-    predictions: Sequence[tuple[str, np.ndarray]]
+    predictions: Sequence[Labels]
+    scribbles: np.ndarray | None = None
 
 
 def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure:
@@ -92,6 +102,12 @@ def _draw_row(panels: Sequence[Axes], row: Row, colours: np.ndarray) -> None:
     edges = borders(row.segments)
     outlined = row.rgb.copy()
     outlined[edges] = (255, 230, 0)
+    if row.scribbles is not None:
+        from scipy.ndimage import minimum_filter
+
+        strokes = minimum_filter(row.scribbles, SCRIBBLE)
+        drawn = strokes < len(colours)
+        outlined[drawn] = 255 * colours[strokes[drawn]]
     _panel(picture, outlined, row.title)
     _panel(truth, covered(row.rgb, colours[row.truth]), "ground truth")
     majority = colours[row.y][row.segments]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import prior_of
+from ssvm_bench.results.problem_instance import named_in, weight_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,10 @@ SOLVERS = {
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
     "dcd": Look("DCD", "#F781BF"),
     "dcd_online": Look("DCD, online", "#F781BF", "--"),
+    "dcadmm": Look("DC-ADMM", "#A50026"),
+    "coordinate_descent": Look("Coordinate descent", "#A50026", "--"),
+    "kernel_kmeans": Look("Kernel k-means", "#A50026", ":"),
+    "inductive": Look("Inductive", "#A50026", "-."),
 }
 """The solvers that have a fixed look."""
 
@@ -95,11 +99,20 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 DATASETS = {
     "abalone": "Abalone",
     "adult": "Adult",
+    "davis_bmx_trees": "bmx-trees",
+    "davis_car_shadow": "car-shadow",
     "digits": "Deformed digits",
     "horseseg": "HorseSeg",
     "mnist": "MNIST",
+    "moons": "Moons",
     "neighbours": "Digits with neighbours",
     "ocr": "OCR",
+    "scribbles": "Scribbles",
+    "ssl_bci": "BCI",
+    "ssl_digit1": "Digit1",
+    "ssl_g241c": "g241c",
+    "ssl_g241n": "g241n",
+    "ssl_usps": "SSL-USPS",
     "stanford": "Stanford",
     "usps": "USPS",
     "weizmann": "Weizmann",
@@ -209,10 +222,11 @@ def source_name(source: str) -> str:
 
 
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Say which problem is shown: name, source, size, λ, prior; from the rows of a tidy table."""
+    """Say which problem is shown: name, source, size, λ or ν, prior; from rows of a tidy table."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
     after = between if between == "\n" else ", "
-    prior = prior_of(str(first["fingerprint"]))
-    return f"{name}{between}{source}{after}n = {n}, λ = {lam}" + f", prior {prior}" * bool(prior)
+    named = named_in(str(first["fingerprint"]))
+    weight = weight_in(str(first["fingerprint"]))
+    return f"{name}{between}{source}{after}n = {n}, {weight} = {lam}" + f", {named}" * bool(named)

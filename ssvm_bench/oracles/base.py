@@ -25,22 +25,31 @@ To plug in an oracle, derive from :class:`Oracle`, implement the abstract method
 ``Config``, ``CODE_VERSION`` and ``build`` beside it. Oracles over labels of parts and of
 transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead, which needs
 one compiled function and brings everything else compiled.
+
+With λ, an oracle makes a :class:`Problem`:
+
+.. code-block:: text
+
+    P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
+
+λ = 1/n unless set; H_i carries its 1/n.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.objective import STRUCTURAL_SVM, Objective, Terms
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.constraints import Constraints
 
@@ -80,6 +89,10 @@ class OracleConfig(Options):
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
     has_latent : bool
         Whether its terms have latent values, which `Oracle.improved` chooses anew.
+    family : str
+        Of the problem that is made of it; solvers are for one family.
+    weight : str
+        The option that says the weight of the regulariser: ``lam``, or one of its own.
     takes_costs, takes_margins : bool
         Whether it heeds the costs of a dataset's examples, and their margins.
     """
@@ -89,6 +102,8 @@ class OracleConfig(Options):
     structures: ClassVar[tuple[str, ...]] = ()
     has_latent: ClassVar[bool] = False
     has_expectations: ClassVar[bool | None] = None
+    family: ClassVar[str] = STRUCTURAL_SVM
+    weight: ClassVar[str] = "lam"
     takes_costs: ClassVar[bool] = False
     takes_margins: ClassVar[bool] = False
 
@@ -131,8 +146,21 @@ class OracleConfig(Options):
         """Return the largest C_i by which the features and losses of an example are multiplied."""
         return 1.0 if dataset.costs is None else float(dataset.costs.max())
 
+    @property
+    def own_weight(self) -> float | None:
+        """Weight of the regulariser where that is an option of the oracle's in the place of λ."""
+        return None
 
-class Oracle(ABC):
+    def check_regulariser(self, stated: bool) -> None:
+        """Raise ``ConfigError`` if λ or a prior is stated, and means nothing."""
+        if stated and self.own_weight is not None:
+            raise ConfigError(
+                f"lam, path and prior mean nothing with oracle={self.name}, a problem of "
+                f"{self.family}: the weight of its regulariser is {self.weight}. Leave them out."
+            )
+
+
+class Oracle(Terms):
     """Max-oracle of the n terms of a problem with d weights.
 
     Attributes
@@ -143,8 +171,6 @@ class Oracle(ABC):
         Whether ``argmax`` always returns a maximiser.
     """
 
-    n: int
-    d: int
     exact: bool = True
 
     @abstractmethod
@@ -202,6 +228,10 @@ class Oracle(ABC):
         indices, values, offset, value = checks.check_plane(self, i, self.plane(i, y), w)
         checks.check_value(self, i, y, value, w)
         return Plane(indices, values, offset), value
+
+    def problem(self, lam: float) -> Problem:
+        """Return the problem with a λ."""
+        return Problem(self, lam)
 
     def constraints(self) -> Constraints | None:
         """Return all planes, where terms have few; None: they cannot be listed."""
@@ -288,3 +318,100 @@ class Oracle(ABC):
             if with_plane:
                 star[plane.indices] += plane.values
         return Risk(value, star, offset)
+
+
+_ROUNDING = 1e-9
+"""Of primal and dual values, which are sums over all examples, relative to their size."""
+
+
+@dataclass(frozen=True)
+class Problem(Objective):
+    """The terms of one training problem and its λ; a point is w.
+
+    Attributes
+    ----------
+    oracle : Oracle
+        The max-oracle of all terms.
+    lam : float
+        λ > 0.
+    """
+
+    oracle: Oracle
+    lam: float
+
+    @property
+    def n(self) -> int:
+        """Number of terms."""
+        return self.oracle.n
+
+    @property
+    def d(self) -> int:
+        """Number of weights."""
+        return self.oracle.d
+
+    def primal(self, w: np.ndarray) -> float:
+        """Return P(w), by n calls of the exact oracle."""
+        return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
+
+    def risk(self, w: np.ndarray, **terms: Any) -> Risk:
+        """Return what ``oracle.risk`` does, checked."""
+        risk = self.oracle.risk(w, **terms)
+        checks.check_risk(self.oracle, risk)
+        return risk
+
+    def dual(self, w: np.ndarray, circ: float) -> float:
+        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""
+        return circ - 0.5 * self.lam * float(w @ w)
+
+    def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
+        """Return P(w), and the oracle's diagnostics of the calls that took."""
+        self.oracle.diagnostics()  # those of the calls so far
+        return self.primal(point), self.oracle.diagnostics()
+
+    def weights(self, point: np.ndarray) -> np.ndarray:
+        """Return the weights of the data's features."""
+        return self.oracle.weights(point)
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the terms, if there are any."""
+        return self.oracle.latent()
+
+    def improved(self, point: np.ndarray) -> tuple[Problem, int]:
+        """Return the problem with the latent values that are best at w, and how many differ."""
+        oracle, changes = self.oracle.improved(point)
+        return replace(self, oracle=oracle), changes
+
+    def size(self, point: np.ndarray) -> float:
+        """Return ‖w‖₂."""
+        return float(np.linalg.norm(point))
+
+    def radius(self) -> float:
+        """Return R, the largest difference of features."""
+        return float(self.oracle.radius())
+
+    def losses(self, point: np.ndarray) -> dict[str, float]:
+        """Return the mean loss of the predictions for the examples."""
+        return {"train": self.oracle.mean_loss(point)}
+
+    def arrays(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Return w."""
+        return {"w": point}
+
+    def fresh(self) -> Problem:
+        """Return the problem with an oracle of its own."""
+        return replace(self, oracle=self.oracle.fresh())
+
+    def check_bound(
+        self, point: np.ndarray, earlier: np.ndarray | None, primal: float, dual: float
+    ) -> None:
+        """Raise ``RunFailedError`` if an exact oracle has F(φ) > P(w), beyond rounding."""
+        oracle = self.oracle
+        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
+            before = np.zeros(self.d) if earlier is None else earlier
+            found = checks.contradicted(oracle, point, before)
+            where = "" if found is None else f", as it does not at example {found}"
+            raise RunFailedError(
+                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
+                f"where the oracle returns a best labeling of every example{where}. Test it "
+                "against brute force; an approximate oracle says `exact = False`"
+            )

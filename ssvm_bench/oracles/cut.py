@@ -88,16 +88,25 @@ def graphs(dataset: Dataset) -> Graphs:
     """Return the neighbours in the examples of a dataset whose structure is a graph."""
     assert dataset.edges is not None
     assert dataset.edge_offsets is not None
-    tail, head = (np.ascontiguousarray(dataset.edges[:, side], np.int32) for side in (0, 1))
-    counts = np.diff(dataset.edge_offsets)
-    first = np.repeat(dataset.offsets[:-1], counts)
-    local = (np.arange(tail.size) - np.repeat(dataset.edge_offsets[:-1], counts)).astype(np.int32)
+    return _graphs(dataset.edges, dataset.edge_offsets, dataset.offsets)
+
+
+def one_graph(nodes: int, edges: np.ndarray) -> Graphs:
+    """Return the neighbours in one graph; ``edges`` has the shape (E, 2)."""
+    return _graphs(edges, np.array([0, len(edges)]), np.array([0, nodes]))
+
+
+def _graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> Graphs:
+    tail, head = (np.ascontiguousarray(edges[:, side], np.int32) for side in (0, 1))
+    counts = np.diff(edge_offsets)
+    first = np.repeat(offsets[:-1], counts)
+    local = (np.arange(tail.size) - np.repeat(edge_offsets[:-1], counts)).astype(np.int32)
     ends = np.concatenate((first + tail, first + head))
     order = np.argsort(ends, kind="stable")
-    degrees = np.bincount(ends, minlength=dataset.y.size)
+    degrees = np.bincount(ends, minlength=offsets[-1])
     return Graphs(
-        offsets=dataset.offsets.astype(np.int64),
-        edge_start=dataset.edge_offsets.astype(np.int64),
+        offsets=offsets.astype(np.int64),
+        edge_start=edge_offsets.astype(np.int64),
         tail=tail,
         head=head,
         start=np.concatenate(([0], np.cumsum(degrees))),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ssvm_bench.figures.style import solver_label
@@ -21,7 +22,7 @@ from ssvm_bench.results.problem_instance import (
     BestValues,
     ProblemInstance,
     instance_of,
-    prior_of,
+    named_in,
 )
 from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
@@ -88,16 +89,23 @@ class Case:
         """Yield all runs."""
         return (run for repeats in self.runs.values() for run in repeats.values())
 
+    def has(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether its runs have these options, as ``oracle.kernel``; if it has no runs, so."""
+        config = next((run.metadata["config"] for run in self.traces()), None)
+        return config is None or all(
+            _option(config, name) == value for name, value in options.items()
+        )
+
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""
         configs = [
             {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
             for case in (self, other)
         ]
-        priors = [prior_of(case.problem.fingerprint) for case in (self, other)]
+        named = [named_in(case.problem.fingerprint) for case in (self, other)]
         return (
-            (self.dataset, self.source, self.problem.lam, priors[0])
-            == (other.dataset, other.source, other.problem.lam, priors[1])
+            (self.dataset, self.source, self.problem.lam, named[0])
+            == (other.dataset, other.source, other.problem.lam, named[1])
             and configs[0] == configs[1]
             and self.data["n"] < other.data["n"]
         )
@@ -149,6 +157,14 @@ class Case:
         return found
 
 
+def _option(config: Mapping[str, Any], name: str) -> Any:
+    """Return the value of an option, given by its groups and name; None if there is none."""
+    found: Any = config
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
 def _is_so(config: Mapping[str, Any], hot: bool | None, options: Mapping[str, Any]) -> bool:
     return options.items() <= config["solver"].items() and hot in (None, bool(config.get("path")))
 
@@ -188,17 +204,19 @@ class Runs(NamedTuple):
         return case.by_seed(self.solver, self.hot, **self.options)
 
 
-def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
+def cases(
+    traces: Sequence[Trace], best: BestValues, draws: Mapping[str, str] = MappingProxyType({})
+) -> list[Case]:
     """Group runs by problem instance and variant.
 
     Real data come first; then the start at the truth, and times that were measured; then the names
-    of the datasets decide.
+    of the datasets decide. ``draws`` is as of `Paper`.
     """
 
     def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance]:
         data, variant = trace.metadata["dataset"], variant_of(trace)
         away = variant.start != USUAL.start
-        where = str(data["name"]), instance_of(trace.metadata)
+        where = str(data["name"]), _repeat(trace, draws)[0]
         return str(data["source"]), variant.counted, away, variant.start, *where
 
     groups, found = grouped(traces, key), []
@@ -207,7 +225,23 @@ def cases(traces: Sequence[Trace], best: BestValues) -> list[Case]:
         source, counted, _, start, dataset, problem = group
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
-            runs.setdefault(label, {})[int(trace.metadata["config"]["seed"])] = trace
+            runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))
     return found
+
+
+def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
+    """Return the problem instance of a run, and its number among the repeats on it.
+
+    Data that are drawn anew for each repeat are one instance, told by their other options.
+    """
+    config, instance = trace.metadata["config"], instance_of(trace.metadata)
+    option = draws.get(str(trace.metadata["dataset"]["name"]))
+    if option is None:
+        return instance, int(config["seed"])
+    others = {name: value for name, value in config["dataset"].items() if name != option}
+    told = ",".join(f"{name}={value}" for name, value in others.items()).replace(" ", "")
+    named = instance.fingerprint.partition(" ")[2]
+    fingerprint = " ".join(filter(None, (told, named)))
+    return instance._replace(fingerprint=fingerprint), int(config["dataset"][option])

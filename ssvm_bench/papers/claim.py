@@ -95,6 +95,8 @@ class Claim(NamedTuple):
         The only λ that it is judged at.
     given : bool
         Whether a paper's costs are set by it, so that runs at these costs say nothing about it.
+    only : dict
+        Options, as ``oracle.kernel``, of the runs that it is about, where it is not about all.
     beside : str
         Of a row that is not counted as a claim of the paper: what kind it is of
         (`Paper.beside`).
@@ -110,6 +112,7 @@ class Claim(NamedTuple):
     timed: bool = False
     lam: float | None = None
     given: bool = False
+    only: Mapping[str, Any] = {}
     beside: str = ""
 
 
@@ -160,6 +163,8 @@ class Paper(NamedTuple):
         Where these costs come from, in sentences.
     beside : dict
         Kind of rows that are not counted as claims → why they are shown, and are not counted.
+    draws : dict
+        Dataset → its option that draws it anew: runs that differ in that are repeats.
     questions : tuple of Question
         What it leaves open; its claims are judged by runs that vary none of it.
     """
@@ -172,6 +177,7 @@ class Paper(NamedTuple):
     costs: Callable[[], Mapping[str, Costs]] = dict
     derivation: tuple[str, ...] = ()
     beside: Mapping[str, str] = {}
+    draws: Mapping[str, str] = {}
     questions: tuple[Question, ...] = ()
 
     @property

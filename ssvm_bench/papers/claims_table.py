@@ -17,10 +17,16 @@ from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE
 from ssvm_bench.papers.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
 from ssvm_bench.papers.mpbcfw.claims import MPBCFW
 from ssvm_bench.papers.question import usual
+from ssvm_bench.papers.transduction.claims import TRANSDUCTION
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
 
-PAPERS = {"mpbcfw": MPBCFW, "poster": POSTER, "dual_coordinate": DUAL_COORDINATE}
+PAPERS = {
+    "mpbcfw": MPBCFW,
+    "poster": POSTER,
+    "dual_coordinate": DUAL_COORDINATE,
+    "transduction": TRANSDUCTION,
+}
 """Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 
@@ -47,6 +53,7 @@ READING = (
 )
 
 
+DRAWN = "A repeat is a run on data drawn anew."
 START = (
     "Where the runs begin is judged apart, as the papers leave it open (φ^i is the plane of “some "
     "y”): with start *truth*, that of the ground truth, which is 0; with *oracle*, that of the "
@@ -69,6 +76,8 @@ def output(paper: Paper, rows: Sequence[Row]) -> Output:
 def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     """Yield what there is to say of a paper's claims: tables per source, then the measures."""
     yield READING
+    if paper.draws:
+        yield DRAWN
     if len(_starts(rows)) > 1:
         yield START
     for (source, counted), mine in grouped(rows, lambda row: (row.source, row.counted)).items():

@@ -7,11 +7,12 @@ number per repeat, and a range; the verdict is
     does not hold     it is not
     not measurable    the traces do not say; the note has the reason
 
-Repeats are runs that differ in the seed only. Problem instances, and so real data and stand-ins,
-are judged apart, and so is each `Variant`: where the runs begin, and whether their time was
-measured or is counted at the paper's costs. An instance made of the first examples of another one
-is compared with that one, and not judged itself. A dataset that stands for one of the paper's, as
-Weizmann's horses do for HorseSeg, is judged where there are no runs on that one.
+Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
+instances, and so real data and stand-ins, are judged apart, and so is each `Variant`: where the
+runs begin, and whether their time was measured or is counted at the paper's costs. An instance made
+of the first examples of another one is compared with that one, and not judged itself. A dataset
+that stands for one of the paper's, as Weizmann's horses do for HorseSeg, is judged where there are
+no runs on that one.
 What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text, the
 dataset with ``start=oracle`` or ``counted`` behind it for other variants.
 """
@@ -35,7 +36,7 @@ from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Costs, Variant, variant_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, weight_in
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
@@ -143,7 +144,7 @@ def evaluate(
     costs = paper.costs()
     known = [
         case
-        for case in cases([run for run in traces if _is_at(costs, run)], best)
+        for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
         if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
         and case.solvers & paper.solvers
     ]
@@ -154,7 +155,7 @@ def evaluate(
         for claim in (claim for claim in paper.claims if not (claim.given and variant.counted)):
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
-                    if claim.lam in (None, case.problem.lam):
+                    if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, source)]
                         case = replace(case, others=here, bench=found)
                         rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
@@ -256,8 +257,8 @@ def _title(case: Case, dataset: str, several: bool) -> str:
     if case.dataset != dataset:
         title += f" (for {dataset_name(dataset)})"
     if several:
-        n = int(case.data["n"])
-        title += f", n = {n}, λ = {words.lam(case.problem.lam, n)}"
+        n, weight = int(case.data["n"]), weight_in(case.problem.fingerprint)
+        title += f", n = {n}, {weight} = {words.lam(case.problem.lam, n)}"
     return title
 
 

@@ -19,7 +19,7 @@ from ssvm_bench.config import ALTERED
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
-from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
+from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
 from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
 from ssvm_bench.results.run_folder import PARTIAL
 from ssvm_bench.results.trace import Trace, read_run, read_summary
@@ -213,6 +213,7 @@ def lam_text(trace: Trace) -> str:
 def title(trace: Trace) -> str:
     """Name the problem instance of a run."""
     marked = f"{mark(trace)}, " if mark(trace) else ""
-    n, prior = trace.metadata["dataset"]["n"], trace.metadata.get("prior")
-    posed = f"n = {n}, λ = {lam_text(trace)}" + (f", prior {prior}" if prior else "")
+    named = named_in(instance_of(trace.metadata).fingerprint)
+    n = trace.metadata["dataset"]["n"]
+    posed = f"n = {n}, λ = {lam_text(trace)}" + f", {named}" * bool(named)
     return f"{dataset_name(trace)} ({marked}{posed})"

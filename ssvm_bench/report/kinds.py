@@ -11,11 +11,14 @@ from ssvm_bench.figures import agreement, selection, suboptimality, targets
 from ssvm_bench.papers import claims_table, fidelity
 from ssvm_bench.papers.bcfw_poster import rates
 from ssvm_bench.papers.bmrm import relative, risks, speedup
-from ssvm_bench.papers.dual_coordinate import drawn
+from ssvm_bench.papers.dual_coordinate import drawn as dual_coordinate
+from ssvm_bench.papers.transduction import accuracies, errors, pictured
+from ssvm_bench.papers.transduction import drawn as transduction
 
 _MODULES = (
     *(suboptimality, selection, claims_table, fidelity, targets, agreement),
-    *(rates, relative, risks, speedup, drawn),
+    *(rates, relative, risks, speedup, dual_coordinate, errors),
+    *(accuracies, pictured, transduction),
 )
 
 KINDS = {module.KIND.name: module.KIND for module in _MODULES}

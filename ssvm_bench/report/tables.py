@@ -71,8 +71,9 @@ def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
     yield "n, d", f"{data['n']:,}, {data['d']:,}"
     yield "fingerprint", element("code", data["fingerprint"])
     yield "λ", f"{metadata['lam']:.6g}"
-    if metadata.get("prior"):
-        yield "prior", metadata["prior"]
+    for name in ("prior", "objective"):
+        if metadata.get(name):
+            yield name, metadata[name]
     hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet")
     for name, value in metadata["config"].items():
         if name not in hidden:

@@ -165,7 +165,7 @@ METADATA: Shape = {
     "git_dirty?": FLAG,
     "cores?": WHOLE,
     **dict.fromkeys(("versions?", "threads?"), TEXTS),
-    **dict.fromkeys(("prior?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
+    **dict.fromkeys(("prior?", "objective?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
 }
 """What a run says of itself, as far as anything is made of it."""
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint, and λ.
+    """The data, by their fingerprint, with what else tells the objective behind it; and its λ or ν.
 
-    Behind the fingerprint are the latent values that are fixed (``@``), and a prior of w (after a
-    space), if there are some.
+    That is the latent values that are fixed (``@``); and, after a space, the prior of w, or what a
+    family says with more than one objective.
     """
 
     fingerprint: str
@@ -35,17 +35,25 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
     """Return the problem instance of a run."""
     latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
-    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(metadata.get("prior") or "")
+    named = metadata.get("prior") or metadata.get("objective")
+    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or "")
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 
-def prior_of(fingerprint: str) -> str:
-    """Return the prior in the fingerprint of a problem instance; empty if there is none.
+def named_in(fingerprint: str) -> str:
+    """Return what the fingerprint of a problem instance tells of the objective; mostly nothing.
 
-    >>> prior_of("5f0c N(0, 4)"), prior_of("5f0c")
-    ('N(0, 4)', '')
+    >>> named_in("5f0c N(0, 4)"), named_in("5f0c softmax, linear"), named_in("5f0c")
+    ('prior N(0, 4)', 'softmax, linear', '')
     """
-    return fingerprint.partition(" ")[2]
+    named = fingerprint.partition(" ")[2]
+    return f"prior {named}" if named.startswith("N(") else named
+
+
+def weight_in(fingerprint: str) -> str:
+    """Return the letter of the regulariser's weight: ν of a family with objectives of its own."""
+    named = named_in(fingerprint)
+    return "ν" if named and not named.startswith("prior") else "λ"
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

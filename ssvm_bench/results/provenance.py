@@ -96,6 +96,8 @@ def _output(*command: str) -> str | None:
 
 # ---- of the runs behind a figure --------------------------------------------------------------
 
+_OBJECTIVE = ("lam", "prior", "objective")
+
 
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return what a reader of a figure may ask about its runs.
@@ -112,7 +114,7 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     versions = sorted({name for run in runs for name in run.get("versions", {})})
     datasets = Counter(
         json.dumps(
-            {**run["dataset"], **{key: run[key] for key in ("lam", "prior") if run.get(key)}},
+            {**run["dataset"], **{key: run[key] for key in _OBJECTIVE if run.get(key)}},
             sort_keys=True,
         )
         for run in runs

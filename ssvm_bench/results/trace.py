@@ -7,7 +7,7 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
 ``config.yaml``           the resolved configuration
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
-``weights.npz``           ``w``, float64[d]
+``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels
 ``names.json.gz``         what labels and features are called, where the data have names
 ========================  ======================================================================
 """
@@ -119,7 +119,7 @@ def write_run(
     metadata: Mapping[str, Any],
     config: Mapping[str, Any],
     summary: Mapping[str, Any],
-    w: np.ndarray,
+    weights: np.ndarray | Mapping[str, np.ndarray],
     vocabulary: Vocabulary | None = None,
 ) -> None:
     """Write the folder of a finished run, all files at once, and remove its partial trace.
@@ -132,8 +132,8 @@ def write_run(
         One row per evaluated iteration, with all of ``COLUMNS``.
     metadata, config, summary : dict
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
-    w : ndarray, shape (d,)
-        Weights of the reported iterate.
+    weights : ndarray, shape (d,), or mapping of str to ndarray
+        Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``.
     vocabulary : Vocabulary, optional
         What the labels and features of the dataset are called.
 
@@ -143,12 +143,13 @@ def write_run(
         If the folder cannot be written (disk full, no permission). Nothing is left behind, and
         a run that stood there before still stands.
     """
-    weights = io.BytesIO()
-    np.savez(weights, w=np.asarray(w, dtype=np.float64))
+    arrays = weights if isinstance(weights, Mapping) else {"w": weights}
+    stored = io.BytesIO()
+    np.savez(stored, **{**arrays, "w": np.asarray(arrays["w"], dtype=np.float64)})  # type: ignore[arg-type]
     text = yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True)
     beside = {
         CONFIG: text.encode(),
-        WEIGHTS: weights.getvalue(),
+        WEIGHTS: stored.getvalue(),
         SUMMARY: checks.json_bytes(_plain(summary)),
     }
     if vocabulary is not None:
@@ -293,6 +294,22 @@ def read_vocabulary(folder: Path) -> Vocabulary | None:
         return None
     with _reading(folder, NAMES) as content:
         return Vocabulary.read(content)
+
+
+def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
+    """Return the labels of n points that a finished run of transduction found, as `read_weights`.
+
+    Raises
+    ------
+    RunFailedError
+        As `read_trace` does, or if the run has none.
+    """
+    summary = read_summary(folder)
+    with _reading(folder, WEIGHTS) as content, np.load(io.BytesIO(content)) as stored:
+        y = stored["y"] if "y" in stored else np.zeros(0)
+        if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
+            raise ValueError(f"it holds no labels of {n} points")
+        return y, int(summary["iteration"])
 
 
 def read_trace(folder: Path) -> Trace:

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import filelock
@@ -20,10 +19,12 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.objective import Objective, Terms
+from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.oracles.prior import Prior
-from ssvm_bench.problem import Problem, with_prior
+from ssvm_bench.oracles.prior import text as prior_text
+from ssvm_bench.problem import with_prior
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
@@ -57,14 +58,17 @@ def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
 
 
 @functools.lru_cache(maxsize=1)
-def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Oracle:
-    """Build the oracle of a dataset; the last one is kept for the next run of a sweep."""
+def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Any:
+    """Build what a problem is made of, its `Terms`: an oracle, or those of another family.
+
+    The last ones are kept for the next run of a sweep.
+    """
     dataset = load_dataset(dataset_config, rows)
     build = functools.partial(registry.module("oracle", config.kind).build, config)
     with registry.blamed("oracle", config.kind):
         built = build(dataset) if rows is None else ChunkedOracle(dataset, build, rows)
     sizes = [getattr(built, name, None) for name in ("n", "d")]
-    if not isinstance(built, Oracle) or not all(
+    if not isinstance(built, Terms) or not all(
         isinstance(size, int | np.integer) and size > 0 for size in sizes
     ):
         raise RunFailedError(
@@ -75,7 +79,7 @@ def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> O
 
 
 def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
-    """Return the mean loss of predictions for held-out examples, by an oracle made for that."""
+    """Return the mean loss of predictions for held-out examples, by terms made for that."""
     oracle = registry.module("oracle", config.kind).build(config, examples)
     if examples.unseen is None:
         return float(oracle.mean_loss(w))
@@ -84,10 +88,10 @@ def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
     return float(shares.mean())
 
 
-def build_solver(config: RunConfig, problem: Problem, clock: Clock) -> Solver:
-    """Build the solver of a run, at w = 0, with an oracle of its own."""
+def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
+    """Build the solver of a run, at its start, with a problem of its own."""
     module = registry.module("solver", config.solver.kind)
-    own = replace(problem, oracle=problem.oracle.fresh())
+    own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
         return module.build(config.solver, own, clock, config.seed)
 
@@ -100,7 +104,10 @@ def check_requirements(config: RunConfig) -> None:
     ConfigError
         If they do not fit together.
     """
-    solver, budget = config.solver, config.budget
+    solver, oracle, budget = config.solver, config.oracle, config.budget
+    if isinstance(oracle, OracleConfig):
+        stated = config.lam is not None or config.path or prior_text(config.prior)
+        oracle.check_regulariser(bool(stated))
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))
@@ -110,10 +117,11 @@ def check_requirements(config: RunConfig) -> None:
             f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
             "Set budget.max_iterations or budget.max_seconds."
         )
-    solver.check_oracle(config.oracle.has_expectations)
+    solver.check_family(oracle.family, oracle.name)
+    solver.check_oracle(oracle.has_expectations)
     if chunk_rows(config) is not None:
         solver.check_chunks()
-        if config.oracle.needs_all_examples:
+        if oracle.needs_all_examples:
             raise ConfigError(
                 "oracle.class_weight=balanced counts the examples of each class, and those of a "
                 "stream are read in chunks. Give a weight for each label, as "
@@ -179,27 +187,27 @@ def warm_up(
     it compiles, the others load.
     """
     size = max(2, getattr(config.solver, "least_n", 2))
-    head = next(dataset.chunks(size))
+    head = dataset.head(size)
     parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
     notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
     notice.start()
     try:
         with _alone(), parts[0], parts[1]:
-            oracle = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
-            problem = Problem(oracle, 1.0)
-            if prior is not None and prior.mean.size == oracle.d:
-                problem = with_prior(oracle, 1.0, prior)
+            terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
+            problem = terms.problem(1.0)
+            if prior is not None and prior.mean.size == terms.d:
+                problem = with_prior(terms, 1.0, prior)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
             solver.begin()
             for _ in range(_WARM_UP_ITERATIONS):
                 solver.iterate()
-            problem.primal(solver.reported().w)
+            problem.measured(solver.reported().w)
             if config.path:
                 solver.go_on(0.5, Clock("work"))
             if getattr(config.solver, "latent_rounds", 1) > 1:
-                better, _ = problem.oracle.improved(np.ones(problem.d))
-                solver.improve(replace(problem, oracle=better))
+                better, _ = problem.improved(np.ones(problem.d))
+                solver.improve(better)
     finally:
         notice.cancel()
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.oracles.checks import contradicted
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import Objective
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
-
-_ROUNDING = 1e-9
-"""Of primal and dual values, which are sums over all examples, relative to their size."""
 
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
@@ -29,7 +23,7 @@ class Recorder:
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     display : Display
         Told of every row.
     held_out : mapping
@@ -41,14 +35,15 @@ class Recorder:
 
     Attributes
     ----------
-    problem : Problem
+    problem : Objective
         The present one.
     round : int
         Its number, from 1.
     rows : list of dict
         The trace so far.
-    w : ndarray of float64, shape (d,)
-        The weights of the data's features at the iterate of the last row.
+    w : object
+        The last row's point for the data as they are (:mod:`ssvm_bench.objective`): the weights of
+        their features.
     losses : dict of str to float
         Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
         NaN until `predict`.
@@ -56,7 +51,7 @@ class Recorder:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Objective,
         display: Display,
         held_out: Mapping[str, Callable[[np.ndarray], float]] | None = None,
         keep: Callable[[pd.DataFrame], object] | None = None,
@@ -66,14 +61,15 @@ class Recorder:
         self.display = display
         self.held_out = held_out or {}
         self.rows: list[dict[str, Any]] = []
-        self.w = np.zeros(problem.d)
+        self.w: Any = None
         self.losses = dict.fromkeys(("train", *self.held_out), math.nan)
-        self._iterate = self._earlier = self.w
+        self._iterate: Any = None
+        self._earlier: Any = None
         self._eval_time = 0.0
         self._keeper = None if keep is None else Keeper(keep)
         self.latent_rounds, self.round = latent_rounds, 1
         self._first = self._before = self._changes = 0
-        self._begins_at: np.ndarray | None = None
+        self._begins_at: Any = None
         self._best = math.inf, self.w
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
@@ -83,10 +79,8 @@ class Recorder:
             self._earlier, (self._iterate, dual) = self._iterate, solver.reported()
             if self._begins_at is not None:
                 self._iterate, self._begins_at = self._begins_at, None
-            self.w = self.problem.oracle.weights(self._iterate)
-            self.problem.oracle.diagnostics()  # those of the calls so far
-            primal = self.problem.primal(self._iterate)
-            of_evaluation = self.problem.oracle.diagnostics()
+            self.w = self.problem.weights(self._iterate)
+            primal, of_evaluation = self.problem.measured(self._iterate)
             after = self._after_exact_pass(solver, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
@@ -102,7 +96,7 @@ class Recorder:
                 "gap": primal - dual,
                 "working_set_mean": solver.working_set_mean(),
                 "approx_passes": solver.approx_passes,
-                "w_norm": float(np.linalg.norm(self.w)),
+                "w_norm": self.problem.size(self.w),
                 **of_evaluation,
                 **solver.diagnostics(),
                 **after,
@@ -123,23 +117,23 @@ class Recorder:
             return {}
         return {"latent_round": float(self.round), "latent_changes": float(self._changes)}
 
-    def end_round(self) -> np.ndarray:
+    def end_round(self) -> Any:
         """Let the iterate with the lowest primal value of the round be the last; return it."""
-        primal, w = self._best
+        primal, point = self._best
         row = self.rows[-1]
         if self.latent_rounds > 1 and primal < row["primal"]:
-            self._earlier, self._iterate = self._iterate, w
-            self.w = self.problem.oracle.weights(w)
-            norm = float(np.linalg.norm(self.w))
+            self._earlier, self._iterate = self._iterate, point
+            self.w = self.problem.weights(point)
+            norm = self.problem.size(self.w)
             self._add({**row, "primal": primal, "gap": primal - row["dual"], "w_norm": norm})
         return self._iterate
 
-    def begin_round(self, problem: Problem, changes: int) -> None:
+    def begin_round(self, problem: Objective, changes: int) -> None:
         """Go on with another problem, from where the last one ended.
 
         Parameters
         ----------
-        problem : Problem
+        problem : Objective
         changes : int
             Number of latent values that are others.
         """
@@ -156,22 +150,14 @@ class Recorder:
         if kept is None:
             return {}
         if not np.array_equal(kept.w, self._iterate):
-            # by a fresh oracle: the answers of this one may depend on earlier calls
-            aside = replace(self.problem, oracle=self.problem.oracle.fresh())
-            primal, dual = aside.primal(kept.w), kept.dual
+            # by a fresh problem: the answers of this one may depend on earlier calls
+            (primal, _), dual = self.problem.fresh().measured(kept.w), kept.dual
         return {"primal_after_exact": primal, "dual_after_exact": dual}
 
     def check_duality(self) -> None:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
-        oracle, primal, dual = self.problem.oracle, self.rows[-1]["primal"], self.rows[-1]["dual"]
-        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-            found = contradicted(oracle, self._iterate, self._earlier)
-            where = "" if found is None else f", as it does not at example {found}"
-            raise RunFailedError(
-                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
-                f"where the oracle returns a best labeling of every example{where}. Test it "
-                "against brute force; an approximate oracle says `exact = False`"
-            )
+        row = self.rows[-1]
+        self.problem.check_bound(self._iterate, self._earlier, row["primal"], row["dual"])
 
     def keep(self) -> None:
         """Put the rows on disk if it is time; to be called in every iteration."""
@@ -180,7 +166,7 @@ class Recorder:
 
     def predict(self) -> None:
         """Find the losses of the last row's iterate."""
-        self.losses["train"] = self.problem.oracle.mean_loss(self._iterate)
+        self.losses |= self.problem.losses(self._iterate)
         for name, loss in self.held_out.items():
             self.losses[name] = loss(self.w)
 

@@ -18,8 +18,6 @@ of each round.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ssvm_bench.config.schema import RunConfig
@@ -40,13 +38,12 @@ def next_round(config: RunConfig, solver: Solver, recorder: Recorder) -> Solver 
     if recorder.round == recorder.latent_rounds:
         return None
     problem, clock = recorder.problem, solver.clock
-    values = problem.oracle.latent()
-    assert values is not None  # as oracles with latent values have some
+    values = problem.latent()
+    assert values is not None  # as problems of several rounds have some
     with clock.exact(int(np.count_nonzero(values))):
-        oracle, changes = problem.oracle.improved(w)
+        better, changes = problem.improved(w)
     if changes == 0:
         return None
-    better = replace(problem, oracle=oracle)
     if not solver.improve(better):
         solver = build_solver(config, better, clock)
         solver.begin()

@@ -50,8 +50,9 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import RunFailedError, contained, described
+from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.problem import Problem, with_prior
+from ssvm_bench.problem import with_prior
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import (
@@ -133,8 +134,8 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         rows = chunk_rows(config)
         dataset = load_dataset(config.dataset, rows)
     check_data(config, dataset)
-    oracle = build_oracle(config.oracle, config.dataset, rows)
-    prior = priors.build(config.prior, oracle.d)
+    terms = build_oracle(config.oracle, config.dataset, rows)
+    prior = priors.build(config.prior, terms.d)
     config = config.with_source(dataset.source)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
@@ -153,7 +154,7 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         warm_up(config, dataset, display, prior)
         solver = None
         for stage, lam in stages:
-            problem = with_prior(oracle, lam, prior)
+            problem = with_prior(terms, lam, prior)
             display.start(stage, dataset.source, problem.n, problem.d, lam)
             with interrupts.deferred() as arrived:
                 outcome, solver = _run(
@@ -191,7 +192,7 @@ def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
 def _run(
     config: RunConfig,
     dataset: Dataset | DataStream,
-    problem: Problem,
+    problem: Objective,
     display: Display,
     begin: float,
     concurrent_runs: int,
@@ -206,11 +207,12 @@ def _run(
             "source": dataset.source,
             "n": problem.n,
             "d": problem.d,
-            "radius": float(problem.oracle.radius()),
+            "radius": problem.radius(),
             "fingerprint": dataset.fingerprint,
         },
         "lam": config.lam_of(dataset.n),
         **({"prior": prior} if prior else {}),
+        **({"objective": problem.name} if problem.name else {}),
         "seed": config.seed,
         "clock": config.clock,
         "concurrent_runs": concurrent_runs,
@@ -282,14 +284,15 @@ def _run(
         display.message(f"This run of the path had finished before, and is kept: {config.folder}")
     else:
         resolved, vocabulary = config.resolved(), getattr(dataset, "vocabulary", None)
-        write_run(config.folder, recorder.rows, metadata, resolved, final, recorder.w, vocabulary)
+        arrays = recorder.problem.arrays(recorder.w)
+        write_run(config.folder, recorder.rows, metadata, resolved, final, arrays, vocabulary)
     display.finish(final, config.folder)
     return Outcome("finished", reason, config.folder, final), solver
 
 
-def _latent(problem: Problem) -> dict[str, str]:
+def _latent(problem: Objective) -> dict[str, str]:
     """Return what tells the fixed latent values of a problem from others, if it has some."""
-    values = problem.oracle.latent()
+    values = problem.latent()
     return {} if values is None else {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
 
 

@@ -1,9 +1,10 @@
 """The contract of a solver: a state and one outer iteration; the loop is the runner's.
 
-A solver sees a :class:`~ssvm_bench.problem.Problem` and a :class:`~ssvm_bench.clock.Clock`. It
-knows neither the dataset, nor the file system, nor what kind of clock it is. To add one, derive
-from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and ``build`` beside it. What must be
-known of a solver before anything is loaded is data on its ``Config``, a `SolverConfig`.
+A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a
+:class:`~ssvm_bench.clock.Clock`. It knows neither the dataset, nor the file system, nor what kind
+of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and
+``build`` beside it. What must be known of a solver before anything is loaded is data on its
+``Config``, a `SolverConfig`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Options
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import STRUCTURAL_SVM
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class SolverConfig(Options):
         The structures of datasets that it accepts; empty: any.
     least_n : int
         Fewest terms that it needs.
+    family : str
+        Of the problems that it solves (:mod:`ssvm_bench.objective`).
     chunk_rows : int or None
         It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
         it needs all of them there.
@@ -56,6 +59,7 @@ class SolverConfig(Options):
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
     structures: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str] = STRUCTURAL_SVM
 
     name: str
     kind: str
@@ -136,6 +140,15 @@ class SolverConfig(Options):
                 "weight is not that of a variable of the solver."
             )
 
+    def check_family(self, family: str, oracle: str) -> None:
+        """Raise ``ConfigError`` if the oracle makes a problem of another family."""
+        if family != self.family:
+            raise ConfigError(
+                f"solver={self.name} solves problems of the family {self.family}, and "
+                f"oracle={oracle} makes one of the family {family}. Choose another solver, or a "
+                "dataset of the solver's family (`ssvm-bench list` shows them)."
+            )
+
     def check_data(self, n: int, structure: str) -> None:
         """Raise ``ConfigError`` if there are too few examples, or they are of another structure."""
         if n < self.least_n:
@@ -150,9 +163,13 @@ class SolverConfig(Options):
 
 
 class Iterate(NamedTuple):
-    """What a solver reports: w (outer layout, shape (d,)) and its best lower bound, F or NaN."""
+    """What a solver reports: a point and its best lower bound, F or NaN.
 
-    w: np.ndarray
+    The point is w in its outer layout, shape (d,); of other families what their objective takes
+    (:mod:`ssvm_bench.objective`).
+    """
+
+    w: Any
     dual: float
 
 
@@ -183,7 +200,7 @@ class Solver(ABC):
     after_exact_pass: Iterate | None = None
     _keeps_after_exact_pass: bool = False
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
+    def __init__(self, problem: Any, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
 
@@ -198,7 +215,7 @@ class Solver(ABC):
         """Go on with another λ, from all that is known so far, and with a new clock."""
         raise NotImplementedError
 
-    def improve(self, problem: Problem) -> bool:
+    def improve(self, problem: Any) -> bool:
         """Go on with the problem of other latent values, from all that is known so far, if it can.
 
         Returns

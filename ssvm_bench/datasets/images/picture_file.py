@@ -115,7 +115,11 @@ class PictureFile(RawFile):
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
         made = f" {self.scenes(1).encoded} n={self.n_stand_in}" if source == "synthetic" else ""
-        return f"{super().key(source)}{made} {preparation.key()}"
+        return f"{super().key(source)}{made} {preparation.key(self.parameters(source))}"
+
+    def parameters(self, source: str) -> preparation.Parameters:
+        """Return what the arrays of a source are made with."""
+        return preparation.PARAMETERS
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""
@@ -157,7 +161,7 @@ class PictureFile(RawFile):
                 work.mkdir(parents=True, exist_ok=True)
             except OSError:  # no place for the pieces of an interrupted preparation
                 work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            return preparation.prepare(pictures, work, title)
+            return preparation.prepare(pictures, work, title, parameters=self.parameters(source))
 
     def _work(self, source: str) -> Path:
         return cache.user_folder() / self.folder / f"preparing-{source}"

@@ -66,12 +66,18 @@ class Parameters:
 PARAMETERS = Parameters()
 
 
-def key() -> str:
+def key(parameters: Parameters | None = None) -> str:
     """Return what a file of prepared arrays must have been made with to be up to date."""
-    return f"images v{VERSION} {PARAMETERS}"
+    return f"images v{VERSION} {parameters or PARAMETERS}"
 
 
-def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = None) -> Arrays:
+def prepare(
+    pictures: Pictures,
+    work: Path,
+    title: str,
+    workers: int | None = None,
+    parameters: Parameters | None = None,
+) -> Arrays:
     """Return the superpixels, neighbours, labels and features of all pictures.
 
     Parameters
@@ -85,6 +91,8 @@ def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = No
         Name of the dataset, for the progress display.
     workers : int, optional
         Number of processes; as many as there are processors for this one if not given.
+    parameters : Parameters, optional
+        ``PARAMETERS`` if not given.
 
     Returns
     -------
@@ -105,7 +113,8 @@ def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = No
     """
     if not len(pictures):
         raise ContentError("there are no pictures")
-    chunks = _chunks(pictures, work)
+    parameters = parameters or PARAMETERS
+    chunks = _chunks(pictures, work, parameters)
 
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
         pieces = _each(function, chunks, workers, *rest)
@@ -117,7 +126,7 @@ def prepare(pictures: Pictures, work: Path, title: str, workers: int | None = No
         (features.rooted(outlines.pop("descriptors")), features.N_GRADIENT_WORDS),
         (outlines.pop("colours"), features.N_COLOUR_WORDS),
     )
-    learned = ((1, _learn(points, n_words, work)) for points, n_words in samples)
+    learned = ((1, _learn(points, n_words, work, parameters)) for points, n_words in samples)
     gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
     rows = stage("features", _features, gradient_words, colour_words)
     return {
@@ -140,6 +149,7 @@ class _Chunk(NamedTuple):
         Number of the first picture.
     names, encoded, decode
         Of `Pictures`.
+    parameters : Parameters
     samples : int
         Descriptors, and colours, to draw from each picture.
     work : Path
@@ -152,6 +162,7 @@ class _Chunk(NamedTuple):
     names: tuple[str, ...]
     encoded: Sequence[Any]
     decode: Callable[[Any], Picture]
+    parameters: Parameters
     samples: int
     work: Path
     key: str
@@ -169,26 +180,30 @@ class _Chunk(NamedTuple):
                 raise ContentError(f"picture {name}: {error}") from error
 
 
-def _chunks(pictures: Pictures, work: Path) -> list[_Chunk]:
-    samples = -(-PARAMETERS.samples // len(pictures))
+def _chunks(pictures: Pictures, work: Path, parameters: Parameters) -> list[_Chunk]:
+    samples = -(-parameters.samples // len(pictures))
     chunks = []
     for first in range(0, len(pictures), CHUNK):
         part = slice(first, first + CHUNK)
         names, encoded = pictures.names[part], list(pictures.encoded[part])
-        made_of = f"{key()} {samples} {_digest(pickle.dumps((first, names, encoded), 5))}"
-        chunks.append(_Chunk(first, names, encoded, pictures.decode, samples, work, made_of))
+        digest = _digest(pickle.dumps((first, names, encoded), 5))
+        made_of = f"{key(parameters)} {samples} {digest}"
+        chunks.append(
+            _Chunk(first, names, encoded, pictures.decode, parameters, samples, work, made_of)
+        )
     return chunks
 
 
 def _outlines(chunk: _Chunk) -> Arrays:
     """Return what follows from each picture alone."""
+    use = chunk.parameters
 
     def outline(i: int, picture: Picture) -> Arrays:
-        segments = superpixels.segment(picture.rgb, PARAMETERS.n_segments, PARAMETERS.compactness)
+        segments = superpixels.segment(picture.rgb, use.n_segments, use.compactness)
         y = superpixels.majority(segments, picture.truth)
         edges = superpixels.neighbours(segments)
-        descriptors = features.gradients(picture.rgb, PARAMETERS.grid_step, PARAMETERS.key_point)
-        draw = partial(features.sample, count=chunk.samples, seed=PARAMETERS.seed + chunk.first + i)
+        descriptors = features.gradients(picture.rgb, use.grid_step, use.key_point)
+        draw = partial(features.sample, count=chunk.samples, seed=use.seed + chunk.first + i)
         return {
             "segments": segments.ravel(),
             "shapes": np.array([segments.shape], dtype=np.int32),
@@ -206,17 +221,17 @@ def _outlines(chunk: _Chunk) -> Arrays:
 
 def _features(chunk: _Chunk, gradient_words: np.ndarray, colour_words: np.ndarray) -> Arrays:
     """Return the features of all superpixels as sparse rows."""
-    outlines = _outlines(chunk)
+    outlines, use = _outlines(chunk), chunk.parameters
     shapes = outlines["shapes"]
     maps = np.split(outlines["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
 
     def rows(i: int, picture: Picture) -> Arrays:
-        descriptors = features.gradients(picture.rgb, PARAMETERS.grid_step, PARAMETERS.key_point)
+        descriptors = features.gradients(picture.rgb, use.grid_step, use.key_point)
         x = features.describe(
             maps[i].reshape(shapes[i]),
             features.words(features.rooted(descriptors), gradient_words),
             features.words(picture.rgb, colour_words),
-            PARAMETERS.grid_step,
+            use.grid_step,
         )
         k, b = np.nonzero(x)
         lengths = np.bincount(k, minlength=len(x))
@@ -226,14 +241,14 @@ def _features(chunk: _Chunk, gradient_words: np.ndarray, colour_words: np.ndarra
     return chunk.kept("features", vocabularies, rows)
 
 
-def _learn(sample: np.ndarray, n_words: int, work: Path) -> np.ndarray:
+def _learn(sample: np.ndarray, n_words: int, work: Path, parameters: Parameters) -> np.ndarray:
     """Return the visual words of a sample, from a file if it has them."""
 
     def learn() -> Arrays:
-        return {"words": features.vocabulary(sample, n_words, PARAMETERS.seed)}
+        return {"words": features.vocabulary(sample, n_words, parameters.seed)}
 
     place = work / f"words-{n_words}.npz"
-    return cached(place, f"{key()} {_digest(sample.tobytes())}", learn)["words"]
+    return cached(place, f"{key(parameters)} {_digest(sample.tobytes())}", learn)["words"]
 
 
 def _joined(pieces: Iterable[Arrays]) -> Arrays:

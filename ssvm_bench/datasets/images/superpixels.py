@@ -53,6 +53,11 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
 
 
 def neighbours(segments: np.ndarray) -> np.ndarray:
+    """Return the pairs of superpixels that share a border: the first that `borders` returns."""
+    return borders(segments)[0]
+
+
+def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of superpixels of which two pixels are neighbours (left/right, up/down).
 
     Parameters
@@ -62,16 +67,18 @@ def neighbours(segments: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    ndarray of int32, shape (edges, 2)
+    pairs : ndarray of int32, shape (edges, 2)
         Pairs k < l in lexicographic order, none twice.
+    lengths : ndarray of int64, shape (edges,)
+        Pairs of pixels at each border.
     """
     k = np.concatenate((segments[:, :-1].ravel(), segments[:-1].ravel())).astype(np.int64)
     l = np.concatenate((segments[:, 1:].ravel(), segments[1:].ravel())).astype(np.int64)
     border = k != l
     low, high = np.minimum(k, l)[border], np.maximum(k, l)[border]
     n = int(segments.max()) + 1
-    pairs = np.unique(low * n + high)
-    return np.stack((pairs // n, pairs % n), axis=1).astype(np.int32)
+    pairs, lengths = np.unique(low * n + high, return_counts=True)
+    return np.stack((pairs // n, pairs % n), axis=1).astype(np.int32), lengths
 
 
 def sizes(segments: np.ndarray) -> np.ndarray:

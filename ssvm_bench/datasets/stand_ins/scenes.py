@@ -72,6 +72,12 @@ def layers(n: int, seed: int = 2) -> Pictures:
     return Pictures(names, [(seed, i, VERSION) for i in range(n)], draw_scene)
 
 
+def moving(n: int, seed: int = 3) -> Pictures:
+    """Return a sequence of n frames: a figure goes behind a thing of its own colours, and on."""
+    names = tuple(f"{i:05d}" for i in range(n))
+    return Pictures(names, [(seed, i, n, VERSION) for i in range(n)], draw_frame)
+
+
 def draw_figure(which: tuple[int, ...]) -> Picture:
     """Draw picture i of a seed: a back, a front, what might be a part of a figure, and one."""
     canvas = _Canvas(which)
@@ -82,6 +88,17 @@ def draw_figure(which: tuple[int, ...]) -> Picture:
         canvas.paint(canvas.blob(number(0, 1), number(0.2, 1), number(0.01, 0.06)), 0, COAT)
     share = number(0.03, 0.22) + number(0.03, 0.22)
     canvas.paint(canvas.blob(number(0.42, 0.58), number(0.42, 0.58), share), 1, COAT)
+    return canvas.developed()
+
+
+def draw_frame(which: tuple[int, ...]) -> Picture:
+    """Draw frame i of n of a seed: only the figure's place changes from frame to frame."""
+    seed, i, n, version = which
+    canvas = _Canvas((seed, version))
+    canvas.paint(canvas.below(0, 0), 0, SURFACES[TREE])
+    canvas.paint(canvas.below(0.6, 0.03), 0, SURFACES[ROAD])
+    canvas.paint(canvas.blob(0.2 + 0.6 * i / max(n - 1, 1), 0.55, 0.05), 1, COAT)
+    canvas.paint(canvas.blob(0.55, 0.5, 0.06), 0, SURFACES[BUILDING])
     return canvas.developed()
 
 

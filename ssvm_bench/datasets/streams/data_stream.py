@@ -112,6 +112,10 @@ class DataStream:
             for n in [self.header.total("n", split)]
         }
 
+    def head(self, size: int) -> Dataset:
+        """Return the first examples: enough to compile kernels on."""
+        return next(self.chunks(size))
+
     def chunks(self, rows: int) -> Iterator[Dataset]:
         """Yield the examples in their order, so many at a time; the last chunk may have fewer.
 

@@ -28,6 +28,7 @@ from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.images.progress import shown
+from ssvm_bench.datasets.points import POINTS
 from ssvm_bench.datasets.streams.blocks import SPLIT, Block, Digest, cells, seal, size
 from ssvm_bench.datasets.streams.features import Features, encoded, features_of, width
 from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup, fingerprint_of
@@ -130,10 +131,16 @@ def write(
     Raises
     ------
     ConfigError
-        Images are to be deformed whose features are sparse, and no bytes.
+        Images are to be deformed whose features are sparse, and no bytes; or the examples are
+        points, of which the file could not say which are labeled.
     RunFailedError
         The file cannot be written.
     """
+    if dataset.structure == POINTS:
+        raise ConfigError(
+            f"{dataset.name} has points of which some are labeled, which a file of examples cannot "
+            "tell: it cannot be exported."
+        )
     held_out = dataset.held_out.values()
     features = features_of([dataset, *held_out], deformed=export.jitter is not None)
     if export.jitter is not None and features.form == "rows":

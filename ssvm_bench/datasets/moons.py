@@ -1,0 +1,91 @@
+"""Four moons and 25 cliques (Laude et al., appendix B): points without any label.
+
+600 points of the plane, 150 a class. Nothing is told but, for 25 possibly overlapping cliques of 25
+points, the number of points of every class, give or take 3. The paper says no more of the moons;
+here they are two pairs, side by side, in which they hook into each other:
+
+.. code-block:: text
+
+    classes 0, 2    (c + cos t, sin t)              c = 0, 3
+    classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4,       t uniform in [0, π]
+
+with noise. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
+synthetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.config.validation import Count, Natural, NotNegative
+from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.points import POINTS, Cliques, Points
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.random import bell, permutation, uniform
+
+N_LABELS, N_EACH = 4, 150
+N = N_LABELS * N_EACH
+
+
+@dataclass(frozen=True)
+class Config(SourceConfig):
+    """Options of the moons.
+
+    Attributes
+    ----------
+    draw : int
+        Seed of points and cliques.
+    noise : float
+        Standard deviation.
+    cliques, clique_size, slack : int
+        Cliques, points in each, and how far counts may be from the true ones.
+    """
+
+    draw: Natural = 0
+    noise: NotNegative = 0.05
+    cliques: Count = 25
+    clique_size: Count = 25
+    slack: Natural = 3
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.source == "real":
+            raise ConfigError("There are no real moons: leave dataset.source out.")
+        object.__setattr__(self, "source", "synthetic")  # experiments ask for real data first
+        for option, value in (("clique_size", self.clique_size), ("n_samples", self.n_samples)):
+            if value is not None and value > N:
+                raise ConfigError(f"dataset.{option} must be ≤ {N}, the number of points.")
+
+
+def load(config: Config) -> Dataset:
+    """Return the points: x float64 (600, 2), nothing labeled, and the cliques."""
+    bits = np.random.PCG64(config.draw)
+    y = (permutation(N, bits) % N_LABELS).astype(np.uint8)
+    t, up = np.pi * uniform((N,), bits), 1.0 - 2.0 * (y % 2)
+    centre = np.array([0.0, 1.0, 3.0, 4.0])[y]
+    moon = np.stack((centre + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
+    x = moon + config.noise * bell((N, 2), bits)
+    size, C = config.clique_size, config.cliques
+    members = np.concatenate([permutation(N, bits)[:size] for _ in range(C)])
+    counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])
+    dataset = Points(
+        name=config.name,
+        source="synthetic",
+        x=np.round(x, 6),  # the last bits of a cosine depend on the machine
+        y=y,
+        offsets=np.arange(N + 1),
+        n_labels=N_LABELS,
+        structure=POINTS,
+        labeled=np.zeros(N, bool),
+        cliques=Cliques(
+            size * np.arange(C + 1),
+            members,
+            np.maximum(counts - config.slack, 0),
+            np.minimum(counts + config.slack, size),
+        ),
+    )
+    return dataset if config.n_samples is None else sources.subset(dataset, config.n_samples)

@@ -1,0 +1,189 @@
+"""The sets of the SSL benchmark: points of two classes, and twelve splits into labeled and others.
+
+A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100
+labels the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1.
+The authors have hidden what the features mean; two sets are of Gaussians that they drew. The files
+at the home page are packed together; they are downloaded from a copy of them.
+
+**Order.** The points of g241c are in the order of their classes. Where a method breaks ties by the
+index, that tells it the labels (from α = 0 the first label step is all ties). So the points are put
+into the order of a fixed permutation, the same for every set, split and seed.
+
+References
+----------
+O. Chapelle, B. Schölkopf, A. Zien (eds.): Semi-Supervised Learning. MIT Press, 2006, chapter 21;
+http://olivier.chapelle.cc/ssl-book/benchmarks.html
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.config.validation import at_least, check_choice
+from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.points import POINTS, Points
+from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.random import bell, permutation
+
+N_SPLITS = 12
+LABELED = (10, 100)
+MATLAB = b"MATLAB 5.0 MAT-file"
+"""How the files begin."""
+
+_ORDER_SEED = 0
+
+
+def _check_labeled(option: str, value: int) -> None:
+    check_choice(option, str(value), map(str, LABELED))
+
+
+@dataclass(frozen=True)
+class SplitConfig(SourceConfig):
+    """Options of a set.
+
+    Attributes
+    ----------
+    labeled : int
+        10 or 100 labels are told.
+    split : int
+        Of the twelve choices of the labeled points.
+    """
+
+    labeled: Annotated[int, _check_labeled] = 10
+    split: Annotated[int, at_least(0)] = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.split >= N_SPLITS:
+            raise ConfigError(f"dataset.split must be 0 to {N_SPLITS - 1}, got {self.split}.")
+
+
+class Made(NamedTuple):
+    """A stand-in: Gaussian clusters, ``noise`` around centres at the distance ``apart``.
+
+    Attributes
+    ----------
+    classes : tuple of int
+        The class of each cluster.
+    """
+
+    classes: tuple[int, ...]
+    apart: float
+    noise: float
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatFiles(FileSet):
+    """The three files of a set."""
+
+    def recognises(self, head: bytes) -> bool:
+        """Tell a MATLAB file."""
+        return head.startswith(MATLAB)
+
+
+def files(
+    dataset: str, number: int, n: int, n_features: int, digests: tuple[str, str, str], made: Made
+) -> MatFiles:
+    """Return the raw files of a set; the digests are those of data, 10 and 100 labels."""
+    ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
+
+    def combine(data: np.ndarray, *splits: np.ndarray) -> Arrays:
+        return _combined(data, splits, n, n_features)
+
+    return MatFiles(
+        dataset=dataset,
+        folder="ssl",
+        url=(
+            "https://raw.githubusercontent.com/edche/star_svm/"
+            "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"
+        ),
+        n=n,
+        sha256={
+            f"SSL,set={number},{end}.mat": digest for end, digest in zip(ends, digests, strict=True)
+        },
+        parse=parse,
+        combine=combine,
+        stand_in=lambda: stand_in(n, n_features, made),
+        version=1,
+    )
+
+
+def parse(raw: bytes) -> np.ndarray:
+    """Return X with y as its last column, or the rows of labeled points.
+
+    Raises
+    ------
+    ContentError
+        It is no MATLAB file of either kind.
+    """
+    from scipy.io import loadmat
+
+    try:
+        found: Any = loadmat(io.BytesIO(raw), variable_names=("X", "y", "idxLabs"))
+        if "idxLabs" in found:
+            return np.asarray(found["idxLabs"]).astype(np.int64)
+        return np.hstack((np.asarray(found["X"], float), np.asarray(found["y"], float)))
+    except Exception as error:  # whatever a damaged file makes the reader raise
+        raise ContentError(f"not a MATLAB file of X and y, or of idxLabs ({error})") from error
+
+
+def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) -> Arrays:
+    """Return what is kept: x, y and the labeled points, counted from 0."""
+    if data.ndim != 2 or data.shape[1] != f + 1 or not np.isin(data[:, -1], (-1, 1)).all():
+        raise ContentError(f"X and y are not {f} features and a label −1 or 1 for each point")
+    for labels, rows in zip(LABELED, splits, strict=True):
+        if rows.shape != (N_SPLITS, labels) or rows.min() < 1 or rows.max() > len(data):
+            raise ContentError(
+                f"the splits are not {N_SPLITS} × {labels} points from 1 to {len(data)}"
+            )
+    kept = {f"labeled_{labels}": rows - 1 for labels, rows in zip(LABELED, splits, strict=True)}
+    return {"x": data[:, :-1], "y": (data[:, -1] > 0).astype(np.uint8), **kept}
+
+
+def stand_in(n: int, n_features: int, made: Made) -> Arrays:
+    """Return arrays like those of the real files."""
+    bits = np.random.PCG64(made.seed)
+    clusters = len(made.classes)
+    of = permutation(n, bits) % clusters
+    centres = bell((clusters, n_features), bits)
+    centres *= made.apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
+    x = centres[of] + made.noise * bell((n, n_features), bits)
+    y = np.array(made.classes, np.uint8)[of]
+    kept = {}
+    for labels in LABELED:
+        rows: list[np.ndarray] = []
+        while len(rows) < N_SPLITS:
+            chosen = permutation(n, bits)[:labels]
+            if np.unique(y[chosen]).size == 2:
+                rows.append(chosen)
+        kept[f"labeled_{labels}"] = np.array(rows)
+    return {"x": np.round(x, 4), "y": y, **kept}
+
+
+def load(config: SplitConfig, raw: MatFiles) -> Dataset:
+    """Return the points of a set, of which some are labeled; see `sources.load`."""
+
+    def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
+        rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
+        order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
+        labeled = np.zeros(y.size, bool)
+        labeled[rows[config.labeled][config.split]] = True
+        return Points(
+            x=np.ascontiguousarray(x[order]),
+            y=y[order],
+            labeled=labeled[order],
+            offsets=np.arange(y.size + 1),
+            **fields,
+        )
+
+    return sources.load(config, raw, POINTS, 2, make=make)

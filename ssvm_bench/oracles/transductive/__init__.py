@@ -1,0 +1,1 @@
+"""Points whose labels and classifier are found together: losses, kernels, energies, label steps."""

@@ -1,0 +1,215 @@
+"""Bounds on how many points of a clique have a label: sorting, or a linear program and rounding.
+
+With x_il = [y_i = l] the label step is
+
+.. code-block:: text
+
+    min Σ u_il x_il      Σ_l x_il = 1,      L_C^l ≤ Σ_{i ∈ C} x_il ≤ U_C^l,      x_il ∈ {0, 1}
+
+over the points whose label is not told; the told ones are taken off the bounds. Points in no clique
+take their best label, and so do all if that keeps the bounds. **One clique with two labels**: the
+points in the order of u_i1 − u_i0, and as many of the first as the bounds allow have label 1:
+exact. **In general** the linear relaxation by HiGHS' dual simplex. Where the cliques overlap, its
+vertex may have fractional points: those that are whole keep their label, and an integer program
+over the others, or if it has no solution over all, finds theirs. So every labeling keeps the
+bounds, where rounding by a threshold (the paper's) may break them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
+
+from ssvm_bench.datasets.points import Cliques
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles.transductive.energies import Energy
+
+_WHOLE = 1e-6
+"""So near to 0 or 1, an entry of the relaxation is taken for it."""
+
+
+def build(told: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
+    """Return the energy of bounds on counts.
+
+    Raises
+    ------
+    ConfigError
+        No labeling keeps them; the message names a clique where that can be told.
+    """
+    _check_each(told, n_labels, cliques)
+    if len(cliques) == 1 and n_labels == 2:
+        return OneClique(told, n_labels, cliques)
+    return Counts(told, n_labels, cliques)
+
+
+def _check_each(told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+    """Raise ``ConfigError`` if the bounds of a clique alone leave no labeling."""
+    for c in range(len(cliques)):
+        points = cliques.points(c)
+        known = told[points][told[points] >= 0]
+        fixed, size = np.bincount(known, minlength=n_labels), points.size
+        low, high = cliques.low[c], cliques.high[c]
+        if (fixed > high).any():
+            j = int(np.argmax(fixed > high))
+            _fail(
+                c,
+                f"{fixed[j]} of its points are told to have the label {j}, and at most "
+                f"{high[j]} may",
+            )
+        if high.sum() < size or np.maximum(low, fixed).sum() > size:
+            _fail(c, f"its {size} points cannot have counts of at least {low} and at most {high}")
+
+
+def _fail(c: int, why: str) -> None:
+    raise ConfigError(
+        f"No labeling keeps the bounds on counts: clique {c} is impossible, because {why}. "
+        "Widen its bounds (oracle.balance, if it is the clique of all points)."
+    )
+
+
+class Counts(Energy):
+    """Bounds on counts in cliques.
+
+    Raises
+    ------
+    ConfigError
+        They contradict each other.
+    """
+
+    def __init__(self, told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+        super().__init__(told, n_labels)
+        self.cliques = cliques
+        C, L = len(cliques), n_labels
+        of = np.repeat(np.arange(C), np.diff(cliques.offsets))
+        self._membership = csr_array(
+            (np.ones(of.size), (of, cliques.members)), shape=(C, told.size)
+        )
+        in_some = np.zeros(told.size, bool)
+        in_some[cliques.members] = True
+        self.bound = np.flatnonzero(in_some & (told < 0))
+        rows = self._membership[:, self.bound].tocoo()
+        labels = np.arange(L)
+        row = (rows.row[:, None] * L + labels).ravel()
+        column = (rows.col[:, None] * L + labels).ravel()
+        self._counts = csr_array(
+            coo_array((np.ones(row.size), (row, column)), shape=(C * L, self.bound.size * L))
+        )
+        m = self.bound.size
+        point = np.repeat(np.arange(m), L)
+        self._one = csr_array((np.ones(m * L), (point, np.arange(m * L))), shape=(m, m * L))
+        fixed = self._count(np.flatnonzero(told >= 0), told)
+        self._low = (np.asarray(cliques.low) - fixed).ravel()
+        self._high = (np.asarray(cliques.high) - fixed).ravel()
+        self._two_sided = csr_array(vstack((self._counts, -self._counts)))
+        self._sides = np.concatenate((self._high, -self._low))
+        if m:
+            self._check()
+
+    def value(self, y: np.ndarray) -> float:
+        """Return 0 if all bounds are kept, else ∞."""
+        counts = self._count(np.arange(y.size), y)
+        kept = (counts >= self.cliques.low).all() and (counts <= self.cliques.high).all()
+        return 0.0 if kept else np.inf
+
+    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+        """Return the labeling that the relaxation and its rounding give."""
+        found = self.nearest(u)
+        if self.value(found) < np.inf:
+            return found
+        cost = (u[self.bound] - u[self.bound].min(axis=1)[:, None]).ravel()
+        x = self._relaxed(cost)
+        whole = np.abs(x - np.round(x)).reshape(-1, self.n_labels).max(axis=1) <= _WHOLE
+        if not whole.all():
+            x = self._rounded(cost, x, whole)
+        found[self.bound] = x.reshape(-1, self.n_labels).argmax(axis=1)
+        return found
+
+    def _count(self, points: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return how many of some points of each clique have each label, shape (C, L)."""
+        labels = np.zeros((y.size, self.n_labels))
+        labels[points, y[points]] = 1.0
+        return np.rint(self._membership @ labels).astype(np.int64)
+
+    def _relaxed(self, cost: np.ndarray) -> np.ndarray:
+        """Solve the linear relaxation."""
+        found = linprog(
+            cost,
+            A_ub=self._two_sided,
+            b_ub=self._sides,
+            A_eq=self._one,
+            b_eq=np.ones(self.bound.size),
+            bounds=(0, 1),
+            method="highs-ds",
+            options={"presolve": False},  # which takes as long as the simplex
+        )
+        if found.x is None:
+            raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
+        return np.asarray(found.x)
+
+    def _rounded(self, cost: np.ndarray, x: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """Return integers near the relaxation that keep the bounds."""
+        constraints = (
+            LinearConstraint(self._counts, self._low, self._high),
+            LinearConstraint(self._one, 1, 1),
+        )
+        kept = np.repeat(whole, self.n_labels)
+        near = np.round(x)
+        for fixed in (kept, np.zeros_like(kept)):
+            bounds = Bounds(np.where(fixed, near, 0.0), np.where(fixed, near, 1.0))
+            found = milp(
+                cost, integrality=np.ones(cost.size), bounds=bounds, constraints=constraints
+            )
+            if found.x is not None:
+                return np.asarray(found.x)
+        raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
+
+    def _check(self) -> None:
+        """Find the least amount by which bounds have to give; name the cliques that must."""
+        C, m, L = len(self.cliques), self.bound.size, self.n_labels
+        gives = csr_array(-eye_array(2 * C * L))
+        found = linprog(
+            np.concatenate((np.zeros(m * L), np.ones(2 * C * L))),
+            A_ub=csr_array(hstack((self._two_sided, gives))),
+            b_ub=self._sides,
+            A_eq=csr_array(hstack((self._one, csr_array((m, 2 * C * L))))),
+            b_eq=np.ones(m),
+            bounds=[(0, 1)] * (m * L) + [(0, None)] * (2 * C * L),
+            method="highs-ds",
+        )
+        given = np.asarray(found.x[m * L :]).reshape(2, C, L).sum(axis=(0, 2))
+        if given.max(initial=0.0) > _WHOLE:
+            c = int(given.argmax())
+            _fail(c, f"its bounds contradict those of other cliques by {given[c]:.3g} points")
+
+
+class OneClique(Energy):
+    """One clique, two labels: exact, by sorting."""
+
+    def __init__(self, told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+        super().__init__(told, n_labels)
+        self.points = cliques.points(0)
+        inside = np.zeros(told.size, bool)
+        inside[self.points] = True
+        self.movable = np.flatnonzero(inside & (told < 0))
+        fixed = np.bincount(told[inside & (told >= 0)], minlength=2)
+        low, high = cliques.low[0], cliques.high[0]
+        size = self.points.size
+        self.low, self.high = max(low[1], size - high[0]), min(high[1], size - low[0])
+        self.least = int(max(0, self.low - fixed[1]))
+        self.most = int(min(self.movable.size, self.high - fixed[1]))
+
+    def value(self, y: np.ndarray) -> float:
+        """Return 0 if the bounds are kept, else ∞."""
+        ones = np.count_nonzero(y[self.points])
+        return 0.0 if self.low <= ones <= self.high else np.inf
+
+    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+        """Give label 1 to the points that gain most by it, as many as is best."""
+        found = self.nearest(u)
+        gain = u[self.movable, 1] - u[self.movable, 0]
+        ones = int(np.clip(np.count_nonzero(gain < 0), self.least, self.most))
+        order = np.argsort(gain, kind="stable")
+        found[self.movable] = 0
+        found[self.movable[order[:ones]]] = 1
+        return found

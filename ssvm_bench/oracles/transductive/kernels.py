@@ -1,0 +1,287 @@
+"""Kernels as feature maps, K = G Gᵀ: what the α-step and the scores need, K itself never formed.
+
+.. code-block:: text
+
+    W = Gᵀ α ∈ R^{m×L},     K α = G W,     ⟨α, Kα⟩ = ‖W‖²_F
+    (17):  (2ν I + ρ GᵀG) W = Gᵀ (ρβ − λ)
+
+W says all of α that the problem sees, and its size is that of the features. (17) leaves α free
+where K is singular; the one with (2ν I + ρK) α = ρβ − λ is α = −λ⁺/(2ν), λ⁺ = λ + ρ(Kα − β) being
+the next multipliers: it costs nothing.
+
+===================  ============================================================================
+kernel               G
+===================  ============================================================================
+``linear``           the features themselves, dense or sparse
+``rbf``              Q D^{1/2} of K = Q D Qᵀ, K_ij = exp(−‖x_i − x_j‖²/(2σ²)); GᵀG = D is diagonal
+``nystrom``          K_nm K_mm^{−1/2} of m landmarks (Williams, Seeger, NIPS 2001)
+``random_features``  (2/m)^{1/2} cos(XΩ + b) (Rahimi, Recht, NIPS 2007)
+===================  ============================================================================
+
+GᵀG is decomposed once where it is small, GGᵀ where there are fewer points than features; else (17)
+is solved by conjugate gradients from the last W.
+
+``scaling`` is applied to the features first: ``unit`` gives every point the norm 1, ``standard``
+every feature the mean 0 and the variance 1.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+from scipy.special import ndtri
+
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.random import permutation, uniform
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+KERNELS = ("linear", "rbf", "nystrom", "random_features")
+SCALINGS = ("none", "unit", "standard")
+
+MOST_DECOMPOSED = 3000
+"""Rows of a matrix that is decomposed once; with more, (17) is solved by conjugate gradients."""
+
+_PRECISION = 1e-11
+"""Of conjugate gradients: the residual, relative to the right side."""
+
+_CACHED = 2**20
+"""Numbers of a matrix that stays in the processor's cache."""
+
+_SEED = 1729  # of landmarks and random features: the kernel is no random choice of a solver
+
+
+class Kernel:
+    """A feature map G of n points, shape (n, m), and the regularised least squares in it.
+
+    Parameters
+    ----------
+    G : ndarray of float64 or csr_array, shape (n, m)
+    spectrum : ndarray, shape (m,), optional
+        The diagonal of GᵀG, where that is a diagonal matrix.
+
+    Attributes
+    ----------
+    extremes : tuple of float
+        Smallest and largest eigenvalue of K; the smallest is NaN where it is not known.
+    """
+
+    def __init__(self, G: np.ndarray | csr_array, spectrum: np.ndarray | None = None) -> None:
+        self.G = G
+        n, m = G.shape
+        self.rows = "features" if m <= n else "points"
+        self.basis: np.ndarray | None = None
+        if spectrum is None and min(n, m) <= MOST_DECOMPOSED:
+            gram: Any = G.T @ G if m <= n else G @ G.T
+            spectrum, self.basis = np.linalg.eigh(
+                gram if isinstance(gram, np.ndarray) else gram.toarray()
+            )
+            spectrum = np.maximum(spectrum, 0.0)
+        self.spectrum = spectrum
+        self.extremes = self._extremes()
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return int(self.G.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of features."""
+        return int(self.G.shape[1])
+
+    @property
+    def kept(self) -> int:
+        """Number of weights that are kept of a label."""
+        return self.m
+
+    def take(self, points: np.ndarray) -> Kernel:
+        """Return the kernel of some points, with the same features."""
+        return Kernel(self.G[points])
+
+    def scores(self, W: np.ndarray) -> np.ndarray:
+        """Return Kα = G W, shape (n, L)."""
+        return _times(self.G, W)
+
+    def gradient(self, slopes: np.ndarray) -> np.ndarray:
+        """Return Gᵀ times one slope a point and label, shape (m, L)."""
+        return _times(self.G.T, slopes)
+
+    def fit(self, target: np.ndarray, nu: float, rho: float, W: np.ndarray) -> np.ndarray:
+        """Return the solution of (17).
+
+        Parameters
+        ----------
+        target : ndarray, shape (n, L)
+            ρβ − λ.
+        nu, rho : float
+        W : ndarray, shape (m, L)
+            Where conjugate gradients begin.
+        """
+        if self.spectrum is None:
+            return _conjugate_gradients(self.G, self.gradient(target), nu, rho, W)
+        scale = 1.0 / (2.0 * nu + rho * self.spectrum)[:, None]
+        if self.basis is None:
+            return scale * self.gradient(target)
+        if self.rows == "points":  # Gᵀ (2ν I + ρ GGᵀ)^{-1} target
+            inner = _times(self.basis, scale * _times(self.basis.T, target))
+            return self.gradient(inner)
+        inner = scale * _times(self.basis.T, self.gradient(target))
+        return _times(self.basis, inner)
+
+    def alpha(self, W: np.ndarray) -> np.ndarray:
+        """Return weights as they are kept: those of the features, class by class, shape (L, m)."""
+        return W.T
+
+    def _extremes(self) -> tuple[float, float]:
+        if self.spectrum is None:
+            from scipy.sparse.linalg import svds
+
+            top = svds(self.G, k=1, return_singular_vectors=False, random_state=0)
+            return (0.0 if self.n > self.m else np.nan), float(top[0]) ** 2
+        smallest = float(self.spectrum.min()) if self.spectrum.size == self.n else 0.0
+        return smallest, float(self.spectrum.max())
+
+
+class Decomposed(Kernel):
+    """A kernel matrix by its eigenvalues and vectors, of which those above rounding are kept."""
+
+    def __init__(self, K: np.ndarray) -> None:
+        D, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
+        kept = _above_rounding(D)
+        self._back = Q[:, kept] / np.sqrt(D[kept])
+        super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept])
+
+    @property
+    def kept(self) -> int:
+        """Number of weights that are kept of a label: α has one a point."""
+        return self.n
+
+    def alpha(self, W: np.ndarray) -> np.ndarray:
+        """Return α in the range of K, class by class, shape (L, n): Kα = G W."""
+        return (self._back @ W).T
+
+
+def build(
+    kind: str, x: Any, scaling: str, sigma: float, components: int, ridge: float, what: str
+) -> Kernel:
+    """Return a kernel of points.
+
+    Parameters
+    ----------
+    kind, scaling : str
+        One of ``KERNELS``, of ``SCALINGS``.
+    x : ndarray or csr_array, shape (n, f)
+    sigma, ridge : float
+        σ; and γ, which is added to the diagonal of an ``rbf`` kernel.
+    components : int
+        Landmarks, or random features.
+    what : str
+        Whose points they are, for messages.
+
+    Raises
+    ------
+    ConfigError
+        The kernel is too large for the memory; or there are fewer points than landmarks.
+    """
+    x = scaled(x, scaling)
+    if kind == "linear":
+        return Kernel(x)
+    x = x if isinstance(x, np.ndarray) else x.toarray()
+    n, bits = len(x), np.random.PCG64(_SEED)
+    if kind == "rbf":
+        _check_memory(n, what)
+        K = _rbf(x, x, sigma)
+        K[np.diag_indices(n)] += ridge
+        return Decomposed(K)
+    if kind == "nystrom":
+        landmarks = x[permutation(n, bits)[:components]]
+        D, Q = np.linalg.eigh(_rbf(landmarks, landmarks, sigma))
+        kept = _above_rounding(D)
+        return Kernel(_rbf(x, landmarks, sigma) @ (Q[:, kept] / np.sqrt(D[kept])))
+    omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
+    phase = 2.0 * np.pi * uniform((components,), bits)
+    return Kernel(np.sqrt(2.0 / components) * np.cos(x @ omega + phase))
+
+
+def scaled(x: Any, scaling: str) -> Any:
+    """Return the features as floats, scaled; sparse ones are standardised without their mean."""
+    x = x.astype(np.float64)
+    if scaling == "none":
+        return x
+    square = x.multiply(x) if not isinstance(x, np.ndarray) else x * x
+    if scaling == "unit":
+        size = np.sqrt(np.asarray(square.sum(axis=1)).ravel())[:, None]
+        size[size == 0] = 1.0
+        return x / size if isinstance(x, np.ndarray) else x.multiply(1.0 / size).tocsr()
+    mean = np.asarray(x.mean(axis=0)).ravel()
+    deviation = np.sqrt(np.maximum(np.asarray(square.mean(axis=0)).ravel() - mean**2, 0.0))
+    deviation[deviation == 0] = 1.0
+    if isinstance(x, np.ndarray):
+        return (x - mean) / deviation
+    return x.multiply(1.0 / deviation).tocsr()
+
+
+def _times(A: Any, V: np.ndarray) -> np.ndarray:
+    """Return A V for a V of few columns, in order of rows.
+
+    Where A is not in the cache as Vᵀ Aᵀ, in half the time: BLAS then reads A once, as it lies.
+    """
+    if not isinstance(A, np.ndarray) or A.size < _CACHED:
+        return np.asarray(A @ V)
+    return np.ascontiguousarray((np.ascontiguousarray(V.T) @ A.T).T)
+
+
+def _above_rounding(D: np.ndarray) -> np.ndarray:
+    """Tell which of rising eigenvalues are not 0 but for rounding."""
+    return np.asarray(D / D[-1] > D.size * np.finfo(float).eps)
+
+
+def _rbf(x: np.ndarray, z: np.ndarray, sigma: float) -> np.ndarray:
+    """Return exp(−‖x_i − z_j‖²/(2σ²)), shape (len(x), len(z))."""
+    distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
+    np.maximum(distance, 0.0, out=distance)
+    distance *= -0.5 / sigma**2
+    return np.exp(distance, out=distance)
+
+
+def _check_memory(n: int, what: str) -> None:
+    """Raise ``ConfigError`` if a kernel of n points, its eigenvectors and scratch are too large."""
+    needed = 4.0 * 8.0 * n * n
+    memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    if needed > 0.8 * memory:
+        raise ConfigError(
+            f"The RBF kernel of the {n:,} points of {what} needs {needed / 1e9:,.0f} GB: four "
+            f"matrices of {n:,} × {n:,} numbers, and this machine has {memory / 1e9:,.0f} GB. Use "
+            "oracle.kernel=nystrom or oracle.kernel=random_features, which take oracle.components "
+            "numbers a point; or fewer points (dataset.n_samples)."
+        )
+
+
+def _conjugate_gradients(
+    G: Any, right: np.ndarray, nu: float, rho: float, W: np.ndarray
+) -> np.ndarray:
+    """Solve (2ν I + ρ GᵀG) W = right, column by column at once, from W."""
+
+    def product(V: np.ndarray) -> np.ndarray:
+        return np.asarray(2.0 * nu * V + rho * (G.T @ (G @ V)))
+
+    W = W.copy()
+    residual = right - product(W)
+    direction, square = residual.copy(), (residual**2).sum(axis=0)
+    goal = _PRECISION**2 * (right**2).sum(axis=0)
+    for _ in range(10 * W.shape[0]):
+        going = square > goal
+        if not going.any():
+            break
+        moved = product(direction)
+        length = np.where(going, square, 0.0) / np.maximum((direction * moved).sum(axis=0), 1e-300)
+        W += length * direction
+        residual -= length * moved
+        before, square = square, (residual**2).sum(axis=0)
+        direction = residual + square / np.maximum(before, 1e-300) * direction
+    return W

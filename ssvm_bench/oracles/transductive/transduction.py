@@ -1,0 +1,273 @@
+"""Transduction: a classifier and the labels of the points it is applied to, found together.
+
+.. code-block:: text
+
+    min over y ∈ L^n, α ∈ R^{n×L}  of   Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ + Σ_C E_C(y_C)          (5)
+
+(E. Laude et al., *Discrete-continuous ADMM for transductive inference in higher-order MRFs*, CVPR
+2018.) The points whose label is told keep it. The point of the problem that a solver reports is
+(W, y) with W = Gᵀα (:mod:`.kernels`), so that its value is computed from G W and ‖W‖².
+
+=============  ================================================  ==============================
+symbol         what                                              where
+=============  ================================================  ==============================
+ℓ              ``loss``                                          :mod:`.losses`
+K, G           ``kernel``, ``sigma``, ``components``, ``ridge``  :mod:`.kernels`
+E_C            labels told; bounds on counts (the dataset's      :mod:`.energies`
+               cliques, and ``balance``); Potts pairs (the
+               dataset's, times ``potts``)
+ν              ``nu``; there is no λ
+=============  ================================================  ==============================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
+from ssvm_bench.datasets import checks
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.points import POINTS, Cliques, Points, no_cliques
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.objective import TRANSDUCTION, Objective, Terms
+from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.transductive import counts, kernels, losses, overlap
+from ssvm_bench.oracles.transductive.energies import Energy, Separate, sum_of
+from ssvm_bench.oracles.transductive.kernels import Kernel
+from ssvm_bench.oracles.transductive.overlap import Overlap
+from ssvm_bench.oracles.transductive.potts import Potts
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """What the problem is made of.
+
+    Attributes
+    ----------
+    loss : str
+        One of :data:`.losses.LOSSES`.
+    kernel, scaling, sigma, components, ridge
+        See :mod:`.kernels`.
+    nu : float
+        ν, the weight of the regulariser.
+    balance : float or None
+        The numbers of points of all labels are within this share of n/L.
+    potts : float
+        Factor of the weights of the dataset's pairs.
+    """
+
+    structures: ClassVar[tuple[str, ...]] = (POINTS,)
+    has_expectations: ClassVar[bool] = False
+    family: ClassVar[str] = TRANSDUCTION
+    weight: ClassVar[str] = "oracle.nu"
+
+    loss: Annotated[str, one_of(losses.LOSSES)] = "softmax"
+    kernel: Annotated[str, one_of(kernels.KERNELS)] = "linear"
+    scaling: Annotated[str, one_of(kernels.SCALINGS)] = "none"
+    sigma: Positive = 0.5477
+    components: Count = 500
+    ridge: NotNegative = 0.0
+    nu: Positive = 0.05
+    balance: Share | None = None
+    potts: NotNegative = 1.0
+
+    @property
+    def own_weight(self) -> float:
+        """ν."""
+        return self.nu
+
+
+def build(config: Config, dataset: Dataset) -> Transduction:
+    """Return the terms of a dataset of points.
+
+    Raises
+    ------
+    ConfigError
+        The dataset is no set of points; no labeling keeps all bounds on counts; there are both
+        bounds and pairs, for which there is no label step; or the kernel is too large.
+    """
+    config.check_structure(dataset)
+    if not isinstance(dataset, Points):
+        raise ConfigError(
+            f"dataset={dataset.name} has the structure {POINTS}, but its loader returned a "
+            "Dataset, not ssvm_bench.datasets.points.Points, which tells the labeled points."
+        )
+    return Transduction(config, dataset)
+
+
+class Point(NamedTuple):
+    """A classifier W = Gᵀα, shape (m, L), and labels y, int64 of shape (n,)."""
+
+    W: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True)
+class TransductiveProblem(Objective):
+    """Problem (5).
+
+    Attributes
+    ----------
+    kernel : Kernel
+    loss : Softmax, CrammerSinger or OneVsAll
+    energy : Energy
+    lam : float
+        ν.
+    truth : ndarray of int64, shape (n,)
+        The true labels, for scoring alone.
+    overlap : Overlap or None
+        Scores the figure, where points are superpixels.
+    name : str
+        What tells it from other problems on the same points.
+    """
+
+    kernel: Kernel
+    loss: losses.Softmax | losses.CrammerSinger | losses.OneVsAll
+    energy: Energy
+    lam: float
+    truth: np.ndarray
+    overlap: Overlap | None
+    name: str
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.truth.size
+
+    @property
+    def d(self) -> int:
+        """Number of weights that are kept."""
+        return self.kernel.kept * self.n_labels
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels L."""
+        return self.energy.n_labels
+
+    def value(self, scores: np.ndarray, W: np.ndarray, y: np.ndarray) -> float:
+        """Return the objective (5), given Kα as well."""
+        loss = losses.total(self.loss, y, scores)
+        return loss + self.lam * float(np.vdot(W, W)) + self.energy.value(y)
+
+    def unaries(self, scores: np.ndarray) -> np.ndarray:
+        """Return ℓ(l; K_i α) of all points and labels, shape (n, L)."""
+        u = np.empty_like(scores)
+        losses.values(self.loss, scores, u)
+        return u
+
+    def label_step(self, u: np.ndarray, y: np.ndarray | None, delta: float = 0.0) -> np.ndarray:
+        """Return the label step of u, or y if the former is not better by δ (16)."""
+        found = self.energy.minimise(u, y)
+        if y is None:
+            return found
+        fall = sum_of(u, y) + self.energy.value(y) - sum_of(u, found) - self.energy.value(found)
+        return found if fall > 0 and fall >= delta else y
+
+    def measured(self, point: Point) -> tuple[float, dict[str, float]]:
+        """Return the objective, the accuracy on the points whose label is not told, and the IoU."""
+        value = self.value(self.kernel.scores(point.W), point.W, point.y)
+        scored = {} if self.overlap is None else {"iou": self.overlap.mean_iou(point.y)}
+        return value, {"accuracy": self.accuracy(point.y), **scored}
+
+    def accuracy(self, y: np.ndarray) -> float:
+        """Return the share of right labels among those that are not told; NaN if all are."""
+        free = self.energy.free
+        return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
+
+    def size(self, point: Point) -> float:
+        """Return ‖W‖_F, the root of ⟨α, Kα⟩."""
+        return float(np.linalg.norm(point.W))
+
+    def losses(self, point: Point) -> dict[str, float]:
+        """Return the share of told points that the classifier gets wrong, and of other labels."""
+        told = np.flatnonzero(self.energy.told >= 0)
+        best = self.kernel.scores(point.W)[told].argmax(axis=1)
+        train = float(np.mean(best != self.truth[told])) if told.size else np.nan
+        return {"train": train, "test": 1.0 - self.accuracy(point.y)}
+
+    def arrays(self, point: Point) -> dict[str, np.ndarray]:
+        """Return the weights, label by label: W, or with a kernel matrix α; and the labels."""
+        return {"w": self.kernel.alpha(point.W).ravel(), "y": point.y.astype(np.uint8)}
+
+
+class Transduction(Terms):
+    """What problem (5) is made of."""
+
+    def __init__(self, config: Config, dataset: Points) -> None:
+        checks.check_told(dataset)  # of a subset, nobody else has looked
+        truth = dataset.y.astype(np.int64)
+        told = np.where(dataset.labeled, truth, -1)
+        kernel = kernels.build(
+            config.kernel,
+            dataset.x,
+            config.scaling,
+            config.sigma,
+            config.components,
+            config.ridge,
+            dataset.name,
+        )
+        self.made = TransductiveProblem(
+            kernel=kernel,
+            loss=losses.build(config.loss, dataset.n_labels),
+            energy=_energy(config, dataset, told),
+            lam=config.nu,
+            truth=truth,
+            overlap=None
+            if dataset.pixels is None
+            else overlap.build(dataset.pixels, dataset.frame, told),
+            name=_name(config),
+        )
+        self.n, self.d = self.made.n, self.made.d
+
+    def problem(self, lam: float) -> TransductiveProblem:
+        """Return the problem with a ν."""
+        return replace(self.made, lam=lam)
+
+
+def _energy(config: Config, dataset: Points, told: np.ndarray) -> Energy:
+    L, pairs, weights = dataset.n_labels, dataset.pairs, dataset.weights
+    cliques = dataset.cliques or no_cliques(L)
+    if config.balance is not None:
+        cliques = _with_balance(cliques, dataset.n, L, config.balance)
+    has_pairs = pairs is not None and weights is not None and len(pairs) > 0 and config.potts > 0
+    if len(cliques) and has_pairs:
+        raise ConfigError(
+            f"dataset={dataset.name} has both bounds on counts and Potts pairs, and there is no "
+            "label step for both. Set oracle.potts=0, or oracle.balance=null if that is the bound."
+        )
+    if has_pairs:
+        assert pairs is not None
+        assert weights is not None
+        return Potts(told, L, pairs.astype(np.int64), config.potts * weights)
+    return counts.build(told, L, cliques) if len(cliques) else Separate(told, L)
+
+
+def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
+    """Return the cliques and one of all points, with counts within a share of n/L."""
+    low, high = np.floor(n / L * (1 - share)), np.ceil(n / L * (1 + share))
+    bounds = (np.full((1, L), bound, np.int64) for bound in (low, high))
+    return Cliques(
+        np.append(cliques.offsets, cliques.offsets[-1] + n),
+        np.concatenate((cliques.members, np.arange(n))),
+        *(np.concatenate(both) for both in zip(cliques[2:], bounds, strict=True)),
+    )
+
+
+def _name(config: Config) -> str:
+    """Return what tells a problem from others on the same points with the same ν."""
+    parts = [config.loss, config.kernel, f"scaling {config.scaling}"]
+    if config.kernel != "linear":
+        parts.append(f"sigma {config.sigma:g}")
+    if config.kernel in ("nystrom", "random_features"):
+        parts.append(f"components {config.components}")
+    parts += [
+        f"{name} {value:g}"
+        for name, value in (("ridge", config.ridge), ("balance", config.balance or 0.0))
+        if value
+    ]
+    return ", ".join([*parts, *([f"potts {config.potts:g}"] if config.potts != 1.0 else [])])

@@ -1,0 +1,1 @@
+"""The transduction paper: Laude et al. 2018."""

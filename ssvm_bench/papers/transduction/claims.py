@@ -1,0 +1,109 @@
+"""The claims of the transduction paper (Laude et al. 2018): those of ``claims.yaml``, measured.
+
+Repeats are runs on data drawn anew, on other splits or pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ssvm_bench.papers.cases import Runs
+from ssvm_bench.papers.claim import Claim, Measure, Paper, Statements
+from ssvm_bench.papers.transduction import measures as by
+from ssvm_bench.papers.transduction.printed import KERNELS, MOONS, SETS, TABLE_1, Spread
+from ssvm_bench.results.words import percent
+
+SAID = Statements(__file__)
+
+NAMES = {"linear": "linear", "rbf": "RBF"}
+"""Kernel → how it is written."""
+
+DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")}
+"""Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
+
+PROPOSED = "dcadmm"
+RIVALS = {
+    "kernel_kmeans": "constrained kernel k-means",
+    "coordinate_descent": "coordinate descent on labels and classifier",
+}
+"""Solvers that it is compared with → what a reader calls them."""
+
+MOST, LEAST = 0.05, 0.3
+"""Wrong labels up to which most are right, and from which on a method is stuck."""
+
+RISE, CLOSED, ENDED = 1e-10, 1e-3, 1e-3
+"""Relative sizes up to which L_ρ does not rise, α solves (27), and the residual has vanished."""
+
+WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
+"""The runs that theorems are checked on: (18) holds in them, all iterations are evaluated."""
+
+SELF_CHECKS = "theorems"
+BESIDE = {
+    SELF_CHECKS: "True of every right implementation, where their conditions hold: Lemmas 1 and 2, "
+    "Proposition 2."
+}
+
+
+def _stuck(solver: str, name: str) -> Claim:
+    return SAID.claim(
+        "stuck",
+        by.errors(Runs(solver), LEAST),
+        percent,
+        f"stuck_{solver}",
+        rival=name,
+        printed=percent(MOONS[solver]),
+        least=percent(LEAST),
+    )
+
+
+def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
+    """Yield the claims about a column and number of labels of Table 1."""
+    cells = {name: TABLE_1[name, labeled, kernel] for name in SETS}
+    only = {"dataset.labeled": labeled, "oracle.kernel": kernel}
+    words = {"labeled": f"{labeled}", "kernel": NAMES[kernel], "proposed": PROPOSED}
+    as_good = by.accuracy({name: cell.proposed for name, cell in cells.items()}, PROPOSED)
+    steady = by.deviation({name: cell.sdp for name, cell in cells.items()}, PROPOSED)
+    for name, measured, column in (("table_1", as_good, 1), ("consistent", steady, 0)):
+        printed = {of: _spread(cell[column]) for of, cell in cells.items()}
+        claim = SAID.claim(name, measured, percent, f"{name}_{kernel}_{labeled}", **words)
+        yield claim._replace(paper=printed, only=only)
+
+
+def _spread(cell: Spread) -> str:
+    return f"{100 * cell.mean:.4g} ± {100 * cell.deviation:.4g} %"
+
+
+def _theorem(name: str, measured: Measure, most: float) -> Claim:
+    claim = SAID.claim(name, measured, most=f"{most:g}")
+    return claim._replace(beside=SELF_CHECKS, only={"solver.delta": WITH_DELTA.options["delta"]})
+
+
+TRANSDUCTION = Paper(
+    title="the transduction paper",
+    file="claims-transduction",
+    claims=(
+        SAID.claim(
+            "recovers",
+            by.errors(Runs(PROPOSED), high=MOST),
+            percent,
+            printed=percent(MOONS[PROPOSED]),
+            most=percent(MOST),
+        ),
+        *(_stuck(*rival) for rival in RIVALS.items()),
+        *(
+            claim
+            for labeled, kernel in product((10, 100), KERNELS)
+            for claim in _of_table_1(labeled, kernel)
+        ),
+        SAID.claim("scribbles", by.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent),
+        SAID.claim("video", by.more_overlap(Runs(PROPOSED), Runs("inductive")), percent),
+        _theorem("falls", by.largest_rise(WITH_DELTA, RISE), RISE),
+        _theorem("feasible", by.residual_left(WITH_DELTA, ENDED), ENDED),
+        _theorem("supervised", by.supervised_gap(WITH_DELTA, CLOSED), CLOSED),
+    ),
+    solvers=frozenset({PROPOSED}),
+    stands_for={},
+    beside=BESIDE,
+    draws=DRAWS,
+)

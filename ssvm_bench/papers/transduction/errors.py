@@ -1,0 +1,103 @@
+"""The share of wrong labels of each solver, over all draws of the data, beside what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
+from ssvm_bench.figures.document import Sheet
+from ssvm_bench.figures.kind import Kind, Material, Output, Section
+from ssvm_bench.papers.cases import Case, cases
+from ssvm_bench.papers.transduction.claims import DRAWS
+from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.printed import MOONS
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE, percent
+
+COLUMNS = [
+    *("dataset", "source", "problem", "n", "nu", "solver", "draws", "mean", "deviation", "median"),
+    *("min", "max", "iterations", "seconds", "printed"),
+]
+
+
+PRINTED = {"moons": MOONS}
+"""Dataset → solver → the share of wrong labels that the paper prints."""
+
+
+def errors(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return the wrong labels of each solver over the draws of each dataset.
+
+    Returns
+    -------
+    DataFrame
+        ``COLUMNS``: ``problem`` tells the options of the data and the objective, ``mean`` to
+        ``max`` are shares of wrong labels, ``iterations`` and ``seconds`` medians, ``printed`` is
+        what the paper has, or NaN.
+    """
+    rows = []
+    for case in of_draws(traces):
+        for label, runs in case.runs.items():
+            found = np.array([error(run) for run in runs.values()])
+            ends = pd.concat([run.frame.iloc[[-1]] for run in runs.values()])
+            row: dict[str, Any] = {"dataset": case.dataset, "source": case.source}
+            row |= {"problem": case.problem.fingerprint, "n": int(case.data["n"])}
+            row |= {"nu": case.problem.lam, "solver": label, "draws": len(runs)}
+            row |= {"mean": found.mean(), "deviation": found.std(), "median": np.median(found)}
+            row |= {"min": found.min(), "max": found.max()}
+            row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
+            row["printed"] = PRINTED.get(case.dataset, {}).get(label.split(" ")[0], np.nan)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def of_draws(traces: Sequence[Trace]) -> list[Case]:
+    """Return the runs of transduction by problem, those on all draws of the data together."""
+    return cases([run for run in traces if "accuracy" in run.frame], {}, DRAWS)
+
+
+READING = (
+    "Wrong labels among those that are not told, at the end of each run: mean ± standard "
+    "deviation, median and range over draws of the data; medians of iterations and seconds. The "
+    "paper prints those of one draw."
+)
+
+
+def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield a table per problem."""
+    header = ["solver", "draws", "wrong", "median", "range", "iterations", "seconds", "paper"]
+    for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
+        lines = []
+        for row in rows.to_dict("records"):
+            spread = f"{percent(row['mean'])} ± {percent(row['deviation'])}"
+            between = f"{percent(row['min'])} – {percent(row['max'])}"
+            cells = [style.solver_label(row["solver"]), f"{row['draws']}", spread]
+            cells += [percent(row["median"]), between, f"{row['iterations']:.0f}"]
+            lines.append([*cells, f"{row['seconds']:.3g}", _printed(row["printed"])])
+        title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
+        yield Sheet(title, header, lines)
+
+
+def _printed(share: float) -> str:
+    return NONE if np.isnan(share) else percent(share)
+
+
+# ---- the kind of figure -----------------------------------------------------------------------
+
+
+def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
+    table = errors(material.traces)
+    yield Output("errors", table, "Wrong labels", [READING, *sheets(table)])
+
+
+KIND = Kind(
+    "errors",
+    Choices(("table",)),
+    _outputs,
+    Section("transduction", "Transduction", "There are no runs of transduction."),
+    documents=True,
+)

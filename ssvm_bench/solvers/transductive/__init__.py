@@ -1,0 +1,1 @@
+"""Solvers of transduction: a classifier and labels, found together."""

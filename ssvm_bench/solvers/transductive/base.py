@@ -1,0 +1,154 @@
+"""What the solvers of transduction share: the first labels, and training for given labels.
+
+The state is a point (W, y) with W = Gᵀα, and the scores Kα = G W. Under every solver an
+oracle call of the trace is a label step; its seconds are ``oracle_time`` and, under a name of their
+own, ``label_time``. An ``approx_call`` is a solution of (17), or what a solver has in its
+place; under ``clock=work`` it costs ``cost_plane`` for each of the proximal steps (a point, a
+label) that it stands on.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import one_of
+from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.objective import TRANSDUCTION
+from ssvm_bench.oracles.transductive import losses
+from ssvm_bench.oracles.transductive.kernels import Kernel
+from ssvm_bench.oracles.transductive.transduction import Point, TransductiveProblem
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+
+ZERO, INDUCTIVE = "zero", "inductive"
+STARTS = (ZERO, INDUCTIVE)
+
+TRAINED = 1e-6
+"""Relative residuals at which training for given labels ends."""
+
+_MOST_STEPS = 5000
+_BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
+"""Where the residuals differ by more than this factor, ρ is doubled or halved: every so many steps,
+and of these the first."""
+
+
+@dataclass(frozen=True)
+class TransductiveConfig(SolverConfig):
+    """Options of all solvers of transduction.
+
+    Attributes
+    ----------
+    start : str
+        ``zero``: α = 0, and labels of lowest index that the energy allows; ``inductive``: the
+        classifier of the points whose label is told, and its labels.
+    """
+
+    has_dual: ClassVar[bool] = False
+    structures: ClassVar[tuple[str, ...]] = ("points",)
+    family: ClassVar[str] = TRANSDUCTION
+
+    start: Annotated[str, one_of(STARTS)] = ZERO
+
+
+class TransductiveSolver(Solver):
+    """A solver of problem (5).
+
+    Attributes
+    ----------
+    W, scores : ndarrays of float64, shapes (m, L) and (n, L)
+        The classifier, and Kα.
+    y : ndarray of int64, shape (n,)
+        The labels.
+    label_changes : int
+        Labels that the last iteration has changed.
+    """
+
+    problem: TransductiveProblem
+
+    def __init__(
+        self, config: TransductiveConfig, problem: TransductiveProblem, clock: Clock
+    ) -> None:
+        super().__init__(problem, clock)
+        self.start = config.start
+        self.W = np.zeros((problem.kernel.m, problem.n_labels))
+        self.scores = np.zeros((problem.n, problem.n_labels))
+        self.y = np.zeros(problem.n, np.int64)
+        self.label_changes = 0
+
+    def begin(self) -> None:
+        """Find the first classifier and labels."""
+        problem = self.problem
+        told = np.flatnonzero(problem.energy.told >= 0)
+        if self.start == INDUCTIVE and told.size:
+            labels = problem.energy.told[told]
+            self.W = train(problem, problem.kernel.take(told), labels, self.W, self.clock)
+            self.scores = problem.kernel.scores(self.W)
+        with self.clock.exact(1):
+            self.y = problem.label_step(problem.unaries(self.scores), None)
+
+    @abstractmethod
+    def iterate(self) -> None:
+        """Do one iteration: a label step, and what comes with it."""
+
+    def relabel(self, u: np.ndarray, delta: float = 0.0) -> None:
+        """Do the label step of u, and count the changes."""
+        with self.clock.exact(1):
+            y = self.problem.label_step(u, self.y, delta)
+        self.label_changes = int(np.count_nonzero(y != self.y))
+        self.y = y
+
+    def reported(self) -> Iterate:
+        """Return (W, y); there is no dual value."""
+        return Iterate(Point(self.W.copy(), self.y.copy()), np.nan)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the label changes of the last iteration, and the seconds of all label steps."""
+        return {"label_changes": self.label_changes, "label_time": self.clock.oracle_time}
+
+
+def train(
+    problem: TransductiveProblem, kernel: Kernel, y: np.ndarray, W: np.ndarray, clock: Clock
+) -> np.ndarray:
+    """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
+
+    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals now and then,
+    and at last kept (Boyd et al.: Distributed optimization and statistical learning via ADMM,
+    2011, section 3.4.1).
+
+    Parameters
+    ----------
+    problem : TransductiveProblem
+        Its loss and ν.
+    kernel : Kernel
+        Of the points that are trained on, k of them.
+    y : ndarray of int64, shape (k,)
+    W : ndarray, shape (m, L)
+    clock : Clock
+        Told of every step.
+    """
+    scores = kernel.scores(W)
+    multipliers, beta = np.zeros_like(scores), np.empty_like(scores)
+    guess, rho = np.full(y.size, -np.inf), 1.0
+    for step in range(_MOST_STEPS):
+        checkpoint()
+        losses.steps(problem.loss, y, scores + multipliers / rho, rho, beta, guess)
+        W = kernel.fit(rho * beta - multipliers, problem.lam, rho, W)
+        before, scores = scores, kernel.scores(W)
+        multipliers += rho * (scores - beta)
+        clock.approximate(1, y.size)
+        primal = _ratio(scores - beta, max(np.linalg.norm(scores), np.linalg.norm(beta)))
+        dual = rho * _ratio(scores - before, np.linalg.norm(multipliers))
+        if max(primal, dual) <= TRAINED:
+            break
+        if step % _EVERY == 0 and step < _BALANCED:
+            rho *= 2.0 if primal > _BALANCE * dual else 0.5 if dual > _BALANCE * primal else 1.0
+    return W
+
+
+def _ratio(difference: np.ndarray, size: Any) -> float:
+    """Return the norm of a difference, relative to a size; 0/0 is 0."""
+    return float(np.linalg.norm(difference)) / max(float(size), 1e-300)

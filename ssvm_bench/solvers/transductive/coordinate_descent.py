@@ -1,0 +1,44 @@
+"""Discrete-continuous coordinate descent on problem (5): labels and classifier in turn.
+
+.. code-block:: text
+
+    y ← argmin Σ_i ℓ(y_i; K_i α) + E(y),  unless (5) would rise;    α ← argmin (5) for these labels
+
+As Lloyd's algorithm does with clusters. The α-step is the whole training of a classifier. It ends
+where no label changes: a local optimum, and where it begins at α = 0 all labelings are as good as
+each other in the first step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
+from ssvm_bench.solvers.transductive.base import TransductiveConfig, TransductiveSolver, train
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(TransductiveConfig):
+    """Options; there is none but the start."""
+
+
+def build(
+    config: Config, problem: TransductiveProblem, clock: Clock, seed: int
+) -> CoordinateDescent:
+    """Return the solver at α = 0; it makes no random choices."""
+    return CoordinateDescent(config, problem, clock)
+
+
+class CoordinateDescent(TransductiveSolver):
+    """The method."""
+
+    def iterate(self) -> None:
+        """Train a classifier for the labels, then find the labels again."""
+        problem = self.problem
+        self.W = train(problem, problem.kernel, self.y, self.W, self.clock)
+        self.scores = problem.kernel.scores(self.W)
+        self.relabel(problem.unaries(self.scores))
+        self.converged = self.label_changes == 0

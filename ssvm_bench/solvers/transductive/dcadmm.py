@@ -1,0 +1,164 @@
+"""Discrete-continuous ADMM (Laude et al., CVPR 2018, Algorithm 1).
+
+.. code-block:: text
+
+    L_ρ(α, β, λ, y) = Σ_i ℓ(y_i; β_i) + ν ⟨α, Kα⟩ + E(y) + ⟨λ, Kα − β⟩ + ρ/2 ‖Kα − β‖²      (8)
+
+    table     B_il = argmin_β ℓ(l; β) + ρ/2 ‖β − K_i α − λ_i/ρ‖²,  u_il the minimum         (13)
+    labels    y ← argmin Σ_i u_{i,y_i} + E(y), unless L_ρ falls by less than δ              (14, 16)
+              β_i ← B_{i,y_i}                                                               (15)
+    weights   α ← argmin ν ⟨α, Kα⟩ + ρ/2 ‖Kα − β + λ/ρ‖²                                    (17)
+    then      λ ← λ + ρ (Kα − β);   ρ ← min(ρ_max, τρ) as long as (18) does not hold
+
+================  ==================================================================
+symbol            name
+================  ==================================================================
+W = Gᵀα, Kα       ``W``, ``scores``
+λ                 ``multipliers`` (λ is the weight of a structural SVM elsewhere)
+ρ_0, τ, ρ_max     ``rho``, ``tau``, ``rho_max``
+δ                 ``delta``
+================  ==================================================================
+
+**(18)** with f(α) = ν ⟨α, Kα⟩, whose gradient has the modulus L = 2ν σ_max, and m = 0, reads
+ρ > ρ* = 8^{1/2} ν σ_max/σ_min², σ being the eigenvalues of K. ``condition_18`` is ρ/ρ*: the
+condition holds where it is above 1. It never holds where K is singular, as with fewer features than
+points.
+
+**What ρ does.** From (32), α = −λ/(2ν): the mode of K with the eigenvalue σ answers to the
+multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a label against 1/ρ, and
+labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
+find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
+
+**How near α is to (27)**, the supervised problem for the labels found, which it solves in the end
+if δ > 0 (Proposition 2), is told without solving it. The step of the table makes μ = ρ (c − β), c
+its centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak
+duality bounds what α has too much:
+
+.. code-block:: text
+
+    supervised_gap = Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ − [Σ_i ℓ(y_i; β_i) − ⟨μ, β⟩ − ‖Gᵀμ‖²/(4ν)]
+
+**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both
+the residual and the last step are small:
+
+.. code-block:: text
+
+    ‖Kα − β‖, ‖Kα − Kα_before‖ ≤ tol max(‖Kα‖, ‖β‖)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.validation import Count, NotNegative, Positive, at_least
+from ssvm_bench.oracles.transductive import losses
+from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
+from ssvm_bench.solvers.transductive.base import TransductiveConfig, TransductiveSolver
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(TransductiveConfig):
+    """Options; see the module's docstring."""
+
+    rho: Positive = 1e-3
+    tau: Annotated[float, at_least(1)] = 1.003
+    rho_max: Positive | None = None
+    delta: NotNegative = 0.0
+    tol: Positive = 1e-3
+    patience: Count = 20
+
+
+def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> DCADMM:
+    """Return the solver at α = 0; it makes no random choices."""
+    return DCADMM(config, problem, clock)
+
+
+class DCADMM(TransductiveSolver):
+    """Algorithm 1."""
+
+    def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
+        super().__init__(config, problem, clock)
+        n, L = self.scores.shape
+        self.config = config
+        self.rho = self._used = config.rho
+        self.multipliers = np.zeros((n, L))
+        self.beta, self._slopes = np.zeros((n, L)), np.full((n, L), np.nan)
+        self.B, self.u = np.zeros((n, L, L)), np.zeros((n, L))
+        self._guess = np.full((n, L), -np.inf)
+        self._unchanged = 0
+        smallest, largest = problem.kernel.extremes
+        bound = math.sqrt(8.0) * problem.lam * largest
+        self.enough = bound / smallest**2 if smallest > 0 else math.inf
+
+    def begin(self) -> None:
+        """Find the first classifier and labels; β is what they have for scores."""
+        super().begin()
+        self.beta = self.scores.copy()
+
+    def iterate(self) -> None:
+        """Do one iteration of Algorithm 1."""
+        problem, rho = self.problem, self.rho
+        centre = self.scores + self.multipliers / rho
+        losses.table(problem.loss, centre, rho, self.B, self.u, self._guess)
+        self.relabel(self.u, self.config.delta)
+        self.beta = self.B[np.arange(problem.n), self.y]
+        self._slopes = rho * (centre - self.beta)
+        target = rho * self.beta - self.multipliers
+        self.W = problem.kernel.fit(target, problem.lam, rho, self.W)
+        before, self.scores = self.scores, problem.kernel.scores(self.W)
+        self.multipliers += rho * (self.scores - self.beta)
+        self.clock.approximate(1, self.u.size)
+        self._used = rho
+        if rho <= self.enough:
+            self.rho = min(self.config.rho_max or math.inf, self.config.tau * rho)
+        self._unchanged = 0 if self.label_changes else self._unchanged + 1
+        self.converged = self._unchanged >= self.config.patience and self._is_still(before)
+
+    def _is_still(self, before: np.ndarray) -> bool:
+        """Tell whether the residual and the last step are small."""
+        norm = np.linalg.norm
+        size = self.config.tol * max(norm(self.scores), norm(self.beta))
+        return bool(max(self.residual(), norm(self.scores - before)) <= size)
+
+    def residual(self) -> float:
+        """Return ‖Kα − β‖."""
+        return float(np.linalg.norm(self.scores - self.beta))
+
+    def augmented_lagrangian(self) -> float:
+        """Return L_ρ of the iterates, with the ρ of the last iteration."""
+        problem, difference = self.problem, self.scores - self.beta
+        return (
+            losses.total(problem.loss, self.y, self.beta)
+            + problem.lam * float(np.vdot(self.W, self.W))
+            + problem.energy.value(self.y)
+            + float(np.vdot(self.multipliers, difference))
+            + 0.5 * self._used * float(np.vdot(difference, difference))
+        )
+
+    def supervised_gap(self) -> float:
+        """Return how much less another α may have, for these labels; NaN before an iteration."""
+        problem, slopes, nu = self.problem, self._slopes, self.problem.lam
+        primal = losses.total(problem.loss, self.y, self.scores)
+        primal += nu * float(np.vdot(self.W, self.W))
+        inner = problem.kernel.gradient(slopes)
+        dual = losses.total(problem.loss, self.y, self.beta) - float(np.vdot(slopes, self.beta))
+        dual -= float(np.vdot(inner, inner)) / (4.0 * nu)
+        return primal - dual
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return L_ρ, residual, ρ, how far (18) holds; what all have; and the gap to (27)."""
+        return {
+            "augmented_lagrangian": self.augmented_lagrangian(),
+            "residual": self.residual(),
+            "rho": self._used,
+            "condition_18": self._used / self.enough,
+            **super().diagnostics(),
+            "supervised_gap": self.supervised_gap(),
+        }

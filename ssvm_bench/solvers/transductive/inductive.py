@@ -1,0 +1,54 @@
+"""The inductive baseline: a classifier of the annotated points alone, then one label step.
+
+.. code-block:: text
+
+    α = argmin Σ_{i annotated} ℓ(y_i; K_i α) + ν ⟨α, Kα⟩,      y = argmin Σ_i ℓ(y_i; K_i α) + E(y)
+
+It is the start ``inductive`` of the other solvers, and nothing after it: one iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
+from ssvm_bench.solvers.transductive.base import (
+    INDUCTIVE,
+    ZERO,
+    TransductiveConfig,
+    TransductiveSolver,
+)
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(TransductiveConfig):
+    """Options; there is none but ``start: zero``: the iteration is what comes after it."""
+
+
+def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> Inductive:
+    """Return the solver; it makes no random choices.
+
+    Raises
+    ------
+    ConfigError
+        Another start is asked for.
+    """
+    if config.start != ZERO:
+        raise ConfigError(f"solver.start={config.start} is what solver={config.name} does itself.")
+    return Inductive(config, problem, clock)
+
+
+class Inductive(TransductiveSolver):
+    """The baseline."""
+
+    def iterate(self) -> None:
+        """Train on the annotated points, and label the others."""
+        self.start = INDUCTIVE
+        before = self.y
+        super().begin()
+        self.label_changes = int((self.y != before).sum())
+        self.converged = True

@@ -1,0 +1,82 @@
+"""Kernel k-means with an energy in its assignment: the Chan–Vese rival (Tang et al., ICCV 2015).
+
+.. code-block:: text
+
+    min over y, M of  Σ_i ‖G_i − M_{y_i}‖² + E(y)
+
+In turn, M_l ← the mean of the points with label l, and y ← the label step of u_il = ‖G_i − M_l‖²:
+the energies are those of problem (5), told labels among them. There is no classifier: reported is
+W = the means, and ``primal`` is the value of (5) there, which the method does not minimise; its own
+objective is ``kmeans_objective``. A label without points keeps its mean. With ``start=inductive``
+the first means are those of the points whose label is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.oracles.transductive.energies import sum_of
+from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
+from ssvm_bench.solvers.transductive.base import INDUCTIVE, TransductiveConfig, TransductiveSolver
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(TransductiveConfig):
+    """Options; there is none but the start."""
+
+
+def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> KernelKMeans:
+    """Return the solver; it makes no random choices."""
+    return KernelKMeans(config, problem, clock)
+
+
+class KernelKMeans(TransductiveSolver):
+    """The method."""
+
+    def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
+        super().__init__(config, problem, clock)
+        G: Any = problem.kernel.G
+        self._squares = np.asarray(
+            np.square(G).sum(axis=1) if isinstance(G, np.ndarray) else G.multiply(G).sum(axis=1)
+        ).ravel()
+
+    def begin(self) -> None:
+        """Find the first labels."""
+        told = self.problem.energy.told
+        if self.start == INDUCTIVE and (told >= 0).any():
+            self._move(told)
+            with self.clock.exact(1):
+                self.y = self.problem.label_step(self._distances(), None)
+        else:
+            super().begin()
+
+    def iterate(self) -> None:
+        """Move the means, and assign the points to them."""
+        self._move(self.y)
+        self.relabel(self._distances())
+        self.converged = self.label_changes == 0
+
+    def _move(self, y: np.ndarray) -> None:
+        """Let W be the means of the points of each label; points with y < 0 have none."""
+        labels = np.arange(self.problem.n_labels)
+        of = (y[:, None] == labels).astype(float)
+        counts = of.sum(axis=0)
+        means = np.asarray(self.problem.kernel.G.T @ of) / np.maximum(counts, 1.0)
+        self.W = np.where(counts > 0, means, self.W)
+        self.clock.approximate(1, self.scores.size)
+
+    def _distances(self) -> np.ndarray:
+        """Return ‖G_i − M_l‖², shape (n, L)."""
+        self.scores = self.problem.kernel.scores(self.W)
+        return self._squares[:, None] - 2.0 * self.scores + np.square(self.W).sum(axis=0)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the method's own objective, before what all have."""
+        value = sum_of(self._distances(), self.y) + self.problem.energy.value(self.y)
+        return {"kmeans_objective": value, **super().diagnostics()}

@@ -1,0 +1,139 @@
+"""Video: sequences of frames with masks, as points."""
+
+import io
+import tarfile
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+from points import solver
+from program import call, error_of, real_data
+
+from ssvm_bench.datasets import cache
+from ssvm_bench.datasets.davis import davis_bmx_trees, davis_car_shadow, sequence
+from ssvm_bench.datasets.images import picture_file, preparation
+from ssvm_bench.datasets.images.superpixels import neighbours
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.errors import ConfigError
+from ssvm_bench.oracles.transductive import transduction
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_stand_in(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr(cache, "user_folder", lambda: folder)
+        patch.setattr(picture_file, "STAND_IN_SIZE", 4)
+        few = replace(preparation.PARAMETERS, samples=1500)
+        patch.setattr(preparation, "PARAMETERS", few)
+        yield
+
+
+def load(source="synthetic", module=davis_bmx_trees, **options):
+    return module.load(
+        sequence.SequenceConfig("davis_bmx_trees", "davis_bmx_trees", source, **options)
+    )
+
+
+def test_points_are_the_superpixels_of_all_frames_and_the_first_is_told():
+    data, raw = load(), davis_bmx_trees.RAW
+    maps, pictures = raw.segments("synthetic", range(4)), raw.pictures("synthetic")
+    begin = 0
+    for t, segments in enumerate(maps):
+        of = np.flatnonzero(data.frame == t)
+        assert (of == begin + np.arange(segments.max() + 1)).all()
+        truth = pictures[t].truth
+        for k in (0, 7, of.size - 1):
+            inside = truth[segments == k]
+            assert data.pixels[begin + k].tolist() == [(inside == 0).sum(), inside.sum()]
+            assert data.y[begin + k] == (inside.mean() > 0.5)
+        same = (data.frame[data.pairs] == t).all(axis=1)
+        np.testing.assert_array_equal(data.pairs[same] - begin, neighbours(segments))
+        begin += of.size
+    assert begin == data.n
+    assert (data.frame[data.pairs[:, 0]] == data.frame[data.pairs[:, 1]]).all()
+    np.testing.assert_array_equal(data.labeled, data.frame == 0)
+    # the object moves, and keeps its look
+    assert (pictures[0].truth != pictures[3].truth).any()
+
+
+def test_the_first_frames_alone():
+    whole, few = load(), load(frames=2)
+    assert few.n == np.count_nonzero(whole.frame < 2)
+    np.testing.assert_array_equal(few.pixels, whole.pixels[: few.n])
+    assert few.pairs.max() < few.n
+    for options, message in (
+        ({"frames": 5}, "dataset.frames must be ≤ 4, the number of frames of davis_bmx_trees"),
+        ({"frames": 1}, "dataset.frames must be ≥ 2"),
+        ({"n_samples": 10}, "dataset.n_samples would tear the frames of a sequence apart"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(**options)
+
+
+def test_features_of_ones_own(tmp_path):
+    data, file = load(frames=2), tmp_path / "features.npz"
+    number = np.concatenate([np.arange(count) for count in np.bincount(data.frame)])
+    np.savez(file, picture=data.frame, superpixel=number, features=data.pixels)
+    np.testing.assert_array_equal(load(frames=2, features=file).x, data.pixels)
+    with pytest.raises(ConfigError, match="lacks superpixel 0 of picture 2, of which it has none"):
+        load(features=file)
+
+
+def test_every_solver_scores_frames_that_are_not_told():
+    options = {"loss": "crammer_singer", "nu": 1.0, "potts": 0.1}
+    config = transduction.Config("tiny", "transduction", **options)
+    problem = transduction.build(config, load()).problem(config.nu)
+    assert problem.overlap.counted.tolist() == [1, 2, 3]
+    truth = problem.truth
+    assert 0.6 < problem.overlap.mean_iou(truth) < 1.0  # superpixels are no pixels
+    made = solver(problem, "inductive")
+    made.iterate()
+    assert problem.measured(made.reported().w)[1]["iou"] > 0.2
+
+
+def test_frames_are_shown(tmp_path):
+    show, file = ("data", "show", "davis_bmx_trees", "--source", "synthetic"), tmp_path / "x.png"
+    assert call(*show, 1, "--output", file).exit_code == 0
+    assert file.stat().st_size > 10_000
+    message = "There is no frame 4: davis_bmx_trees (synthetic data) has 0 to 3."
+    assert message in error_of(call(*show, 4, "--output", file), 2)
+
+
+def archive(tmp_path, sizes, mask_sizes):
+    path = tmp_path / "video.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        for folder, kind, shapes in (
+            ("JPEGImages", "jpg", [(*size, 3) for size in sizes]),
+            ("Annotations", "png", mask_sizes),
+        ):
+            for k, shape in enumerate(shapes):
+                content = cv2.imencode(f".{kind}", np.full(shape, 255, np.uint8))[1].tobytes()
+                member = tarfile.TarInfo(f"DAVIS/{folder}/480p/bmx-trees/{k:05d}.{kind}")
+                member.size = len(content)
+                file.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_frames_and_masks_that_do_not_fit(tmp_path):
+    found = sequence.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)] * 2), "bmx-trees")
+    assert found.names == ("00000", "00001")
+    assert found[1].truth.all()
+    found = sequence.parse(archive(tmp_path, [(8, 10)], [(8, 12)]), "bmx-trees")
+    with pytest.raises(ContentError, match=r"another size \(12 × 8\) than the frame \(10 × 8\)"):
+        found[0]
+    with pytest.raises(ContentError, match=r"has no Annotations/480p/bmx-trees/00001.png"):
+        sequence.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)]), "bmx-trees")
+
+
+@real_data("davis/davis2016-480p-car-shadow.tar.gz")
+@pytest.mark.parametrize(("module", "frames"), [(davis_bmx_trees, 80), (davis_car_shadow, 40)])
+def test_real_sequences(module, frames):
+    raw = module.RAW
+    with raw.explained(raw.find()) as path:
+        raw.check(path)
+        pictures = raw.open(path)
+    assert len(pictures) == frames
+    assert pictures[0].truth.shape == (480, 854)
+    assert 0.003 < pictures[0].truth.mean() < 0.11

@@ -1,0 +1,195 @@
+"""Interactive segmentation: scribbles, contrast, the dataset, and intersection over union."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from points import clouds, posed
+from program import call, error_of
+from scipy.ndimage import label
+
+from ssvm_bench.datasets import cache, scribbles
+from ssvm_bench.datasets.images import interactive, picture_file, preparation, superpixels
+from ssvm_bench.datasets.images.scribbles import NOTHING, scribbled, stroke
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.figures import segmentation
+from ssvm_bench.oracles.transductive import overlap
+
+SYNTHETIC = ("dataset=scribbles", "dataset.source=synthetic")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_stand_ins(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr(cache, "user_folder", lambda: folder)
+        patch.setattr(picture_file, "STAND_IN_SIZE", 3)
+        few = replace(preparation.PARAMETERS, samples=1500)
+        patch.setattr(preparation, "PARAMETERS", few)
+        yield
+
+
+def config(**options):
+    return scribbles.Config("scribbles", "scribbles", "synthetic", **options)
+
+
+def disc(height=40, width=60):
+    y, x = np.mgrid[:height, :width]
+    return ((y - height / 2) ** 2 / 100 + (x - width / 2) ** 2 / 400 < 1).astype(np.uint8)
+
+
+def test_a_stroke_is_a_connected_part_of_the_skeleton():
+    mask = disc() == 1
+    whole = stroke(mask, 0.999, np.random.PCG64(0))
+    for share in (0.1, 0.5):
+        drawn = stroke(mask, share, np.random.PCG64(0))
+        assert (drawn <= whole).all()
+        assert (whole <= mask).all()
+        assert label(drawn, np.ones((3, 3)))[1] == 1
+        length = np.count_nonzero(whole)
+        assert share * length <= np.count_nonzero(drawn) <= share * length + 4
+    # as thin as a line is, and from end to end
+    assert np.count_nonzero(whole) < 0.1 * np.count_nonzero(mask)
+    others = {stroke(mask, 0.3, np.random.PCG64(seed)).tobytes() for seed in range(5)}
+    assert len(others) > 1
+
+
+def test_scribbles_are_drawn_in_every_label_and_only_there():
+    truth = disc()
+    found = scribbled(truth, 0.5, 3)
+    np.testing.assert_array_equal(found, scribbled(truth, 0.5, 3))
+    drawn = found != NOTHING
+    np.testing.assert_array_equal(found[drawn], truth[drawn])
+    assert set(found[drawn]) == {0, 1}
+    assert stroke(np.ones((1, 1), bool), 0.5, np.random.PCG64(0)).all()
+
+
+def test_contrast_is_that_of_the_formula():
+    rng = np.random.default_rng(0)
+    segments = np.repeat(np.repeat(np.array([[0, 1], [2, 3], [2, 4]], np.uint16), 3, 0), 4, 1)
+    rgb = rng.integers(0, 256, (*segments.shape, 3)).astype(np.uint8)
+    pairs, weights = interactive.contrast(rgb, segments)
+    means = [rgb[segments == k].mean(axis=0) for k in range(5)]
+    borders = {(0, 1): 3, (0, 2): 4, (1, 3): 4, (2, 3): 3, (2, 4): 3, (3, 4): 4}
+    assert [tuple(pair) for pair in pairs] == list(borders)
+    np.testing.assert_array_equal(superpixels.borders(segments)[1], list(borders.values()))
+    apart = np.array([((means[k] - means[l]) ** 2).sum() for k, l in borders])
+    lengths = np.array(list(borders.values()))
+    expected = lengths / lengths.mean() * np.exp(-apart / (2 * apart.mean()))
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    assert interactive.contrast(rgb, np.zeros_like(segments))[0].shape == (0, 2)
+    flat = interactive.contrast(np.zeros_like(rgb), segments)[1]
+    np.testing.assert_allclose(flat, lengths / lengths.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("pictures", ["weizmann", "stanford"])
+def test_points_are_superpixels_and_told_are_those_that_are_scribbled(pictures):
+    options = config(pictures=pictures, picture=1)
+    data, drawn = scribbles.load(options), scribbles.drawn(options, "synthetic")
+    segments, truth = drawn.segments, drawn.picture.truth
+    assert data.pixels.sum() == truth.size
+    for k in range(data.n):
+        inside = segments == k
+        assert data.pixels[k, 1] == truth[inside].sum()
+        assert data.y[k] == (truth[inside].mean() > 0.5)
+        assert data.labeled[k] == (drawn.scribbles[inside] == data.y[k]).any()
+    assert set(data.y[data.labeled]) == {0, 1}
+    assert data.labeled.sum() < data.n / 2
+    np.testing.assert_array_equal(data.pairs, superpixels.neighbours(segments))
+    again, other = scribbles.load(options), scribbles.load(replace(options, draw=1))
+    assert data.fingerprint == again.fingerprint != other.fingerprint
+    few = scribbles.load(replace(options, n_samples=50))
+    assert few.n == 50
+    assert few.pixels.shape == (50, 2)
+
+
+def test_pictures_that_there_are_not(monkeypatch):
+    with pytest.raises(ConfigError, match=r"dataset.picture=3: weizmann .* has the pictures 0 to"):
+        scribbles.load(config(picture=3))
+    with pytest.raises(ConfigError, match=r"dataset.pictures=ocr is not known"):
+        config(pictures="ocr")
+    with pytest.raises(ConfigError, match=r"dataset.length must be above 0 and below 1"):
+        config(length=1.5)
+    monkeypatch.setitem(scribbles.PICTURES, "weizmann", (scribbles.weizmann, 7))
+    with pytest.raises(ConfigError, match="no superpixel that is mostly figure is scribbled"):
+        scribbles.load(config())
+
+
+def test_features_of_ones_own_take_the_place_of_those_of_pictures(tmp_path):
+    data, file = scribbles.load(config(picture=1)), tmp_path / "features.npz"
+    rows = {"picture": np.ones(data.n, int), "superpixel": np.arange(data.n)}
+    np.savez(file, **rows, features=data.pixels)
+    other = scribbles.load(config(picture=1, features=file))
+    np.testing.assert_array_equal(other.x, data.pixels)
+    np.testing.assert_array_equal(other.labeled, data.labeled)
+    assert other.fingerprint != data.fingerprint
+    with pytest.raises(ConfigError, match="lacks superpixel 0 of picture 0, of which it has none"):
+        scribbles.load(config(picture=0, features=file))
+
+
+def test_intersection_over_union_is_that_of_pixels():
+    rng = np.random.default_rng(1)
+    pixels, y = rng.integers(1, 20, (12, 3)), rng.integers(0, 3, 12)
+    told = np.full(12, -1)
+    both, union = pixels[y == 1, 1].sum(), pixels[:, 1].sum() + pixels[y == 1][:, [0, 2]].sum()
+    assert overlap.build(pixels, None, told).mean_iou(y) == pytest.approx(both / union)
+    # picture by picture: 0 is told and does not count, 1 has no figure, 2 is half right
+    pixels = np.array([[5, 0], [0, 5], [3, 0], [4, 0], [0, 6], [0, 6]])
+    frame, told = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, -1, -1, -1, -1])
+    scorer = overlap.build(pixels, frame, told)
+    np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
+    np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
+    assert np.isnan(overlap.build(pixels, frame, np.zeros(6, int)).mean_iou(np.zeros(6)))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"pixels": np.ones((5, 2), int)}, r"pixels has the shape \(5, 2\), not \(6, 2\)"),
+        ({"pixels": np.zeros((6, 2), int)}, "negative number of pixels, or none"),
+        ({"frame": np.array([0, 0, 0, 1, 1, -1])}, "frame must have a number of 0 or more"),
+    ],
+)
+def test_pixels_and_frames_are_checked(more, message):
+    with pytest.raises(RunFailedError, match=message):
+        clouds(6, **more)
+
+
+def test_taking_points_keeps_their_pixels_and_frames():
+    pixels, frame = np.arange(1, 13).reshape(6, 2), np.arange(6)
+    data = clouds(6, pixels=pixels, frame=frame).take(np.array([4, 2, 0, 1]))
+    np.testing.assert_array_equal(data.pixels, pixels[[4, 2, 0, 1]])
+    np.testing.assert_array_equal(data.frame, [4, 2, 0, 1])
+    assert posed(clouds(6)).overlap is None
+
+
+def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
+    options = ("solver=inductive", f"results_dir={tmp_path}", "budget.max_iterations=2")
+    call("run", *SYNTHETIC, *options)
+    (file,) = tmp_path.glob("runs/scribbles/inductive/*/seed=0/summary.json")
+    summary = json.loads(file.read_text())
+    assert 0 < summary["iou"] <= 1
+    assert 0 < summary["accuracy"] <= 1
+    shown, show = [], ("data", "show", "scribbles", "--source", "synthetic")
+    draw_rows = segmentation.draw_rows
+    monkeypatch.setattr(
+        segmentation,
+        "draw_rows",
+        lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
+    )
+    output = ("--run", file.parent, "--output", tmp_path / "shown.png")
+    assert call(*show, 0, *output).exit_code == 0
+    assert (tmp_path / "shown.png").stat().st_size > 10_000
+    (row,) = shown
+    data = scribbles.load(config())
+    assert np.mean(row.predictions[0][1] != row.y) == pytest.approx(
+        (1 - summary["accuracy"]) * np.mean(~data.labeled)
+    )
+    drawn = scribbles.drawn(config(), "synthetic")
+    np.testing.assert_array_equal(row.scribbles, drawn.scribbles)
+    assert "is a run on other points" in error_of(call(*show, 1, *output), 1)
+    assert "has the pictures 0 to 2" in error_of(call(*show, 3), 2)
+    assert "dataset.picture=9" in error_of(
+        call("run", *SYNTHETIC, *options, "dataset.picture=9"), 2
+    )

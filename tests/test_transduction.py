@@ -1,0 +1,242 @@
+"""Solvers of transduction: what theory says of them, and who else finds the same."""
+
+import numpy as np
+import pytest
+from helpers import dataset, problem
+from helpers import solver as structural
+from points import cliques, clouds, labelings, points, posed, solved, solver
+from sklearn.linear_model import LogisticRegression
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.oracles.transductive.transduction import Point
+from ssvm_bench.solvers.transductive.base import train
+
+REGULAR = {"kernel": "rbf", "sigma": 0.4, "ridge": 0.3}
+"""A kernel whose smallest eigenvalue is not small, so that (18) holds at a moderate ρ."""
+
+KINDS = ("dcadmm", "coordinate_descent", "kernel_kmeans", "inductive")
+
+
+def mixed():
+    """Return problems with every energy."""
+    yield posed(clouds(16), nu=0.2)
+    yield posed(clouds(16), nu=0.2, balance=0.1)
+    yield posed(clouds(18, 3), nu=0.2, balance=0.2)
+    grid = np.array([(i, i + 1) for i in range(15)])
+    yield posed(clouds(16, pairs=grid, weights=np.full(15, 0.3)), nu=0.2)
+
+
+def test_the_value_is_that_of_the_definition():
+    data = clouds(8, L=3, seed=2)
+    made = posed(data, nu=0.3, balance=0.5)
+    rng = np.random.default_rng(0)
+    alpha, y = rng.normal(size=(8, 3)), np.where(data.labeled, data.y, 1).astype(int)
+    K = data.x @ data.x.T
+    scores = K @ alpha
+    logs = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(8), y]
+    expected = logs.sum() + 0.3 * np.vdot(alpha, K @ alpha)
+    value, more = made.measured(Point(data.x.T @ alpha, y))
+    assert value == pytest.approx(expected, rel=1e-12)
+    free = ~data.labeled
+    assert more == {"accuracy": pytest.approx((y == data.y)[free].mean())}
+    over = np.where(data.labeled, data.y, 0).astype(int)  # five of eight, where four may be
+    assert np.isfinite(value) == np.isfinite(made.energy.value(y))
+    assert made.energy.value(np.zeros(8, int) + over * 0) == np.inf
+
+
+@pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
+def test_the_augmented_lagrangian_falls_once_18_holds(loss):
+    """Lemma 1, with its bound on how much."""
+    data = clouds(20, L=3, f=2, apart=1.0, seed=4)
+    made = posed(data, nu=0.05, loss=loss, balance=0.3, **REGULAR)
+    smallest, largest = made.kernel.extremes
+    enough = np.sqrt(8) * made.lam * largest / smallest**2
+    run = solver(made, rho=1.1 * enough, tau=1.5, tol=1e-12)
+    values, alphas = [], []
+    for _ in range(60):
+        run.iterate()
+        assert run.rho == 1.1 * enough  # it does not rise any more
+        assert run.diagnostics()["condition_18"] == pytest.approx(1.1)
+        values.append(run.augmented_lagrangian())
+        alphas.append(made.kernel.alpha(run.W).T)
+    rho, lipschitz = run.rho, 2 * made.lam * largest
+    factor = lipschitz**2 / (rho * smallest**2) - rho * smallest**2 / 2
+    assert factor < 0
+    for k in range(1, 60):
+        fall = factor * ((alphas[k] - alphas[k - 1]) ** 2).sum()
+        assert values[k] - values[k - 1] <= fall + 1e-10
+    assert values[-1] < values[0]
+
+
+def test_where_18_does_not_hold_the_lagrangian_may_rise():
+    made = posed(clouds(20, seed=1), nu=0.05)  # fewer features than points: K is singular
+    run = solver(made, rho=1e-3)
+    values = []
+    for _ in range(40):
+        run.iterate()
+        values.append(run.augmented_lagrangian())
+    assert run.diagnostics()["condition_18"] == 0
+    assert np.diff(values).max() > 0
+
+
+def test_rho_rises_up_to_its_largest():
+    run = solver(posed(clouds(10)), rho=0.5, tau=2.0, rho_max=3.0)
+    rhos = []
+    for _ in range(5):
+        run.iterate()
+        rhos.append(run.diagnostics()["rho"])
+    assert rhos == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+
+def test_with_delta_the_classifier_is_the_supervised_one_of_scikit_learn():
+    """Proposition 2."""
+    data = clouds(24, L=3, f=2, apart=1.5, seed=3)
+    made = posed(data, nu=0.2, balance=0.3, **REGULAR)
+    run = solved(made, rho=0.1, tau=1.1, delta=1e-6, tol=1e-8)
+    assert run.diagnostics()["condition_18"] > 1
+    features = made.kernel.G
+    # ν ‖W‖² + Σ losses is C Σ losses + ½ ‖W‖² with C = 1/(2ν)
+    other = LogisticRegression(C=1 / (2 * made.lam), fit_intercept=False, tol=1e-10, max_iter=10000)
+    other.fit(features, run.y)
+    scores = features @ other.coef_.T
+    np.testing.assert_allclose(
+        run.scores - run.scores.mean(axis=1, keepdims=True),
+        scores - scores.mean(axis=1, keepdims=True),
+        atol=2e-5,
+    )
+
+
+@pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
+def test_the_gap_to_the_supervised_problem_bounds_it_and_closes(loss):
+    made = posed(clouds(20, L=3, f=2, seed=4), nu=0.05, loss=loss, balance=0.3, **REGULAR)
+    run = solver(made, rho=0.1, tau=1.1, delta=1e-6, tol=1e-8)
+    assert np.isnan(run.supervised_gap())
+    for k in range(400):
+        run.iterate()
+        if k in (0, 5, 20):
+            W = train(made, made.kernel, run.y, run.W, Clock("work"))
+            above = made.value(run.scores, run.W, run.y) - made.value(
+                made.kernel.scores(W), W, run.y
+            )
+            assert run.supervised_gap() >= above - 1e-9
+    assert abs(run.supervised_gap()) <= 1e-4 * made.value(run.scores, run.W, run.y)
+
+
+def test_with_delta_the_crammer_singer_classifier_is_that_of_our_svm_solvers():
+    data = clouds(18, L=3, f=2, apart=1.0, seed=5)
+    made = posed(data, nu=0.2, loss="crammer_singer", **REGULAR)
+    run = solved(made, rho=0.1, tau=1.1, delta=1e-6, tol=1e-7)
+    # the structural problem is the mean of the losses: λ = 2ν/n
+    svm = problem(dataset(made.kernel.G, run.y, 3), 2 * made.lam / data.n)
+    other = structural(svm, "mpbcfw_fast")
+    for _ in range(300):
+        other.iterate()
+    w, dual = other.reported()
+    assert svm.primal(w) - dual <= 1e-7
+    value, _ = made.measured(run.reported().w)
+    assert value / data.n == pytest.approx(svm.primal(w), abs=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
+def test_training_for_given_labels_ends_where_no_direction_descends(loss):
+    data = clouds(20, L=3, seed=6)
+    made = posed(data, nu=0.3, loss=loss)
+    y, run = data.y.astype(int), solver(made, begin=False)
+    W = train(made, made.kernel, y, run.W, run.clock)
+    value, rng = made.value(data.x @ W, W, y), np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        for _ in range(50):
+            other = W + size * rng.normal(size=W.shape)
+            assert made.value(data.x @ other, other, y) >= value - 1e-7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_permuting_points_changes_nothing(kind):
+    rng = np.random.default_rng(7)
+    data = clouds(30, apart=0.8, seed=8)
+    order = rng.permutation(30)
+    options = {} if kind == "inductive" else {"start": "inductive"}
+    runs = [
+        solver(posed(of, nu=0.1, balance=0.1), kind, **options) for of in (data, data.take(order))
+    ]
+    for _ in range(30):
+        for run in runs:
+            run.iterate()
+        np.testing.assert_array_equal(runs[0].y[order], runs[1].y)
+    np.testing.assert_allclose(runs[0].W, runs[1].W, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_told_labels_and_bounds_are_kept_in_every_iteration(kind):
+    for made in mixed():
+        run = solver(made, kind)
+        told = made.energy.told
+        for _ in range(15):
+            point = run.reported().w
+            assert (point.y[told >= 0] == told[told >= 0]).all()
+            assert np.isfinite(made.measured(point)[0])
+            run.iterate()
+
+
+@pytest.mark.parametrize("kind", ["coordinate_descent", "kernel_kmeans"])
+def test_rivals_descend_on_what_they_minimise(kind):
+    for made in mixed():
+        run = solver(made, kind)
+        values = []
+        for _ in range(10):
+            run.iterate()
+            row = run.diagnostics()
+            values.append(row.get("kmeans_objective", made.measured(run.reported().w)[0]))
+        # k-means: the label step; coordinate descent: the training is exact to 1e-6
+        assert np.diff(values).max() <= 1e-5 * abs(values[0])
+
+
+def test_a_label_step_that_is_no_better_is_not_taken():
+    made = posed(clouds(6, labeled=()))
+    u = np.array([[0.0, 1.0]] * 5 + [[1.0, 1.0 + 1e-3]])
+    y = np.array([0, 0, 0, 0, 0, 1])
+    assert made.label_step(u, y).tolist() == [0] * 6
+    assert made.label_step(u, y, delta=1e-2) is y
+    assert made.label_step(np.zeros((6, 2)), y) is y
+
+
+def test_transduction_finds_the_best_labels_of_a_tiny_problem():
+    """Two clouds without a label, but for how many there are of each."""
+    x = np.array([[1.0], [1.2], [0.8], [-1.0], [-0.9], [-1.3]])
+    data = points(x, [0, 0, 0, 1, 1, 1], cliques=cliques([[0, 1, 3]], [[2, 1]], [[2, 1]]))
+    made = posed(data, nu=0.1)
+    run = solved(made, rho=1e-2, tau=1.02, rho_max=10.0)
+    values = {}
+    for y in labelings(np.full(6, -1), 2):
+        if made.energy.value(y) == 0:
+            W = train(made, made.kernel, y, np.zeros((1, 2)), run.clock)
+            values[tuple(y)] = made.value(x @ W, W, y)
+    assert tuple(run.y) == min(values, key=values.get)
+    assert made.measured(run.reported().w)[0] == pytest.approx(min(values.values()), rel=1e-4)
+
+
+def test_the_inductive_baseline_does_not_look_at_other_points():
+    data = clouds(20, seed=9)
+    run = solver(posed(data, nu=0.1), "inductive")
+    run.iterate()
+    assert run.converged
+    other = LogisticRegression(C=5.0, fit_intercept=False, tol=1e-9)
+    other.fit(data.x[data.labeled], data.y[data.labeled])
+    margin = data.x @ other.coef_[0]
+    # of two labels, scikit-learn has the difference of the two columns, at half the regulariser
+    assert ((run.scores[:, 1] > run.scores[:, 0]) == (margin > 0)).mean() >= 0.9
+
+
+def test_counts_and_work():
+    made = posed(clouds(10, L=2))
+    run = solver(made)
+    for _ in range(3):
+        run.iterate()
+    assert run.clock.oracle_calls == 4  # one for the first labels
+    assert run.clock.approx_calls == 3
+    assert run.clock.now() == pytest.approx(4e-3 + 3 * 20e-6)
+    assert run.diagnostics()["label_time"] == pytest.approx(4e-3)
+    assert list(run.diagnostics()) == [
+        *("augmented_lagrangian", "residual", "rho", "condition_18"),
+        *("label_changes", "label_time", "supervised_gap"),
+    ]

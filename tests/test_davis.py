@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from points import solver
 from program import call, error_of, real_data
+from traces import make_trace
 
 from ssvm_bench.datasets import cache
 from ssvm_bench.datasets.davis import davis_bmx_trees, davis_car_shadow, sequence
@@ -16,7 +17,10 @@ from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.superpixels import neighbours
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.errors import ConfigError
+from ssvm_bench.figures.kind import Material
 from ssvm_bench.oracles.transductive import transduction
+from ssvm_bench.papers.transduction import pictured
+from ssvm_bench.results.trace import write_run
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,3 +141,27 @@ def test_real_sequences(module, frames):
     assert len(pictures) == frames
     assert pictures[0].truth.shape == (480, 854)
     assert 0.003 < pictures[0].truth.mean() < 0.11
+
+
+def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
+    data = load()
+    run = make_trace([8.0, 8.0], [np.nan] * 2, solver="dcadmm", source="synthetic")
+    run.metadata["config"]["dataset"] = {
+        "name": "davis_bmx_trees",
+        "kind": "davis_bmx_trees",
+        "source": "synthetic",
+    }
+    run.metadata["dataset"] |= {"name": "davis_bmx_trees", "fingerprint": data.fingerprint}
+    run.frame["iou"] = run.frame["accuracy"] = 1.0
+    run = replace(run, folder=tmp_path / "run")
+    rows = run.frame.to_dict("records")
+    summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}
+    write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
+    (output,) = pictured.KIND.outputs(Material([run], {}, "video"), ["frames"])
+    assert output.table["frame"].tolist() == [1, 2, 3]
+    figure, inside = data.pixels[:, 1], data.pixels[data.y == 1].sum(axis=1)
+    frame = data.frame[data.y == 1]
+    for number, iou in zip((1, 2, 3), output.table["iou"], strict=True):
+        both = figure[(data.y == 1) & (data.frame == number)].sum()
+        union = inside[frame == number].sum() + figure[data.frame == number].sum() - both
+        assert iou == pytest.approx(both / union)

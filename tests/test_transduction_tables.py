@@ -45,6 +45,7 @@ def of_set(dataset, labeled, kernel, shares, **oracle):
             {"labeled": labeled, "split": split},
             {"accuracy": [0.5, share]},
             oracle={"kernel": kernel, "scaling": "unit", "sigma": 1.0, **oracle},
+            config={"delta": 0.0},
         )
         for split, share in enumerate(shares)
     ]

@@ -6,16 +6,19 @@ here they are two pairs, side by side, in which they hook into each other:
 
 .. code-block:: text
 
-    classes 0, 2    (c + cos t, sin t)              c = 0, 3
-    classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4,       t uniform in [0, π]
+    classes 0, 2    (c + cos t, sin t)              c = 0, 3 + gap
+    classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4 + gap,     t uniform in [0, π]
 
-with noise. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
+with noise. Without a gap, the tips of the classes 1 and 2 meet, and points there cannot be told
+apart. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
 synthetic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,12 +43,17 @@ class Config(SourceConfig):
         Seed of points and cliques.
     noise : float
         Standard deviation.
+    gap : float
+        Between the pairs.
     cliques, clique_size, slack : int
         Cliques, points in each, and how far counts may be from the true ones.
     """
 
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"gap": 0.0}
+
     draw: Natural = 0
     noise: NotNegative = 0.05
+    gap: NotNegative = 0.0
     cliques: Count = 25
     clique_size: Count = 25
     slack: Natural = 3
@@ -66,7 +74,7 @@ def load(config: Config) -> Dataset:
     bits = np.random.PCG64(config.draw)
     y = (permutation(N, bits) % N_LABELS).astype(np.uint8)
     t, up = np.pi * uniform((N,), bits), 1.0 - 2.0 * (y % 2)
-    centre = np.array([0.0, 1.0, 3.0, 4.0])[y]
+    centre = np.array([0.0, 1.0, 3.0 + config.gap, 4.0 + config.gap])[y]
     moon = np.stack((centre + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
     x = moon + config.noise * bell((N, 2), bits)
     size, C = config.clique_size, config.cliques

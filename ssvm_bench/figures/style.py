@@ -229,4 +229,6 @@ def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     after = between if between == "\n" else ", "
     named = named_in(str(first["fingerprint"]))
     weight = weight_in(str(first["fingerprint"]))
+    if weight != "λ":
+        lam = f"{first['lam']:g}"
     return f"{name}{between}{source}{after}n = {n}, {weight} = {lam}" + f", {named}" * bool(named)

@@ -258,7 +258,8 @@ def _title(case: Case, dataset: str, several: bool) -> str:
         title += f" (for {dataset_name(dataset)})"
     if several:
         n, weight = int(case.data["n"]), weight_in(case.problem.fingerprint)
-        title += f", n = {n}, {weight} = {words.lam(case.problem.lam, n)}"
+        lam = case.problem.lam
+        title += f", n = {n}, {weight} = " + (words.lam(lam, n) if weight == "λ" else f"{lam:g}")
     return title
 
 

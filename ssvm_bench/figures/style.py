@@ -64,9 +64,9 @@ SOLVERS = {
     "dcd": Look("DCD", "#F781BF"),
     "dcd_online": Look("DCD, online", "#F781BF", "--"),
     "dcadmm": Look("DC-ADMM", "#A50026"),
-    "coordinate_descent": Look("Coordinate descent", "#A50026", "--"),
-    "kernel_kmeans": Look("Kernel k-means", "#A50026", ":"),
-    "inductive": Look("Inductive", "#A50026", "-."),
+    "coordinate_descent": Look("Coordinate descent", "#2166AC", "--"),
+    "kernel_kmeans": Look("Kernel k-means", "#762A83", ":"),
+    "inductive": Look("Inductive", "#666666", "-."),
 }
 """The solvers that have a fixed look."""
 

@@ -60,6 +60,10 @@ class Config:
     def stages(self):
         return [self]
 
+    @property
+    def source(self):
+        return self.dataset.source
+
     def sources(self):
         return ("real", "synthetic") if self.dataset.source == "auto" else (self.dataset.source,)
 

@@ -257,7 +257,7 @@ def test_oracles_accept_the_structures_that_they_name(data, fits):
             "regression": {"epsilon": 0.1},
             "latent": {"bias": 1.0, "start": "ink"},
         }
-        config = module.Config("one", kind, 0.0, 0.0, **extra.get(kind, {}))
+        config = module.Config("one", kind, **extra.get(kind, {}))
         assert (data.structure in config.structures) == (kind in fits)
         if kind in fits:
             made = module.build(config, data)

@@ -343,6 +343,7 @@ def test_every_kind_of_figure_is_shown_in_one_section_or_none():
     assert all(kind.choices.names for kind in KINDS.values())
     assert [section.id for section in SECTIONS] == [
         *("convergence", "selection", "claims", "targets", "bundles", "coordinate"),
+        "transduction",
     ]
 
 

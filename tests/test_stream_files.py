@@ -100,7 +100,7 @@ def test_metadata_that_changed_or_are_of_another_version_are_told(path):
     put(content.replace(b'"format": 2', b'"format": 1'))
     assert "its layout has version 1; this program reads 2: export it again" in failure(path)
     for before, after in (
-        (b'"n_labels": 3', b'"n_labels": 300'),
+        (b'"n_labels": 3', b'"n_labels": 65537'),
         (b'"n_labels": 3', b'"n_labels": "3"'),
         (b'"n_features": 4', b'"n_features": 0'),
         (b'"form": "dense"', b'"form": "bits"'),
@@ -294,7 +294,7 @@ def test_an_export_needs_a_dataset_images_and_a_file(tmp_path):
     message = error_of(call("data", "export", "ocr", file, *call_, "--jitter", "shift=1"), 2)
     assert "--jitter deforms images, and the examples of ocr are none" in message
     assert "one of: mnist, usps" in message
-    for name in ("a.npz", "a", "folder.parquet"):
+    for name in ("a.csv", "a", "folder.parquet"):
         (tmp_path / "folder.parquet").mkdir(exist_ok=True)
         message = error_of(call("data", "export", *USPS[:1], tmp_path / name, *USPS[1:]), 2)
-        assert "must be a file whose name ends in .parquet" in message
+        assert "must be a file whose name ends in .parquet or .npz" in message

@@ -49,7 +49,7 @@ class Config(SourceConfig):
         Cliques, points in each, and how far counts may be from the true ones.
     """
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"gap": 0.0}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "gap": 0.0}
 
     draw: Natural = 0
     noise: NotNegative = 0.05

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import Settings, common_options
+from ssvm_bench.cli.options import Command, Settings, common_options
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,15 +26,15 @@ data_option = click.option(
 )
 
 
+def _out_option(text: str) -> Callable[[Command], Command]:
+    """Return the option of a file to write to, with its help."""
+    return click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help=text)
+
+
 @click.command("predict", epilog=help_texts.PREDICT)
 @run_argument
 @data_option
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where to write the labels. [default: standard output]",
-)
+@_out_option("Where to write the labels. [default: standard output]")
 @common_options
 @click.pass_obj
 def predict_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
@@ -56,12 +57,7 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
 @click.command("score", epilog=help_texts.SCORE)
 @run_argument
 @data_option
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Also write all numbers to a JSON file.",
-)
+@_out_option("Also write all numbers to a JSON file.")
 @common_options
 @click.pass_obj
 def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:

@@ -13,6 +13,10 @@ example. The labels of an example may depend on each other:
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
 ``latent``       none; examples have one part, a canvas, and the label 1 of those that show an
                  object: at one of the positions of ``windows``
+``segments``     l and l + 1, by constraints alone: the labels of an example are a sequence of
+                 characters of fixed widths, of the alphabet ``admissible``
+``landmarks``    those of a tree; parts are landmarks of an image, whose features are one row of
+                 ``x``, and labels are pixels, in the search boxes ``admissible``
 ===============  ================================================================
 
 Examples that are held out are datasets of their own, whose loss the final w of a run is told by.
@@ -31,12 +35,18 @@ import numpy as np
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import Options
 from ssvm_bench.datasets import checks
+from ssvm_bench.datasets.alphabet import Alphabet
+from ssvm_bench.datasets.boxes import Boxes
 from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
 from ssvm_bench.datasets.windows import Windows
 from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+SEGMENTS, LANDMARKS = "segments", "landmarks"
+"""Structures whose labelings are ``admissible``."""
 
 
 class Images(NamedTuple):
@@ -65,7 +75,7 @@ class Dataset:
     source : str
         ``"real"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show. Never mixed.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
-        Features of the parts; an ndarray is C-contiguous.
+        Features of the parts, of landmarks (n, f); an ndarray is C-contiguous.
     y : ndarray of integers, shape (parts,)
         Ground-truth labels, in ``0 .. n_labels - 1``. Of a regression: float64, the targets.
     offsets : ndarray of int64, shape (n + 1,)
@@ -73,8 +83,8 @@ class Dataset:
     n_labels : int
         Number of labels K of a part; of a regression 0.
     structure : str
-        ``"independent"``, ``"regression"``, ``"chain"``, ``"graph"`` or ``"latent"``; an oracle
-        says which it can handle.
+        ``"independent"``, ``"regression"``, ``"chain"``, ``"graph"``, ``"latent"``,
+        ``"segments"`` or ``"landmarks"``; an oracle says which it can handle.
     edges : ndarray of int32, shape (edges, 2), optional
         Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
@@ -89,6 +99,8 @@ class Dataset:
         Where the object of an example may be, if that is latent.
     places : ndarray of int64, shape (n,), optional
         Where that of each example is, if anybody knows; no matter of examples without any.
+    admissible : Alphabet or Boxes, optional
+        Which labelings there are, of segments and of landmarks.
     vocabulary : Vocabulary, optional
         What labels and features are called, if not by their numbers, and how they are read.
     unseen : Unseen, optional
@@ -115,6 +127,7 @@ class Dataset:
     margins: np.ndarray | None = None
     windows: Windows | None = None
     places: np.ndarray | None = None
+    admissible: Alphabet | Boxes | None = None
     vocabulary: Vocabulary | None = None
     unseen: Unseen | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
@@ -143,6 +156,8 @@ class Dataset:
             digest.update(np.ascontiguousarray(array).data)
         if self.windows is not None:
             digest.update(f"windows{self.windows}".encode())
+        if self.admissible is not None:
+            digest.update(f"admissible{self.admissible}".encode())
         for name in ("costs", "margins", "places"):
             if (array := getattr(self, name)) is not None:
                 digest.update(f"{name}{array.shape}".encode() + array.tobytes())
@@ -163,6 +178,8 @@ class Dataset:
         """What the labels 0, …, K − 1 are called."""
         if self.vocabulary is not None:
             return self.vocabulary.labels
+        if self.admissible is not None:
+            return self.admissible.labels
         return [str(label) for label in range(self.n_labels)]
 
     def derived(self, **changes: Any) -> Dataset:
@@ -184,7 +201,7 @@ class Dataset:
             kept, edge_offsets = _rows(edge_offsets, examples)
             edges = edges[kept]
         return self.derived(
-            x=self.x[parts],
+            x=self.x[examples if self.structure == LANDMARKS else parts],
             y=self.y[parts],
             offsets=offsets,
             edges=edges,

@@ -16,7 +16,9 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``windows``      of a latent dataset, of two labels and one part an example: no larger than the
                  canvas, whose pixels are the features
 ``places``       integers, one an example, each a position of a window
-``held_out``     with the same K, f and windows
+``admissible``   of segments an alphabet of K labels, which every example is a text of; of
+                 landmarks boxes, in one of which each of them is, and an image of K pixels
+``held_out``     with the same K, f, windows and admissible labelings
 ``labeled``      one a point; if there are any, some of every label
 ``cliques``      points that exist, none twice in a clique; bounds with 0 ≤ low ≤ high
 ``pairs``        points that exist, k < l, no pair twice; a weight each, finite and ≥ 0
@@ -42,6 +44,10 @@ _LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
 
 LARGEST = 1e100
 """Of a feature: ‖ϕ‖²/λ must not overflow in float64."""
+
+
+_ADMISSIBLE = {"segments": "Alphabet", "landmarks": "Boxes"}
+"""Structure → what says which labelings there are."""
 
 
 class _WrongError(Exception):
@@ -118,7 +124,7 @@ def _explained(dataset: Any) -> Iterator[None]:
 
 def _check(dataset: Any) -> None:
     offsets = (_targets if dataset.structure == "regression" else _labels)(dataset)
-    _features(dataset.x, offsets)
+    _features(dataset.x, np.arange(offsets.size) if dataset.structure == "landmarks" else offsets)
     for name, least in (("costs", np.nextafter(0.0, 1.0)), ("margins", 0.0)):
         if (values := getattr(dataset, name)) is not None:
             _numbers(values, name, dataset.n, least)
@@ -126,6 +132,8 @@ def _check(dataset: Any) -> None:
         _edges(dataset, offsets)
     if dataset.structure == "latent" or dataset.windows is not None:
         _windows(dataset, offsets)
+    if dataset.structure in _ADMISSIBLE or dataset.admissible is not None:
+        _admissible(dataset, offsets)
     if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
         raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
     if dataset.vocabulary is not None and len(dataset.vocabulary.labels) != dataset.n_labels:
@@ -143,6 +151,8 @@ def _check(dataset: Any) -> None:
             )
         if other.windows != dataset.windows:
             raise _WrongError(f"the {name} examples have other windows than those to train on")
+        if other.admissible != dataset.admissible:
+            raise _WrongError(f"the {name} examples have other admissible labelings")
 
 
 def _labels(dataset: Any) -> np.ndarray:
@@ -298,6 +308,22 @@ def _windows(dataset: Any, offsets: np.ndarray) -> None:
         places = _integers(dataset.places, "places", 1)
         if places.shape != (n,) or places.min() < 0 or places.max() >= windows.positions:
             raise _WrongError(f"places must be {n} integers in 0 … {windows.positions - 1}")
+
+
+def _admissible(dataset: Any, offsets: np.ndarray) -> None:
+    """Check that the labels of all examples are admissible."""
+    admissible = dataset.admissible
+    what = _ADMISSIBLE.get(dataset.structure)
+    if what is None or type(admissible).__name__ != what:
+        raise _WrongError(
+            f"segments need an Alphabet that is admissible, landmarks need Boxes, and others "
+            f"nothing; those of {dataset.structure} have {type(admissible).__name__}"
+        )
+    if (fault := admissible.fault(dataset.n_labels, dataset.n_features)) is not None:
+        raise _WrongError(fault)
+    if (found := admissible.first_inadmissible(dataset.y, offsets)) is not None:
+        part, why = found
+        raise _WrongError(f"{_place(offsets, part)} {why}")
 
 
 def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:

@@ -121,8 +121,8 @@ class SolverConfig(Options):
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
-                "which the oracles of graphs and of latent positions have not: sums over all "
-                "labelings of a graph are intractable. Choose another solver for this dataset."
+                "which the oracles of graphs, of latent positions and of landmarks have not. "
+                "Choose another solver for this dataset."
             )
 
     def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:

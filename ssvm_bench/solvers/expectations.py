@@ -20,7 +20,7 @@ class ExpectationConfig(SolverConfig):
     """Options of a solver that needs expectations."""
 
     needs_expectations: ClassVar[bool] = True
-    structures: ClassVar[tuple[str, ...]] = ("independent", "regression", "chain")
+    structures: ClassVar[tuple[str, ...]] = ("independent", "regression", "chain", "segments")
 
     def oracle_of(self, problem: Problem) -> LabelingOracle:
         """Return the oracle of a problem.

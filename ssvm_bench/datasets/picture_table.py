@@ -1,0 +1,205 @@
+"""Pictures of the user's own, and a table about them; or pictures that the program draws.
+
+``dataset.path`` is a folder with image files and a table in text: a head line with the names of the
+columns, then a line an image, with commas between the fields. The columns ``image`` (a file's name)
+and ``split`` (``train``, ``validation`` or ``test``) are always there, in that order, and first. A
+run is known by what is in the files, not by where they are. Colours become grey values.
+
+Without a path, pictures are drawn, and kept in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.datasets import cache, reading, sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.errors import ConfigError, RunFailedError
+
+SPLITS = ("train", "validation", "test")
+"""What the numbers 0, 1, 2 of an example's fold are called."""
+
+HEAD = ("image", "split")
+
+Lines = list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class TableConfig(SourceConfig):
+    """Options of pictures with a table.
+
+    Attributes
+    ----------
+    path : Path, optional
+        The folder; None: pictures that the program draws.
+    fingerprint : str, optional
+        That of what is in its files, to be sure of it; None: whatever is there.
+    """
+
+    NOT_HASHED: ClassVar[tuple[str, ...]] = ("path",)
+    TABLES: ClassVar[tuple[str, ...]]
+
+    path: Path | None = None
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options; the fingerprint becomes known where the files are there."""
+        super().__post_init__()
+        if self.path is None and self.source == "real":
+            raise ConfigError(
+                f"{self.name} are drawn by the program unless dataset.path names a folder of your "
+                f"own, with images and {' and '.join(self.TABLES)} (docs/files.md)."
+            )
+        if self.path is not None and self.source == "synthetic":
+            raise ConfigError("dataset.path names data of your own; dataset.source=synthetic asks.")
+        # experiments ask for real data first
+        object.__setattr__(self, "source", "synthetic" if self.path is None else "real")
+        if self.path is not None and self.fingerprint is None:
+            object.__setattr__(self, "fingerprint", found(self.path))
+
+
+def found(folder: Path) -> str | None:
+    """Return the fingerprint of what is in the files of a folder; None if that cannot be read."""
+    try:
+        files = sorted(file for file in folder.iterdir() if file.is_file())
+        stats = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+        return _digest(folder, tuple(stats))
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
+    sha256 = hashlib.sha256()
+    for name, _, size in files:
+        sha256.update(f"{name} {size} ".encode())
+        sha256.update((folder / name).read_bytes())
+    return f"f{sha256.hexdigest()[:15]}"  # a letter first, so that YAML takes it for a text
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """Turn whatever is wrong with a folder, in the block, into a `RunFailedError`."""
+    try:
+        yield
+    except (ContentError, OSError) as error:
+        raise RunFailedError(f"{folder} cannot be used: {error}. Correct the files.") from error
+
+
+def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
+    """Return the lines of a table with just these columns, in this order.
+
+    Raises
+    ------
+    ContentError
+        It is not there, or has other columns, or a line with another number of fields.
+    """
+    try:
+        text = reading.content(folder / table).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ContentError(f"there is no {table} in it") from None
+    except UnicodeDecodeError as error:
+        raise ContentError(f"{table} is no text in UTF-8 ({error})") from None
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows or tuple(rows[0]) != columns:
+        has = ",".join(rows[0])[:200] if rows else ""
+        raise ContentError(f"the head line of {table} is {has!r}, not {','.join(columns)!r}")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(columns):
+            raise ContentError(
+                f"line {number} of {table} has {len(row)} fields, not {len(columns)}"
+            )
+    return [dict(zip(columns, row, strict=True)) for row in rows[1:]]
+
+
+def folds(table: Lines) -> np.ndarray:
+    """Return the fold of each line; raise `ContentError` if a split has another name."""
+    for line in table:
+        if line["split"] not in SPLITS:
+            raise ContentError(
+                f"the split of {line['image']} is {line['split']!r}, not {', '.join(SPLITS)}"
+            )
+    fold = np.array([SPLITS.index(line["split"]) for line in table], np.int64)
+    if not (fold == 0).any():
+        raise ContentError("no image of its table has the split 'train'")
+    return fold
+
+
+def image(folder: Path, name: str) -> np.ndarray:
+    """Return the grey values of an image, uint8 (height, width).
+
+    Raises
+    ------
+    ContentError
+        The file is not there, or no image.
+    """
+    from PIL import Image
+
+    path = folder / name
+    if Path(name).name != name or not path.is_file():
+        raise ContentError(f"there is no image {name!r}, which its table names")
+    try:
+        with Image.open(path) as opened:
+            return np.asarray(opened.convert("L"))
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise ContentError(f"{name} is no image that can be read ({error})") from error
+
+
+def arrays(
+    config: TableConfig, version: int, draw: Callable[[], Arrays], read: Callable[[Path], Arrays]
+) -> Arrays:
+    """Return the arrays of a config's pictures, ``fold`` among them.
+
+    Parameters
+    ----------
+    config : TableConfig
+    version : int
+        To be raised when what is drawn changes.
+    draw : callable
+        Draws the pictures; they are kept.
+    read : callable
+        Reads those of a folder; raises `ContentError` or ``OSError``.
+
+    Raises
+    ------
+    RunFailedError
+        The folder's content cannot be used, or is not what was asked for.
+    """
+    if config.path is None:
+        place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
+        return cache.cached(place, f"{config.kind} drawn v{version}", draw)
+    if config.fingerprint != (there := found(config.path)):
+        raise RunFailedError(
+            f"What is in {config.path} has the fingerprint {there}, and dataset.fingerprint is "
+            f"{config.fingerprint}. Name the folder that has it, or leave the option out."
+        )
+    with explained(config.path):
+        return read(config.path)
+
+
+def split(config: TableConfig, dataset: Dataset) -> Dataset:
+    """Return the examples to train on, with those held out; raise ``ConfigError`` if too few."""
+    assert dataset.fold is not None
+    parts: Mapping[str, Dataset] = {
+        name: dataset.take(np.flatnonzero(dataset.fold == k))
+        for k, name in enumerate(SPLITS)
+        if (dataset.fold == k).any()
+    }
+    training, *_ = parts.values()
+    sources.check_n(config, training.n, "examples to train on")
+    held_out: dict[str, Any] = {name: parts[name] for name in SPLITS[1:] if name in parts}
+    if config.n_samples is not None:
+        training = sources.subset(training, config.n_samples)
+    return training.derived(held_out=held_out)

@@ -1,0 +1,185 @@
+"""Text in images: the oracle is a dynamic program over the boundaries of characters.
+
+A column's label is a pair of a character and a column in it (:mod:`ssvm_bench.datasets.alphabet`);
+its weights are a column of the character's template, so that
+
+.. code-block:: text
+
+    ⟨w, ϕ(x, y)⟩ = Σ_i Σ_{j < ω(a_i)} ⟨x[k_i + j], w[a_i, j]⟩
+
+is the correlation of the image with the templates (Uřičář and Franc 2012, section 4.3). There are
+no weights of transitions: they are constraints. With θ[l, c] the score of a label and its share of
+the loss, the best score of the columns k, …, W − 1 is
+
+.. code-block:: text
+
+    b[W] = 0        b[k] = max_a { Σ_{j < ω(a)} θ[k + j, (a, j)] + b[k + ω(a)] }
+
+over the characters that fit, and expectations come from the same recursion with log Σ exp in place
+of max, from both ends. Loss: the share of columns with a wrong label. Exact; of several best
+labelings the lexicographically lowest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.datasets.alphabet import Alphabet
+from ssvm_bench.datasets.base import SEGMENTS, Dataset
+from ssvm_bench.jit import implements, kernel
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.joint_features import JointFeatures
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.scoring import longest
+
+# mypy: disable-error-code="no-untyped-def"
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options of the oracle."""
+
+    structures: ClassVar[tuple[str, ...]] = (SEGMENTS,)
+    has_expectations: ClassVar[bool] = True
+
+
+class Segments(NamedTuple):
+    """The compiled oracle.
+
+    Attributes
+    ----------
+    features : JointFeatures
+    starts, widths : ndarrays of int64, shape (characters,)
+        Label of the first column of each character, and ω.
+    best : ndarray of float64, shape (longest + 1,)
+        Scratch: b.
+    choice : ndarray of int64, shape (longest,)
+        Scratch: the first character of the best that begins at a column.
+    """
+
+    features: JointFeatures
+    starts: np.ndarray
+    widths: np.ndarray
+    best: np.ndarray
+    choice: np.ndarray
+
+
+class SegmentsOracle(LabelingOracle):
+    """The oracle; not every sequence of labels is a text."""
+
+    any_label = False
+
+
+def build(config: Config, dataset: Dataset) -> SegmentsOracle:
+    """Return the oracle of a dataset of texts.
+
+    Raises
+    ------
+    ConfigError
+        If the dataset's labels are no segments.
+    """
+    config.check_structure(dataset)
+    alphabet = dataset.admissible
+    assert isinstance(alphabet, Alphabet)  # as every dataset of this structure has
+    features = joint_features.build(dataset)
+    most = longest(features)
+    widths = np.array(alphabet.widths)
+    compiled = Segments(
+        features, alphabet.starts, widths, np.zeros(most + 1), np.zeros(most, np.int64)
+    )
+    return SegmentsOracle(compiled)
+
+
+@implements(maximise, Segments)
+def _best_text(oracle, w, i, theta, loss, y):
+    features = oracle.features
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    truth = features.truth[first : first + L]
+    best, share = oracle.best, loss / L
+    best[L] = 0.0
+    for k in range(L - 1, -1, -1):
+        best[k] = -inf
+        oracle.choice[k] = 0
+        for a in range(oracle.widths.size):
+            end, c = k + oracle.widths[a], oracle.starts[a]
+            if end <= L and best[end] > -inf:
+                total = 0.0
+                wrong = 0
+                for l in range(k, end):
+                    total += theta[l, c]
+                    wrong += c != truth[l]
+                    c += 1
+                total += share * wrong + best[end]
+                if total > best[k]:
+                    best[k] = total
+                    oracle.choice[k] = a
+    k = 0
+    while k < L:
+        a = oracle.choice[k]
+        for j in range(min(oracle.widths[a], L - k)):
+            y[k + j] = oracle.starts[a] + j
+        k += oracle.widths[a]
+
+
+@implements(expect, Segments)
+def _expected_text(oracle, L, unary, moves, mu, nu, work):
+    """Sum over all texts, forwards and backwards; ``work[0]`` has the messages as logarithms."""
+    before, after, scores = work[0, :, 0], work[0, :, 1], work[1]
+    A = oracle.widths.size
+    after[L] = 0.0
+    for k in range(L - 1, -1, -1):
+        top = -inf
+        for a in range(A):
+            end = k + oracle.widths[a]
+            scores[k, a] = -inf
+            if end <= L and after[end] > -inf:
+                total = 0.0
+                for j in range(oracle.widths[a]):
+                    total += unary[k + j, oracle.starts[a] + j]
+                scores[k, a] = total
+                top = max(top, total + after[end])
+        after[k] = _log_sum(scores[k], after, oracle.widths, k, top)
+    norm = after[0]
+    before[0] = 0.0
+    for k in range(1, L + 1):
+        top = -inf
+        for a in range(A):
+            begin = k - oracle.widths[a]
+            if begin >= 0:
+                top = max(top, scores[begin, a] + before[begin])
+        total = 0.0
+        if top > -inf:
+            for a in range(A):
+                begin = k - oracle.widths[a]
+                if begin >= 0:
+                    total += exp(scores[begin, a] + before[begin] - top)
+        before[k] = top + log(total) if total > 0.0 else -inf
+    mu[:L] = 0.0
+    for k in range(L):
+        for a in range(A):
+            if scores[k, a] > -inf and before[k] > -inf:
+                end = k + oracle.widths[a]
+                weight = exp(before[k] + scores[k, a] + after[end] - norm)
+                for j in range(oracle.widths[a]):
+                    mu[k + j, oracle.starts[a] + j] += weight
+    return norm
+
+
+@kernel
+def _log_sum(scores, after, widths, k, top):
+    """Return log Σ_a exp(scores[a] + after[k + ω(a)]), of which ``top`` is the largest term."""
+    if top == -inf:
+        return -inf
+    total = 0.0
+    for a in range(widths.size):
+        if scores[a] > -inf:
+            total += exp(scores[a] + after[k + widths[a]] - top)
+    return top + log(total)

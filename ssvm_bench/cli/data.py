@@ -135,7 +135,8 @@ def show_command(
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
     Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
-    weights of finished runs predict.
+    weights of finished runs predict. Of plates and faces: what is predicted before training and
+    after it, and the templates learned.
     """
     from ssvm_bench.cli import dataset_views
 

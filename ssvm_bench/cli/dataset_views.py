@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.cli import point_views
+from ssvm_bench.cli import point_views, structure_views
 from ssvm_bench.config import registry, typed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
@@ -105,6 +105,10 @@ def show(
             )
     if source == "auto" and runs:
         source = read_metadata(runs[0])["dataset"]["source"].partition(" ")[0]
+    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
+    if hasattr(module, "whole"):  # structures of other kinds than superpixels
+        figure = structure_views.draw(module, name, numbers, runs, source)
+        return write(path, drawing.rendered(figure, "png", dpi=110))
     if hasattr(module, "scene"):  # its superpixels are points
         rows, (come, *_) = zip(
             *point_views.rows(module, name, numbers, runs, source, trust), strict=True
@@ -113,7 +117,6 @@ def show(
     else:
         rows, labels, come = _rows(module.RAW, name, numbers, runs, source, trust)
     figure = segmentation.draw_rows(rows, labels, come)
-    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
     return write(path, drawing.rendered(figure, "png", dpi=110))
 
 
@@ -155,7 +158,8 @@ def _load(name: str, source: str, trust: bool) -> Dataset:
 
 def _has_pictures(kind: str) -> bool:
     module = registry.module("dataset", kind)
-    return hasattr(module, "scene") or isinstance(getattr(module, "RAW", None), PictureFile)
+    has_own = hasattr(module, "scene") or hasattr(module, "whole")
+    return has_own or isinstance(getattr(module, "RAW", None), PictureFile)
 
 
 def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, list[np.ndarray]]:

@@ -73,6 +73,11 @@ def export(
     images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
     dataset = load_dataset(config.dataset)
     assert isinstance(dataset, Dataset)  # as a whole
+    if dataset.admissible is not None:
+        raise ConfigError(
+            f"{name} has {dataset.structure}, whose labelings are constrained, as no file of "
+            "examples says. A folder of images with a table is read as it is: see dataset.path."
+        )
     if path.suffix == ARRAYS:
         yield _arrays(dataset, path)
         return

@@ -105,6 +105,7 @@ Examples:
   ssvm-bench data show weizmann 17
   ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
   ssvm-bench data show davis_car_shadow 3 39
+  ssvm-bench data show plates 6788 6789 --run results/runs/plates/mpbcfw/…/seed=0
 """)
 
 EXPORT = verbatim("""

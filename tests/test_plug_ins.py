@@ -20,6 +20,7 @@ from ssvm_bench.config import plug_ins, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs.contracts import instances, of_datasets, of_oracles, of_solvers
+from ssvm_bench.runs.contracts.check import STRUCTURES
 from ssvm_bench.runs.contracts.findings import BROKEN, Findings
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
@@ -327,7 +328,7 @@ def test_a_broken_dataset_is_found_out():
     assert "2 labels have no example: 1, 2" in "\n".join(findings.shown())
 
 
-@pytest.mark.parametrize("structure", ["independent", "regression", "chain", "graph", "latent"])
+@pytest.mark.parametrize("structure", STRUCTURES)
 def test_small_instances_are_of_every_structure(structure):
     data = instances.small(structure)
     assert isinstance(data, Dataset)

@@ -13,7 +13,7 @@ import numpy as np
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
@@ -21,7 +21,7 @@ from ssvm_bench.runs.components import load_dataset
 from ssvm_bench.runs.contracts import instances, of_datasets, of_oracles, of_solvers
 from ssvm_bench.runs.contracts.findings import Findings
 
-STRUCTURES = ("independent", "regression", "chain", "graph", "latent")
+STRUCTURES = (*("independent", "regression", "chain", "graph", "latent", SEGMENTS, LANDMARKS),)
 _EXAMPLES = 8
 
 

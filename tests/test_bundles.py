@@ -30,7 +30,8 @@ REACHED = {"stop_reason": "converged"}
 
 
 def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real", **more):
-    """Return a run on MNIST with F = 1 at its end; the report's λ is lam_n."""
+    """Return a run, on MNIST by default, with F = 1 at its end; the report's λ is lam_n."""
+    name = more.get("dataset", "mnist")
     pixels, epsilon = more.get("pixels", "unit"), more.get("epsilon", 0.01)
     seconds, iterations = more.get("seconds", 10.0), more.get("iterations", 100)
     rows = len(primal)
@@ -49,8 +50,8 @@ def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real"
     trace.frame["qp_time"] = more.get("qp", 0.25) * trace.frame["time"]
     trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     fingerprint = f"{source}-{pixels}"
-    trace.metadata["dataset"] |= {"name": "mnist", "n": N, "fingerprint": fingerprint}
-    trace.metadata["config"]["dataset"] = {"name": "mnist", "pixels": pixels}
+    trace.metadata["dataset"] |= {"name": name, "n": N, "fingerprint": fingerprint}
+    trace.metadata["config"]["dataset"] = {"name": name, "pixels": pixels}
     trace.summary.update(REACHED if more.get("reached", True) else {})
     trace.summary["primal_rises"] = more.get("rises")
     trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
@@ -91,6 +92,18 @@ def test_the_report_s_numbers_are_those_of_real_mnist():
     for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}):
         assert math.isnan(bundle_runs.printed({**of, **other}, "validation"))
     assert math.isnan(bundle_runs.printed(of, "iterations", bundle_runs.Method("prox_p_bmrm", 8)))
+
+
+def test_of_data_that_only_the_report_has_ratios_are_compared():
+    of = {"dataset": "plates", "source": "synthetic", "lam_n": 100.0}
+    several = bundle_runs.Method("prox_p_bmrm", 16)
+    assert bundle_runs.printed(of, "speedup", several) == 5.6
+    assert math.isnan(bundle_runs.printed(of, "iterations", several))
+    assert math.isnan(bundle_runs.printed(of, "validation"))
+    table = risks.risks([run_of("bmrm", 100, dataset="plates", validation=0.1)])
+    (note,) = bundle_runs.notes(table)
+    assert "4.61 at λ = 100 %, its test loss 4.21 %" in note
+    assert "Prox-P=16-BMRM: 22, 37, 64, 131" in note
 
 
 # ---- losses -----------------------------------------------------------------------------------
@@ -278,6 +291,25 @@ def test_all_statements_hold_where_they_should():
 )
 def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
     assert judged(statement_runs(**changes))[number].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        ({"plates": 4, "mnist": 10, "landmarks": 20}, HOLDS),
+        ({"plates": 10, "mnist": 4, "landmarks": 20}, FAILS),
+        ({"plates": 4, "mnist": 20, "landmarks": 10}, FAILS),
+        ({"plates": 4, "mnist": 10}, UNKNOWN),
+    ],
+)
+def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, verdict):
+    runs = []
+    for name, several in seconds.items():
+        runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
+        runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
+    *_, sheet = speedup.sheets(costs.costs(runs))
+    assert sheet.title == "What the report says of its benchmarks"
+    assert [row[-1] for row in sheet.rows] == [bold(verdict)]
 
 
 def test_runs_that_differ_in_more_than_the_seed_are_not_judged():

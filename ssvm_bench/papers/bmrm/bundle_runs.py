@@ -24,13 +24,16 @@ import yaml
 from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import Section
 from ssvm_bench.results.problem_instance import instance_of
-from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
 
 SECTION = Section("bundles", "The bundle methods", "There are no runs of these methods.")
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""
+
+RATIOS = ("speedup",)
+"""Quantities of the report that can be compared on other data than its own."""
 
 REPORT = Path(__file__).with_name("report.yaml")
 
@@ -92,14 +95,20 @@ def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
 
 
 def methods(traces: Sequence[Trace]) -> list[Method]:
-    """Return what each run is a run of; those of one method differ in nothing but the seed."""
-    found = []
-    for trace, label in zip(traces, labels(traces), strict=True):
-        solver, *options = label.split(" ")
-        other = [text for text in options if not text.startswith("P=")]
-        P = int(trace.metadata["config"]["solver"].get("P", 1))
-        found.append(Method(solver, P, " ".join(other)))
-    return found
+    """Return what each run is a run of; those of one method differ in nothing but the seed.
+
+    Runs of a method on other data may have other options, in which they are not compared.
+    """
+    found: dict[int, Method] = {}
+    by_data = grouped(enumerate(traces), lambda pair: pair[1].metadata["dataset"]["name"])
+    for pairs in by_data.values():
+        names = labels([trace for _, trace in pairs])
+        for (k, trace), label in zip(pairs, names, strict=True):
+            solver, *options = label.split(" ")
+            other = [text for text in options if not text.startswith("P=")]
+            P = int(trace.metadata["config"]["solver"].get("P", 1))
+            found[k] = Method(solver, P, " ".join(other))
+    return [found[k] for k in range(len(traces))]
 
 
 def runs(traces: Sequence[Trace]) -> list[Run]:
@@ -143,19 +152,22 @@ def _report() -> dict[str, Any]:
 
 
 def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = None) -> float:
-    """Return a number of the report; NaN where it prints none.
+    """Return a number of the report; NaN where it prints none, or none that ours is to be held to.
 
     Parameters
     ----------
     instance : mapping
-        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for stand-ins.
+        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for stand-ins. Of data
+        that only the report has, it is ratios that are compared.
     quantity : str
         ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
     method : Method, optional
         Whose iterations or speed-up.
     """
-    content = _report()
-    if (instance["dataset"], instance["source"]) != (content["dataset"], "real"):
+    content = _report().get(instance["dataset"])
+    if content is None or ("source" not in content and quantity not in RATIOS):
+        return math.nan
+    if instance["source"] != content.get("source", instance["source"]):
         return math.nan
     numbers = content.get(quantity, {})
     if method is not None:
@@ -166,8 +178,30 @@ def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = 
 
 def notes(table: pd.DataFrame) -> list[str]:
     """Return what a reader has to know who compares a table with the report's numbers."""
-    content = _report()
-    compared = table[(table["dataset"] == content["dataset"]) & (table["source"] == "real")]
-    if (compared["n"] == content["n"]).all():
-        return []
-    return [f"The report's numbers are those of n = {content['n']} examples."]
+    found = []
+    for name, content in _report().items():
+        rows = table[table["dataset"] == name]
+        if not len(rows):
+            continue
+        if "source" not in content:
+            found.append(_not_public(name, content))
+        elif (rows.loc[rows["source"] == content["source"], "n"] != content["n"]).any():
+            found.append(f"The report's numbers are those of n = {content['n']} examples.")
+    return found
+
+
+def _not_public(name: str, content: Mapping[str, Any]) -> str:
+    """Say which numbers the report has of its own images."""
+    losses = ", ".join(f"{loss:g} at λ = {lam:g}" for lam, loss in content["validation"].items())
+    (test,) = content["test"].values()
+    iterations = "; ".join(
+        f"{Method(row['solver'], row['P']).title}: "
+        + ", ".join(str(count) for count in row["iterations"].values())
+        for row in content["rows"]
+    )
+    return (
+        f"The images of the report's benchmark {content['benchmark']} are not public: those of "
+        f"{style.dataset_name(name)} are others, and only orderings and ratios can be compared. "
+        f"Its validation losses are {losses} %, its test loss {test:g} %; "
+        f"iterations of {iterations}."
+    )

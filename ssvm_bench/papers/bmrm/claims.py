@@ -125,6 +125,26 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
     return compared(_all(holds), _listed(texts))
 
 
+def _planes_by_data(table: pd.DataFrame) -> Measured:
+    ratios = {}
+    for name, block in table.groupby("dataset", sort=False):
+        common = _common(block, ("prox_bmrm", 1), ("prox_p_bmrm", 16))
+        one, several = (costs.of(row, "seconds") for row in common[min(common)])
+        ratios[str(name)] = one.over(several)
+    missing = {"plates", "mnist", "landmarks"} - set(ratios)
+    if missing:
+        raise UnmeasurableError(f"no runs on {' and '.join(sorted(missing))}")
+    holds = _all(
+        [
+            ratios["mnist"].below(ratios["plates"]),
+            ratios["landmarks"].below(ratios["plates"]),
+            ratios["landmarks"].below(ratios["mnist"]),
+        ]
+    )
+    shown = [f"{name}: {ratio.text('{:.2g}×'.format)}" for name, ratio in ratios.items()]
+    return compared(holds, ", ".join(shown))
+
+
 def _listed(texts: dict[float, str]) -> str:
     return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
 
@@ -136,3 +156,6 @@ CLAIMS = (
     SAID.claim("fewer_with_planes", _fewer_with_planes),
     SAID.claim("fluctuates", _fluctuates, share=percent(FLUCTUATES), part=f"{HARDLY:g}"),
 )
+
+ACROSS = (SAID.claim("planes_by_data", _planes_by_data),)
+"""Judged by all benchmarks together."""

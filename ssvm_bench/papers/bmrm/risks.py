@@ -101,7 +101,7 @@ READING = (
     "Mean loss on the validation examples for each λ, and on the test examples for the λ with the "
     "smallest median (in bold). λ is the report's, n times ours. Spread: the largest difference "
     "between the methods; the report says that they differ in the fourth decimal place. Its "
-    "numbers are in its Table 1, benchmark 1."
+    "numbers are in its Table 1."
 )
 
 

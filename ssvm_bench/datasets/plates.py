@@ -101,7 +101,8 @@ def _read(folder: Path) -> Arrays:
     alphabet = _alphabet(picture_table.lines(folder, WIDTHS, ("character", "width")))
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, "segments"))
     fold = picture_table.folds(table)
-    columns, labels = [], []
+    columns: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
     for line in table:
         seen = picture_table.image(folder, line["image"])
         if columns and seen.shape[0] != columns[0].shape[1]:

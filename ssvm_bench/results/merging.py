@@ -90,8 +90,7 @@ def merge(
         If runs contradict each other, or cannot be written.
     """
     damaged: list[Path] = []
-    there = _runs(into, damaged, say)
-    found = list(there)
+    found = _runs(into, damaged, say)
     for root in roots:
         if not (root / "runs").is_dir():
             raise ConfigError(f"There are no runs in {root}: a results folder has a folder runs.")
@@ -106,7 +105,8 @@ def merge(
     new = [run for run in best.values() if run.root != into]
     for run in new:
         _copy(run, into)
-    return Merged(len(new), len(best) - len(new), len(damaged))
+    offered = {run.name for run in wanted if run.root != into}
+    return Merged(len(new), len(offered) - len(new), len(damaged))
 
 
 def _runs(root: Path, damaged: list[Path], say: Callable[[str], object]) -> list[_Found]:

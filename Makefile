@@ -85,8 +85,8 @@ streams/neighbours.parquet: | $(PROGRAM)
 	    --repeat 5 --order neighbours --jitter shift=1
 
 transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment dcadmm_moons --jobs $(JOBS)
-	for name in dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles dcadmm_video; do \
+	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
+	        dcadmm_video; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 	$(BIN)/ssvm-bench plot dcadmm_claims

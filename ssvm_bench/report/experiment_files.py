@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ssvm_bench.config import LOADED_FROM
+from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.errors import RunFailedError
@@ -295,8 +295,8 @@ def draw(
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)
     written: list[Path] = []
-    for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
-        shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
+    together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
+    for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         material = Material(shown, best, experiment.title, experiment.gaps, results_dir)
         folder = results_dir / "figures" / experiment.name

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import GENUINE, registry, typed
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.points import Points
@@ -113,7 +113,7 @@ def _draw_masks(material: Material) -> Iterator[Output]:
         if rows:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{_name(case)}"
-            notes = [style.source_name(case.source)] * (case.source != "real")
+            notes = [style.source_name(case.source)] * (case.source not in GENUINE)
             yield Output(name, table, figure=masks.draw(rows, material.title, notes))
 
 

@@ -7,6 +7,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.datasets import scribbles
+from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import accuracies, pictured
@@ -158,6 +159,10 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
     assert output.table["iou"].tolist() == pytest.approx(
         [(y & truth).sum() / (y | truth).sum()] * 2
     )
+    # photographs, of which nobody wants a PDF unless he says so
+    for formats, ends in (((), {".csv", ".png"}), (("pdf",), {".csv", ".pdf"})):
+        files = kind.save(output, tmp_path / "masks", formats)
+        assert {file.suffix for file in files} == ends
 
 
 # ---- theorems ---------------------------------------------------------------------------------

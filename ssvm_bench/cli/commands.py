@@ -264,7 +264,7 @@ def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Set
     "formats",
     type=click.Choice(FORMATS),
     multiple=True,
-    help="File format; may be repeated. [default: png and pdf]",
+    help="File format; may be repeated. [default: png and pdf; of photographs png]",
 )
 @common_options
 @click.pass_obj

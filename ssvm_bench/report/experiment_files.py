@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from ssvm_bench.runs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
 
-FORMATS = ("png", "pdf")
-"""Formats of the figures unless others are asked for."""
-
 NAMED = 6
 """Of the runs that are missing."""
 
@@ -72,15 +69,13 @@ def make(
             runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
             if runs:
                 origins = experiment.origin_of(overrides, config_dirs)
-                outcome.figures = draw(
-                    experiment, runs, (), outcome.results_dir, FORMATS, tell, origins
-                )
+                outcome.figures = draw(experiment, runs, (), outcome.results_dir, (), tell, origins)
     return outcome
 
 
 def plot(
     name: str,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = (),
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
     say: Callable[[str], object] = experiments.to_stderr,
@@ -93,7 +88,7 @@ def plot(
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its stand-in.
     formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf.
+        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf, of photographs for png.
 
     Returns
     -------
@@ -144,7 +139,7 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        return draw(experiment, runs, every, results_dir, formats or FORMATS, tell, origins)
+        return draw(experiment, runs, every, results_dir, formats, tell, origins)
 
 
 def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
@@ -272,7 +267,7 @@ def draw(
     results_dir : Path
         Where to.
     formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``.
+        As for `plot`.
     tell : callable
         Told about files and other runs in the results folder that cannot be read.
     origins : mapping

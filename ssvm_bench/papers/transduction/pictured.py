@@ -29,7 +29,7 @@ from ssvm_bench.datasets.points import Points
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Sheet
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.kind import PHOTOGRAPHS, Kind, Material, Output
 from ssvm_bench.oracles.transductive import overlap
 from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
@@ -114,7 +114,8 @@ def _draw_masks(material: Material) -> Iterator[Output]:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{_name(case)}"
             notes = [style.source_name(case.source)] * (case.source not in GENUINE)
-            yield Output(name, table, figure=masks.draw(rows, material.title, notes))
+            figure = masks.draw(rows, material.title, notes)
+            yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
 def _shown(case: Case, methods: Sequence[str]) -> Iterator[tuple[int, list[Trace]]]:

@@ -20,8 +20,9 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.passed_over import SHOWN
+from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import COLUMNS, is_finished, read_run, write_partial, write_run
+from ssvm_bench.results.trace import COLUMNS, write_partial, write_run
 from ssvm_bench.runs import experiment_status, terminal
 
 OURS = Path(__file__).parents[1] / "experiments"

@@ -19,7 +19,7 @@ from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.ssl import benchmark, ssl_digit1
 from ssvm_bench.datasets.streams import export
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.results.trace import read_run
+from ssvm_bench.results.reading import read_run
 
 SETS = ("ssl_digit1", "ssl_usps", "ssl_bci", "ssl_g241c", "ssl_g241n")
 DIGITS = ("dataset=ssl_digit1", "dataset.source=synthetic")

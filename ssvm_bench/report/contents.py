@@ -20,9 +20,10 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
+from ssvm_bench.results.reading import read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
 from ssvm_bench.results.run_folder import PARTIAL
-from ssvm_bench.results.trace import Trace, read_run, read_summary
+from ssvm_bench.results.trace import Trace
 
 REASON_LENGTH = 400
 

@@ -32,8 +32,9 @@ from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace, is_finished, read_run
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:

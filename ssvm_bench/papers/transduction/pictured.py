@@ -35,7 +35,8 @@ from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.errors import of_draws
 from ssvm_bench.papers.transduction.measures import overlap as iou_of
-from ssvm_bench.results.trace import Trace, read_labels
+from ssvm_bench.results.reading import read_labels
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
 FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}

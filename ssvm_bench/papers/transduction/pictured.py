@@ -35,7 +35,7 @@ from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.errors import COSTS, of_draws
 from ssvm_bench.papers.transduction.measures import overlap as iou_of
-from ssvm_bench.results.reading import read_labels
+from ssvm_bench.results.reading import is_finished, read_labels
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
@@ -70,6 +70,8 @@ def _methods(case: Case) -> list[str]:
 
 def _found(run: Trace) -> Found | None:
     """Return what a run found, if it is at hand and the points are still these."""
+    if not is_finished(run.folder):  # nothing to draw: the pictures need not be there, either
+        return None
     module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
     if data.fingerprint != run.metadata["dataset"]["fingerprint"]:
         return None

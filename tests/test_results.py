@@ -25,14 +25,14 @@ def copy(tmp_path):
 @pytest.mark.parametrize("name", ["mpbcfw_fig4", "mpbcfw_fig5", "mpbcfw_fig6", "mpbcfw_start"])
 def test_the_stored_traces_give_the_stored_numbers(copy, name):
     said = []
-    files = experiment_files.plot(name, [], [f"results_dir={copy}"], (), said.append)
+    files = experiment_files.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
     assert said == []
     check_tables(files, copy)
 
 
 def test_the_stored_traces_give_the_stored_claims(copy):
     where = [f"results_dir={copy}"]
-    check_tables(experiment_files.plot("mpbcfw_claims", [], where, (), print), copy)
+    check_tables(experiment_files.plot("mpbcfw_claims", ["svg"], where, (), print), copy)
 
 
 def check_tables(files, copy):

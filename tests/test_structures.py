@@ -222,8 +222,11 @@ def test_planes_are_those_of_the_definition(oracle, defined):
     assert np.linalg.norm(pair[0] - pair[1]) <= oracle.radius() * (1 + CLOSE)
 
 
-@pytest.mark.parametrize("name", ["bcfw", "mpbcfw_gram"])
-@pytest.mark.parametrize("make", [segments_of, landmarks_of], ids=["segments", "landmarks"])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(segments_of, "mpbcfw_gram"), (landmarks_of, "bcfw")],
+    ids=["segments", "landmarks"],
+)
 def test_solvers_agree_with_frank_wolfe_on_its_planes(make, name):
     oracle = make(segmented() if make is segments_of else marked())
     problem = Problem(oracle, 1.0)

@@ -19,7 +19,7 @@ from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import structures
 from ssvm_bench.figures.structures import Learned
-from ssvm_bench.results.trace import read_metadata, read_weights
+from ssvm_bench.results.reading import read_metadata, read_weights
 
 _DRAWN = {SEGMENTS: structures.segments, LANDMARKS: structures.landmarks}
 
@@ -36,9 +36,10 @@ def draw(
     RunFailedError
         The data, or a run, cannot be read.
     """
-    config: Any = module.Config(name=name, kind=name, source=source)
     if runs:
         config = _config(module, name, runs[0])
+    else:
+        config = module.Config(name=name, kind=name, source=source)
     dataset, images = module.whole(config)
     for i in numbers:
         if not 0 <= i < dataset.n:

@@ -5,16 +5,15 @@
     ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −p Σ_{k∼l} [y_k ≠ y_l]
 
 (MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it the energy would not be
-submodular.)
-An oracle minimises an energy, minus the augmented score:
+submodular.) An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
     E(y) = Σ_l u[l, y_l] + p Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l] s_l/L
 
 in integers: E times the largest power of two for which no sum can overflow. Rounding u and p to
-integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what is found
-is the minimiser, and ties are ties.
+integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what
+is found is the minimiser, and ties are ties.
 """
 
 from __future__ import annotations

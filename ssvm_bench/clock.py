@@ -103,8 +103,12 @@ class Clock:
         try:
             yield
         finally:
-            self._wall.start()
-            self._cpu.start()
+            self.start()
+
+    def start(self) -> None:
+        """Let time count again; in another process, too, if the clock was stored in a pause."""
+        self._wall.start()
+        self._cpu.start()
 
 
 @dataclass

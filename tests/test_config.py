@@ -414,7 +414,9 @@ def test_the_hash_covers_what_changes_the_result():
 
     base = digest()
     assert base == digest("dataset.source=real")
-    assert base == digest("seed=7", "results_dir=elsewhere", "force=true", "quiet=true")
+    assert base == digest(
+        "seed=7", "results_dir=elsewhere", "force=true", "quiet=true", "checkpoint.every=5"
+    )
     assert digest("lam=1") == digest("lam=1.0")
     assert digest("lam=1/n") == base
     assert digest("lam=1e1/n") == digest("lam=10/n") != digest("lam=10")

@@ -127,7 +127,7 @@ def runner(monkeypatch, compose):
     """Replace the runner by one that writes a run at once, or does as told by ``behave``."""
     fake = SimpleNamespace(calls=[], behave=lambda config: None, source="real")
 
-    def run(config, display):
+    def run(config, display, wait):
         fake.calls.append(f"{config.solver.name} {config.seed}")
         special = fake.behave(config)
         if special is not None:

@@ -16,7 +16,7 @@ from ssvm_bench.oracles import multiclass
 from ssvm_bench.problem import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import read_trace
-from ssvm_bench.runs import runner
+from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -142,7 +142,7 @@ def test_their_oracles_are_built_at_the_end_and_only_there(tmp_path):
     assert built == []
     early = recorder.summary()
     assert all(np.isnan(early[f"{name}_loss"]) for name in ("train", "validation", "test"))
-    runner.loop(config, made, recorder)
+    loop.loop(config, made, recorder)
     assert built == [1, 2]
     for name, seed in (("train", 0), ("validation", 1), ("test", 2)):
         data = random_multiclass(6 if name == "train" else 5, 3, 2, seed)

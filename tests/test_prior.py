@@ -40,7 +40,7 @@ from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import read_trace
-from ssvm_bench.runs import runner
+from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.terminal import PlainLines, Silent
 
 CHAINS = random_chains([2, 1, 2], 2, 2, seed=6)
@@ -323,7 +323,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     held_out = {"test": lambda w: multiclass.build(run.oracle, test).mean_loss(w)}
     recorder = runner.Recorder(posed, Silent(), held_out)
     made = solver(posed, "mpbcfw", clock=Clock("work"))
-    runner.loop(run, made, recorder)
+    loop.loop(run, made, recorder)
     seen = made.reported().w
     np.testing.assert_array_equal(recorder.w, posed.oracle.weights(seen))
     losses = []

@@ -25,7 +25,7 @@ from helpers import (
 )
 
 from ssvm_bench.errors import ConfigError
-from ssvm_bench.solvers.orders import APPROX_ORDERS, FRESH, SAME, fresh_orders, orders
+from ssvm_bench.solvers.orders import APPROX_ORDERS, FRESH, SAME, Orders, fresh_orders
 from ssvm_bench.solvers.starts import STARTS
 
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
@@ -72,7 +72,7 @@ def data(kind):
 def reference(table, lam, name, seed, **changes):
     """Return Algorithm 3 with the options of a solver, and the same order of the terms."""
     config = replace(defaults(name), **changes)
-    order = orders(table.n, config.sampling, seed)
+    order = Orders(table.n, config.sampling, seed)
     fresh = config.approx_order == FRESH
     approx_orders = fresh_orders(table.n, config.sampling, seed) if fresh else None
     options = (config.N, config.M, config.T, config.step, COST_CALL, COST_PLANE, config.start)
@@ -328,21 +328,21 @@ def test_steps_of_fixed_length_towards_cached_planes_are_refused():
 
 def test_orders_are_pinned():
     # they decide what a seed means: a change would make old results irreproducible
-    stream = orders(5, "permutation", 0)
+    stream = Orders(5, "permutation", 0)
     found = [next(stream).tolist() for _ in range(3)]
     assert found == [[1, 2, 3, 0, 4], [0, 1, 3, 2, 4], [1, 4, 2, 0, 3]]
-    stream = orders(5, "uniform", 0)
+    stream = Orders(5, "uniform", 0)
     found = [next(stream).tolist() for _ in range(3)]
     assert found == [[3, 1, 0, 0, 4], [4, 3, 3, 2, 4], [4, 0, 4, 0, 3]]
     assert taken(fresh_orders(5, "permutation", 0), 2) == [[2, 3, 1, 4, 0], [2, 0, 3, 4, 1]]
 
 
 def test_each_order_is_a_fresh_permutation():
-    stream = orders(50, "permutation", 3)
+    stream = Orders(50, "permutation", 3)
     found = [next(stream) for _ in range(20)]
     assert all(sorted(order) == list(range(50)) for order in found)
     assert len({tuple(order) for order in found}) == 20
-    assert next(orders(50, "permutation", 4)).tolist() != found[0].tolist()
+    assert next(Orders(50, "permutation", 4)).tolist() != found[0].tolist()
 
 
 def test_fresh_orders_leave_those_of_exact_passes_alone(data):
@@ -354,7 +354,7 @@ def test_fresh_orders_leave_those_of_exact_passes_alone(data):
             made.iterate()
     (exact, shared), (exact_too, fresh) = seen[SAME], seen[FRESH]
     n = made.problem.n
-    assert exact == exact_too == taken(orders(n, "permutation", 3), 6)
+    assert exact == exact_too == taken(Orders(n, "permutation", 3), 6)
     assert {tuple(order) for order in shared} == {tuple(order) for order in exact}
     assert fresh == taken(fresh_orders(n, "permutation", 3), len(fresh))
     assert len(fresh) > 6
@@ -392,14 +392,14 @@ def test_fresh_orders_lead_to_the_same_optimum(data, name):
 
 def test_permutations_are_uniform():
     # each of the 6 has 1/6 of 6000 draws: 1000 ± 29 (one standard deviation); five are allowed
-    stream = orders(3, "permutation", 0)
+    stream = Orders(3, "permutation", 0)
     _, counts = np.unique([next(stream) for _ in range(6000)], axis=0, return_counts=True)
     assert counts.size == 6
     assert abs(counts - 1000).max() < 145
 
 
 def test_uniform_draws_are_in_range_and_uniform():
-    stream = orders(7, "uniform", 0)
+    stream = Orders(7, "uniform", 0)
     draws = np.concatenate([next(stream) for _ in range(1000)])
     assert draws.dtype == np.int64
     counts = np.bincount(draws, minlength=7)

@@ -22,7 +22,7 @@ from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers import ssg
-from ssvm_bench.solvers.orders import orders
+from ssvm_bench.solvers.orders import Orders
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
@@ -52,7 +52,7 @@ def test_the_iterates_are_those_of_the_update(data, name, sampling, rows):
     plain = rows and data.structure != "graph"
     posed = Problem(Plain(oracle(data)), LAM) if plain else problem(data, LAM)
     made, passes = solver(posed, name, sampling=sampling), 6
-    ws = np.array(list(iterates(data, orders(data.n, sampling, 0), passes)))
+    ws = np.array(list(iterates(data, Orders(data.n, sampling, 0), passes)))
     for p in range(1, passes + 1):
         made.iterate()
         k = p * data.n

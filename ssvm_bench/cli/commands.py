@@ -19,10 +19,12 @@ from ssvm_bench import __version__
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.check import check_command
 from ssvm_bench.cli.data import data
+from ssvm_bench.cli.merging import merge_command
 from ssvm_bench.cli.options import Commands, Settings, common_options
 from ssvm_bench.cli.prediction import predict_command, score_command
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
+from ssvm_bench.config.shards import Shard
 from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     click.echo(
         f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
         f"{outcome.stop_reason}. The trace so far is in {outcome.folder}. "
-        "The same call starts anew.",
+        "The same call goes on.",
         err=True,
     )
     return 1
@@ -204,6 +206,11 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
         print_results(rows, [outcome.folder for _, outcome in shown])
 
 
+def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
+    """Return what ``--shard`` says."""
+    return None if text is None else Shard.parsed(text)
+
+
 @main.command("experiment", epilog=help_texts.EXPERIMENT)
 @click.argument("name")
 @click.argument("overrides", nargs=-1)
@@ -215,6 +222,12 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
     help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
 )
 @click.option(
+    "--shard",
+    metavar="I/K",
+    callback=_shard,
+    help="Make the I-th of K parts of the runs, for machines that share nothing; see merge.",
+)
+@click.option(
     "--status",
     is_flag=True,
     help="Show which runs are done, running, failed or missing; make nothing.",
@@ -222,15 +235,20 @@ def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
 @common_options
 @click.pass_obj
 def experiment_command(
-    settings: Settings, name: str, overrides: tuple[str, ...], jobs: int, status: bool
+    settings: Settings,
+    name: str,
+    overrides: tuple[str, ...],
+    jobs: int,
+    shard: Shard | None,
+    status: bool,
 ) -> int:
-    """Make all missing runs of an experiment, then its figures."""
+    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone."""
     if status:
-        return _show_status(name, overrides, jobs, settings)
+        return _show_status(name, overrides, jobs, shard, settings)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs
 
-    outcome = experiment_files.make(name, overrides, settings.config_dirs(), jobs=jobs)
+    outcome = experiment_files.make(name, overrides, settings.config_dirs(), jobs=jobs, shard=shard)
     _print_outcomes(outcome.runs)
     for figure in outcome.figures:
         click.echo(f"figure: {figure}")
@@ -239,7 +257,9 @@ def experiment_command(
     return int(outcome.failed > 0)
 
 
-def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Settings) -> int:
+def _show_status(
+    name: str, overrides: tuple[str, ...], jobs: int, shard: Shard | None, settings: Settings
+) -> int:
     """Print where an experiment stands."""
     from ssvm_bench.report.kinds import load
     from ssvm_bench.results.passed_over import PassedOver
@@ -247,7 +267,8 @@ def _show_status(name: str, overrides: tuple[str, ...], jobs: int, settings: Set
     from ssvm_bench.runs.experiments import to_stderr
 
     folders = settings.config_dirs()
-    found = experiment_status.survey(load(name, folders).configs(overrides, folders))
+    configs = load(name, folders).configs(overrides, folders)
+    found = experiment_status.survey(configs if shard is None else shard.of(configs))
     with PassedOver(to_stderr) as tell:
         for damaged in filter(None, (run.damage for run in found)):
             tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
@@ -301,6 +322,7 @@ def list_command(settings: Settings, kind: str | None) -> None:
 
 main.add_command(check_command)
 main.add_command(data)
+main.add_command(merge_command)
 main.add_command(predict_command)
 main.add_command(score_command)
 main.add_command(report_command)

@@ -36,6 +36,8 @@ Overrides that always exist [default]:
   eval.every               evaluate every k-th iteration [1]
   eval.growth              after iteration k, evaluate not before growth · k [1]
   eval.after_exact_pass    evaluate the iterate before approximate passes, too [false]
+  checkpoint.every         seconds between two states to go on from; null = none [60]
+  checkpoint.keep          a finished run keeps its last state [false]
   clock                    wall | cpu | work (counted; the same on every machine) [wall]
   dataset.source           auto | real | synthetic [auto]
   dataset.n_samples        use only so many examples [null = all]
@@ -53,6 +55,13 @@ Examples:
   ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
   ssvm-bench experiment mpbcfw_fig4 --jobs 2
   ssvm-bench experiment mpbcfw_fig4 --status
+  ssvm-bench experiment mpbcfw_fig4 --shard 2/4 results_dir=part-2
+""")
+
+MERGE = verbatim("""
+Examples:
+  ssvm-bench merge part-1 part-2 part-3 part-4 --into results
+  ssvm-bench plot mpbcfw_fig4
 """)
 
 PLOT = verbatim("""

@@ -149,6 +149,12 @@ def is_own(group: str, kind: str) -> bool:
     return kind in _own_modules(group)
 
 
+def other_packages(config: Any) -> set[str]:
+    """Return the names of the packages, not this one, that the components of a run are in."""
+    modules = (module(group, getattr(config, group).kind) for group in GROUPS)
+    return {found.__name__.partition(".")[0] for found in modules} - {"ssvm_bench"}
+
+
 def _own_modules(group: str) -> dict[str, str]:
     """Return kind → dotted name of all modules that may implement one."""
     package = f"ssvm_bench.{group}s"

@@ -37,7 +37,7 @@ from ssvm_bench.errors import ConfigError
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
 
-NOT_HASHED = ("seed", "results_dir", "force", "quiet")
+NOT_HASHED = ("seed", "results_dir", "force", "quiet", "checkpoint")
 """Options of a run that leave its hash alone; the seed has a folder of its own."""
 
 
@@ -103,6 +103,25 @@ class Eval(Options):
 
 
 @dataclass(frozen=True)
+class Checkpoint(Options):
+    """When a run puts its whole state on disk, so that it can go on from there.
+
+    Attributes
+    ----------
+    every : float or None
+        Seconds from one to the next, and more where writing takes long; 0: after every iteration;
+        None: there are none.
+    keep : bool
+        Whether a finished run keeps its last state.
+    """
+
+    section: ClassVar[str] = "checkpoint"
+
+    every: NotNegative | None = 60.0
+    keep: bool = False
+
+
+@dataclass(frozen=True)
 class RunConfig(Options):
     """Every option of one run.
 
@@ -131,6 +150,8 @@ class RunConfig(Options):
         Run again even if the run has finished.
     quiet : bool
         No status output.
+    checkpoint : Checkpoint
+        When to keep what is needed to go on.
     """
 
     dataset: Any
@@ -146,8 +167,13 @@ class RunConfig(Options):
     results_dir: Path
     force: bool
     quiet: bool
+    checkpoint: Checkpoint = Checkpoint()
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"path": (), "prior": PriorConfig()}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {
+        "path": (),
+        "prior": PriorConfig(),
+        "checkpoint": Checkpoint(),
+    }
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""

@@ -38,6 +38,7 @@ from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.config.shards import Shard
     from ssvm_bench.runs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
 
@@ -55,19 +56,27 @@ def make(
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = experiments.to_stderr,
     jobs: int = 1,
+    shard: Shard | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment, then its figures, unless it was interrupted.
+
+    Of a shard, the runs alone.
 
     Parameters
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, make_display, say, jobs
+    overrides, config_dirs, make_display, say, jobs, shard
         As for `experiments.run`, whose errors it has, and those of `draw`.
     """
     experiment = load(name, config_dirs)
-    outcome = experiments.run(experiment, overrides, config_dirs, make_display, say, jobs)
-    if not outcome.interrupted:
+    outcome = experiments.run(experiment, overrides, config_dirs, make_display, say, jobs, shard)
+    if shard is not None:
+        say(
+            f"This was shard {shard}. Merge the folders of all of them with `ssvm-bench merge`; "
+            f"`ssvm-bench plot {name}` then draws the figures."
+        )
+    elif not outcome.interrupted:
         with PassedOver(say) as tell:
             runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
             if runs:

@@ -8,7 +8,7 @@ reader takes for a run:
 ``.seed=0.lock``          held by the process that works on this configuration
 ``.seed=0.tmp-…``         a run being written (see `ssvm_bench.files`)
 ``.seed=0.old-…``         a run being replaced
-``seed=0.partial``        trace so far of a run that was interrupted or failed
+``seed=0.partial``        trace so far, and checkpoint, of a run that was interrupted or failed
 ========================  ======================================================================
 """
 
@@ -17,9 +17,11 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 import filelock
 
@@ -37,8 +39,14 @@ def partial_folder(folder: Path) -> Path:
     return folder.with_name(folder.name + PARTIAL)
 
 
+class HeldError(Exception):
+    """Another process works on the run."""
+
+
 @contextmanager
-def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterator[None]:
+def lock(
+    folder: Path, on_wait: Callable[[str], object] | None = None, wait: bool = True
+) -> Iterator[None]:
     """Hold a run's folder for this process, so that the same configuration is run only once.
 
     Whoever has waited should look again whether the run `is_finished`. Left-overs of writers
@@ -50,9 +58,13 @@ def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterat
         The run's folder; its parents are created.
     on_wait : callable, optional
         Called once with a message if another process holds the folder.
+    wait : bool
+        Whether to wait for it.
 
     Raises
     ------
+    HeldError
+        If another process holds the folder, and is not to be waited for.
     RunFailedError
         If the results folder cannot be written.
     """
@@ -62,6 +74,8 @@ def lock(folder: Path, on_wait: Callable[[str], object] | None = None) -> Iterat
         try:
             mutex.acquire(timeout=_GLANCE_SECONDS)
         except filelock.Timeout:
+            if not wait:
+                raise HeldError from None
             if on_wait is not None:
                 on_wait(f"Another process works on the same configuration; waiting for {folder}.")
             mutex.acquire()
@@ -105,19 +119,50 @@ def _clear_left_overs(folder: Path) -> None:
                     remove(stale)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder of files appear at once, replacing the one that is there."""
+Content: TypeAlias = "bytes | Callable[[BinaryIO], object]"
+"""What to write to a file, or what writes it."""
+
+
+def write_folder(
+    folder: Path, files: Mapping[str, Content], linked: Mapping[str, Path] | None = None
+) -> None:
+    """Make a folder of files appear at once, replacing the one that is there.
+
+    Parameters
+    ----------
+    folder : Path
+    files : mapping
+        Name → content.
+    linked : mapping, optional
+        Name → a file that is there, which is in the folder by that name, too; none if it is not.
+    """
     try:
         with temporary_folder(folder) as temporary:
+            for name, path in (linked or {}).items():
+                with suppress(FileNotFoundError):
+                    _link(path, temporary / name)
             for name, content in files.items():
                 with (temporary / name).open("wb") as file:
-                    file.write(content)
+                    if isinstance(content, bytes):
+                        file.write(content)
+                    else:
+                        content(file)
                     file.flush()
                     os.fsync(file.fileno())
             _sync(temporary)
             _publish(temporary, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error
+
+
+def _link(path: Path, name: Path) -> None:
+    """Give a file another name, or copy it where a file can have but one."""
+    try:
+        os.link(path, name)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(path, name)
 
 
 def _publish(temporary: Path, folder: Path) -> None:

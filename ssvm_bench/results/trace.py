@@ -9,6 +9,8 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
 ``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels
 ``names.json.gz``         what labels and features are called, where the data have names
+``checkpoint``            what the run needs to go on (:mod:`ssvm_bench.results.checkpoint_file`);
+                          of finished ones, where that is asked for
 ========================  ======================================================================
 """
 
@@ -36,8 +38,9 @@ from ssvm_bench import files
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
+from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.files import reason_of
-from ssvm_bench.results.run_folder import PARTIAL, partial_folder, write_folder
+from ssvm_bench.results.run_folder import PARTIAL, Content, partial_folder, write_folder
 
 FORMAT = 1
 """Version of the files of a run; a reader refuses any other."""
@@ -121,6 +124,7 @@ def write_run(
     summary: Mapping[str, Any],
     weights: np.ndarray | Mapping[str, np.ndarray],
     vocabulary: Vocabulary | None = None,
+    with_checkpoint: bool = False,
 ) -> None:
     """Write the folder of a finished run, all files at once, and remove its partial trace.
 
@@ -136,6 +140,8 @@ def write_run(
         Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``.
     vocabulary : Vocabulary, optional
         What the labels and features of the dataset are called.
+    with_checkpoint : bool
+        Whether the checkpoint of the partial trace, the state at the end, is to be kept.
 
     Raises
     ------
@@ -154,7 +160,8 @@ def write_run(
     }
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
-    write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside})
+    state = {CHECKPOINT: partial_folder(folder) / CHECKPOINT} if with_checkpoint else {}
+    write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside}, state)
     shutil.rmtree(partial_folder(folder), ignore_errors=True)
 
 
@@ -164,6 +171,7 @@ def write_partial(
     metadata: Mapping[str, Any],
     summary: Mapping[str, Any],
     traceback: str | None = None,
+    checkpoint: Content | None = None,
 ) -> Path:
     """Write what an interrupted or failed run has measured so far, beside its folder.
 
@@ -175,6 +183,8 @@ def write_partial(
         As for `write_run`; ``summary["stop_reason"]`` is one of ``UNFINISHED``.
     traceback : str, optional
         What was raised; kept as ``traceback.txt``.
+    checkpoint : bytes or callable, optional
+        The state to go on from, or what writes it to a file; None: the last one stays.
 
     Returns
     -------
@@ -193,8 +203,12 @@ def write_partial(
         beside["traceback.txt"] = traceback.encode(errors="backslashreplace")
     # quickly, because this happens while runs go on
     trace = _parquet(rows, metadata, beside, use_dictionary=False, compression="none")
-    write_folder(partial_folder(folder), {TRACE: trace, **beside})
-    return partial_folder(folder)
+    place = partial_folder(folder)
+    if checkpoint is None:
+        write_folder(place, {TRACE: trace, **beside}, {CHECKPOINT: place / CHECKPOINT})
+    else:
+        write_folder(place, {TRACE: trace, **beside, CHECKPOINT: checkpoint})
+    return place
 
 
 def _parquet(

@@ -1,15 +1,18 @@
 """Experiments: all runs of a grid, one after the other or several at once.
 
 A run that has finished is never made again, so an experiment that was interrupted, or in which
-runs failed, is completed by the same command. What the files say is read by
-`config.experiment`; what is drawn of finished runs is a matter of `report.experiment_files`.
+runs failed, is completed by the same command. Several processes on one results folder share the
+work: a run that another one makes is passed over, and looked at again at the end.
+
+What the files say is read by `config.experiment`; what is drawn of finished runs is a matter of
+`report.experiment_files`.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +24,7 @@ from ssvm_bench.runs.experiment_status import Durations, finished_before
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.config.shards import Shard
     from ssvm_bench.runs.runner import Outcome
     from ssvm_bench.runs.terminal import Display
 
@@ -95,6 +99,7 @@ def run(
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = to_stderr,
     jobs: int = 1,
+    shard: Shard | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment.
 
@@ -113,6 +118,8 @@ def run(
         Told what goes on, and which run failed why.
     jobs : int
         Number of runs at once; more than one are made by processes of their own.
+    shard : Shard, optional
+        Which of the runs; all by default.
 
     Returns
     -------
@@ -125,6 +132,8 @@ def run(
         If an override or a combination of them is wrong.
     """
     configs = experiment.configs(overrides, config_dirs)
+    if shard is not None:
+        configs = shard.of(configs)
     result = ExperimentOutcome(configs)
     waiting = dict(enumerate(configs))
     for number, config in enumerate(configs):
@@ -163,20 +172,33 @@ def _in_turn(
     from ssvm_bench.runs import runner, terminal
 
     make_display = make_display or terminal.make_display
-    for number, config in waiting.items():
+    held: dict[int, RunConfig] = {}
+    for number, config in itertools.chain(waiting.items(), _in_the_end(held, say)):
         if not config.quiet:
             say(f"run {number + 1}/{len(result.configs)} {title(config)}")
         try:
             with make_display(config.quiet) as display:
-                outcome = runner.run(config, display)
+                outcome = runner.run(config, display, wait=number in held)
         except RunFailedError as error:
             result.failures[number] = str(error)
             say(f"{title(config)} failed: {error}")
+            continue
+        if outcome.status == "held":
+            held[number] = config
             continue
         result.outcomes[number] = outcome
         if outcome.status == "interrupted":
             result.interrupted = True
             return
+
+
+def _in_the_end(
+    held: Mapping[int, RunConfig], say: Callable[[str], object]
+) -> Iterator[tuple[int, RunConfig]]:
+    """Yield what others were at work on, once it is asked for."""
+    if held:
+        say(f"Others are at work on {words.runs(len(held))}; waiting for them.")
+    yield from held.items()
 
 
 def _at_once(

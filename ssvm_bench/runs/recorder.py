@@ -17,6 +17,9 @@ from ssvm_bench.solvers.base import Solver
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
 
+_OUTSIDE = ("display", "held_out", "_keeper")
+"""What is no part of a recorder's state."""
+
 
 class Recorder:
     """Evaluates what a solver reports, and keeps the rows of the trace.
@@ -71,6 +74,14 @@ class Recorder:
         self._first = self._before = self._changes = 0
         self._begins_at: Any = None
         self._best = math.inf, self.w
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs: all but who is told, and whom it asks."""
+        return {name: value for name, value in vars(self).items() if name not in _OUTSIDE}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what another one knew, of the same run."""
+        vars(self).update(state)
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""

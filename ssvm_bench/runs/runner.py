@@ -1,40 +1,16 @@
-"""The loop of a run: budget, evaluation, stop reason, interrupt.
+"""One run, from its configuration to its files.
 
-A run repeats the solver's outer iterations, evaluates the iterate it reports while the clock is
-paused, and ends for one of the named reasons:
-
-==================  ==========================================================================
-``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
-``max_iterations``  outer iterations done
-``max_seconds``     seconds on the run's clock spent
-``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
-                    bundle methods: the relative gap is at most their ε; dual coordinate descent:
-                    at most its tolerance
-``cache_full``      examples have left the cache of online dual coordinate descent with their
-                    weights, which a further pass would count again
-``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
-                    1-slack cutting planes report their best iterate
-``diverged``        primal or dual is not finite: the run has failed
-``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration; a partial trace is kept. After
-                    two of them, where the loop gets control next, and without an evaluation
-``error``           the solver or the oracle raised: partial trace and traceback are kept
-==================  ==========================================================================
-
-A problem with latent values may be solved in several rounds (:mod:`ssvm_bench.runs.rounds`); the
-reason is then that of the last one.
-
-The partial trace is written while the run goes on as well: ``kill -9`` costs the rows of the last
-ten seconds, and the iteration.
+While a run goes on, its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are put on
+disk: ``kill -9`` costs the rows of the last ten seconds, and what was computed since the last
+checkpoint. The next start of the same run goes on from there.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import time
 import traceback
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -45,7 +21,8 @@ import numpy as np
 
 from ssvm_bench import interrupts
 from ssvm_bench.clock import Clock
-from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.config import registry
+from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.datasets.streams.data_stream import DataStream
@@ -53,8 +30,9 @@ from ssvm_bench.errors import RunFailedError, contained, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
+from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import provenance
-from ssvm_bench.results.run_folder import lock
+from ssvm_bench.results.run_folder import HeldError, lock, partial_folder
 from ssvm_bench.results.trace import (
     damage,
     is_whole,
@@ -63,6 +41,7 @@ from ssvm_bench.results.trace import (
     write_partial,
     write_run,
 )
+from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place, resume
 from ssvm_bench.runs.components import (
     build_oracle,
     build_solver,
@@ -73,16 +52,13 @@ from ssvm_bench.runs.components import (
     load_dataset,
     warm_up,
 )
+from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.rounds import next_round
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BROKEN_OFF = ("interrupted", "diverged")
-"""Stop reasons of runs that have a partial trace."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +68,14 @@ class Outcome:
     Attributes
     ----------
     status : str
-        ``finished``, ``skipped`` (it had finished before) or ``interrupted``.
+        ``finished``, ``skipped`` (it had finished before), ``interrupted``, or ``held``: another
+        process works on it.
     stop_reason : str
         See the module's docstring.
     folder : Path
         Where its files are; of an interrupted run, the partial ones.
     summary : dict
-        What ``summary.json`` holds.
+        What ``summary.json`` holds; of a run that is held, nothing.
     """
 
     status: str
@@ -108,7 +85,9 @@ class Outcome:
 
 
 @contained("The run failed")
-def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcome:
+def run(
+    config: RunConfig, display: Display, concurrent_runs: int = 0, wait: bool = True
+) -> Outcome:
     """Do one run and write its files, unless it has finished before; first those of its path.
 
     Parameters
@@ -119,6 +98,8 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
         Told how it goes.
     concurrent_runs : int
         Number of other runs that go on beside this one, for the trace's metadata.
+    wait : bool
+        Whether to wait for another process that works on the same run.
 
     Raises
     ------
@@ -140,7 +121,10 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
         for stage, _ in stages:
-            locks.enter_context(lock(stage.folder, display.message))
+            try:
+                locks.enter_context(lock(stage.folder, display.message, wait))
+            except HeldError:
+                return Outcome("held", "held", config.folder, {})
         if not config.force:
             for damaged in filter(None, (damage(stage.folder) for stage, _ in stages)):
                 display.message(f"{damaged} It is made again.")
@@ -152,19 +136,23 @@ def run(config: RunConfig, display: Display, concurrent_runs: int = 0) -> Outcom
             return Outcome("skipped", summary["stop_reason"], config.folder, summary)
         _tell_unseen(dataset, display)
         warm_up(config, dataset, display, prior)
+        about = dataset, display, begin, concurrent_runs
+        made = [_Run(stage, with_prior(terms, lam, prior), lam, *about) for stage, lam in stages]
         solver = None
-        for stage, lam in stages:
-            problem = with_prior(terms, lam, prior)
-            display.start(stage, dataset.source, problem.n, problem.d, lam)
-            with interrupts.deferred() as arrived:
-                outcome, solver = _run(
-                    stage, dataset, problem, display, begin, concurrent_runs, solver
-                )
-                arrived.answered = outcome.status == "interrupted"
+        for one in made[_first(made) :]:
+            outcome = one.make(solver)
+            solver = one.solver
             if outcome.status == "interrupted":
                 break
-            begin = time.perf_counter()
         return outcome
+
+
+def _first(runs: list[_Run]) -> int:
+    """Return which run of a path to begin with: the last one that goes on, or the first."""
+    for k in reversed(range(len(runs))):
+        if all(one.had_finished for one in runs[:k]) and runs[k].resume():
+            return k
+    return 0
 
 
 def _tell_unseen(dataset: Dataset | DataStream, display: Display) -> None:
@@ -189,181 +177,220 @@ def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
             )
 
 
-def _run(
-    config: RunConfig,
-    dataset: Dataset | DataStream,
-    problem: Objective,
-    display: Display,
-    begin: float,
-    concurrent_runs: int,
-    solver: Solver | None,
-) -> tuple[Outcome, Solver]:
-    """Do one run, from a solver that has solved another λ if there is one; return it, too."""
-    prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
-    metadata = {
-        "config": config.resolved(),
-        "dataset": {
-            "name": dataset.name,
-            "source": dataset.source,
-            "n": problem.n,
-            "d": problem.d,
-            "radius": problem.radius(),
-            "fingerprint": dataset.fingerprint,
-        },
-        "lam": config.lam_of(dataset.n),
-        **({"prior": prior} if prior else {}),
-        **({"objective": problem.name} if problem.name else {}),
-        "seed": config.seed,
-        "clock": config.clock,
-        "concurrent_runs": concurrent_runs,
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        **_latent(problem),
-        **provenance(),
-    }
-    held_out = {
-        name: functools.partial(held_out_loss, config.oracle, examples)
-        for name, examples in dataset.held_out.items()
-    }
-    clock = Clock(config.clock, *config.oracle.costs)
-    had_finished = is_whole(config.folder) and not config.force
-
-    def keep(rows: pd.DataFrame) -> None:
-        with clock.paused():
-            try:
-                write_partial(config.folder, rows, metadata, summary("interrupted"))
-            except RunFailedError as error:
-                display.message(f"What was measured so far is not on disk: {error}")
-
-    recorder = Recorder(
-        problem,
-        display,
-        held_out,
-        None if had_finished else keep,
-        getattr(config.solver, "latent_rounds", 1),
-    )
-
-    def summary(reason: str) -> dict[str, Any]:
-        return {
-            **recorder.summary(),
-            "stop_reason": reason,
-            "dataset": dataset.name,
-            "solver": config.solver.name,
-            "source": dataset.source,
-            "seed": config.seed,
-            "wall_time": time.perf_counter() - begin,
-        }
-
-    goes_on = solver is not None
-    try:
-        with clock.paused():
-            if solver is None:
-                solver = build_solver(config, problem, clock)
-            else:
-                solver.go_on(problem.lam, clock)
-        reason = loop(config, solver, recorder, goes_on)
-    except BaseException as error:  # a component may raise SystemExit
-        rows, text = recorder.rows, traceback.format_exc()
-        where = write_partial(config.folder, rows, metadata, summary("error"), text)
-        raise RunFailedError(
-            f"The run failed in iteration {len(rows)}: {described(error)}. "
-            f"What it had measured, and the traceback, are in {where}."
-        ) from error
-    metadata |= _latent(recorder.problem)
-    if reason in BROKEN_OFF:
-        where = write_partial(config.folder, recorder.rows, metadata, summary(reason))
-        if reason == "diverged":
-            fixed = getattr(config.solver, "step", "line_search") != "line_search"
-            raise RunFailedError(
-                f"The run diverged in iteration {recorder.rows[-1]['iteration']}: primal "
-                f"{recorder.rows[-1]['primal']}, dual {recorder.rows[-1]['dual']}. Its trace is in "
-                f"{where}; try {'solver.step=line_search or ' if fixed else ''}a larger lam."
-            )
-        return Outcome("interrupted", reason, where, summary(reason)), solver
-    final = summary(reason)
-    if had_finished:
-        display.message(f"This run of the path had finished before, and is kept: {config.folder}")
-    else:
-        resolved, vocabulary = config.resolved(), getattr(dataset, "vocabulary", None)
-        arrays = recorder.problem.arrays(recorder.w)
-        write_run(config.folder, recorder.rows, metadata, resolved, final, arrays, vocabulary)
-    display.finish(final, config.folder)
-    return Outcome("finished", reason, config.folder, final), solver
-
-
-def _latent(problem: Objective) -> dict[str, str]:
-    """Return what tells the fixed latent values of a problem from others, if it has some."""
-    values = problem.latent()
-    return {} if values is None else {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
-
-
-def loop(config: RunConfig, solver: Solver, recorder: Recorder, goes_on: bool = False) -> str:
-    """Iterate and evaluate until something ends the run; return the stop reason of its last round.
+class _Run:
+    """One run, and what is said of it in its files.
 
     Parameters
     ----------
-    config, solver, recorder
-        The run.
-    goes_on : bool
-        Whether the solver has solved another λ before.
+    config : RunConfig
+    problem : Objective
+    lam : float
+        λ, or what stands for it.
+    dataset : Dataset or DataStream
+    display : Display
+    begin : float
+        When the work on it began, by ``time.perf_counter``.
+    concurrent_runs : int
+        Number of other runs that go on beside this one.
+
+    Attributes
+    ----------
+    solver : Solver or None
+        As it is, once there is one.
+    had_finished : bool
+        Whether the run is there already, as one on the path of another.
     """
-    with interrupts.deferred() as arrived:
-        try:
-            if not goes_on:
-                solver.begin()
-            if config.eval.after_exact_pass:
-                solver.keep_after_exact_pass()
-            reason, begin = _loop(config, solver, recorder, arrived, 0.0), solver.clock.now()
-            while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
-                solver = after
-                reason, begin = _loop(config, solver, recorder, arrived, begin), solver.clock.now()
+
+    def __init__(
+        self,
+        config: RunConfig,
+        problem: Objective,
+        lam: float,
+        dataset: Dataset | DataStream,
+        display: Display,
+        begin: float,
+        concurrent_runs: int,
+    ) -> None:
+        self.config, self.problem, self.lam = config, problem, lam
+        self.dataset, self.display, self.begin = dataset, display, begin
+        self.concurrent_runs = concurrent_runs
+        self.solver: Solver | None = None
+        self.place = Place()
+        self.had_finished = is_whole(config.folder) and not config.force
+        whose = f"{config.hash()}/seed={config.seed}"
+        self.whose = checkpoint_file.identity(whose, dataset.fingerprint)
+        held_out = {
+            name: functools.partial(held_out_loss, config.oracle, examples)
+            for name, examples in dataset.held_out.items()
+        }
+        keep = None if self.had_finished else self._keep
+        rounds = getattr(config.solver, "latent_rounds", 1)
+        self.recorder = Recorder(problem, display, held_out, keep, rounds)
+
+    def resume(self) -> bool:
+        """Go to where another process has left the run; return whether it has left a way."""
+        if self.had_finished or self.config.force:
+            return False
+        folder, say = partial_folder(self.config.folder), self.display.message
+        others = registry.other_packages(self.config)
+        found = resume(folder, self.whose, self.problem, others, say)
+        if found is None:
+            return False
+        self.solver, self.place = found.solver, found.place
+        self.recorder.restore(found.record)
+        at = self.place.iteration
+        self.place.resumed.append({"iteration": at, "started": _now()})
+        say(
+            f"Going on after iteration {at}, from the checkpoint in {folder} (force=true does not)."
+        )
+        return True
+
+    def make(self, before: Solver | None) -> Outcome:
+        """Do the run, from a solver that has solved another λ if there is one."""
+        config, display = self.config, self.display
+        if before is not None:
+            self.begin = time.perf_counter()
+        display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
+        self.metadata = self._metadata()
+        checkpoints = Checkpoints(
+            config.checkpoint, self.whose, self.problem, self._write_checkpoint, display.message
+        )
+        with interrupts.deferred() as arrived:
+            try:
+                solver = self._begun(before)
+                goes_on = before is not None
+                reason = loop(config, solver, self.recorder, goes_on, self.place, checkpoints.look)
+            except BaseException as error:  # a component may raise SystemExit
+                where = self._write_partial("error", traceback=traceback.format_exc())
+                raise RunFailedError(
+                    f"The run failed in iteration {len(self.recorder.rows)}: {described(error)}. "
+                    f"What it had measured, and the traceback, are in {where}."
+                ) from error
+            self.metadata |= self._latent()
             if reason not in BROKEN_OFF:
-                recorder.predict()
-            return reason
-        except interrupts.EndedEarlyError:
-            return "interrupted"
+                return self._finish(reason)
+            where = self._write_partial(reason)
+            if reason == "diverged":
+                raise self._diverged(where)
+            arrived.answered = True
+            return Outcome("interrupted", reason, where, self._summary(reason))
+
+    def _begun(self, before: Solver | None) -> Solver:
+        """Return the solver, on its clock: as it was left, at another λ, or a new one."""
+        if self.solver is not None:
+            self.solver.clock.start()
+            return self.solver
+        clock = Clock(self.config.clock, *self.config.oracle.costs)
+        with clock.paused():
+            if before is None:
+                self.solver = build_solver(self.config, self.problem, clock)
+            else:
+                self.solver = before
+                before.go_on(self.problem.lam, clock)
+        return self.solver
+
+    def _finish(self, reason: str) -> Outcome:
+        """Write the files of a run that has come to its end."""
+        config, recorder, summary = self.config, self.recorder, self._summary(reason)
+        if self.had_finished:
+            self.display.message(
+                f"This run of the path had finished before, and is kept: {config.folder}"
+            )
+        else:
+            write_run(
+                config.folder,
+                recorder.rows,
+                self.metadata,
+                config.resolved(),
+                summary,
+                recorder.problem.arrays(recorder.w),
+                getattr(self.dataset, "vocabulary", None),
+                with_checkpoint=config.checkpoint.keep,
+            )
+        self.display.finish(summary, config.folder)
+        return Outcome("finished", reason, config.folder, summary)
+
+    def _diverged(self, where: Path) -> RunFailedError:
+        """Return the error of a run whose numbers are not finite."""
+        row = self.recorder.rows[-1]
+        fixed = getattr(self.config.solver, "step", "line_search") != "line_search"
+        return RunFailedError(
+            f"The run diverged in iteration {row['iteration']}: primal {row['primal']}, dual "
+            f"{row['dual']}. Its trace is in {where}; try "
+            f"{'solver.step=line_search or ' if fixed else ''}a larger lam."
+        )
+
+    def _keep(self, rows: pd.DataFrame) -> None:
+        """Put the rows so far on disk, off the clock."""
+        assert self.solver is not None
+        with self.solver.clock.paused():
+            try:
+                self._write_partial("interrupted", rows)
+            except RunFailedError as error:
+                self.display.message(f"What was measured so far is not on disk: {error}")
+
+    def _write_checkpoint(self, dump: Dump) -> None:
+        """Put the rows so far on disk, and the state."""
+        if not self.had_finished:
+            self._write_partial("interrupted", checkpoint=dump)
+
+    def _write_partial(
+        self,
+        reason: str,
+        rows: pd.DataFrame | None = None,
+        traceback: str | None = None,
+        checkpoint: Dump | None = None,
+    ) -> Path:
+        measured = self.recorder.rows if rows is None else rows
+        summary = self._summary(reason)
+        return write_partial(
+            self.config.folder, measured, self.metadata, summary, traceback, checkpoint
+        )
+
+    def _metadata(self) -> dict[str, Any]:
+        config, dataset, problem = self.config, self.dataset, self.problem
+        prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
+        return {
+            "config": config.resolved(),
+            "dataset": {
+                "name": dataset.name,
+                "source": dataset.source,
+                "n": problem.n,
+                "d": problem.d,
+                "radius": problem.radius(),
+                "fingerprint": dataset.fingerprint,
+            },
+            "lam": self.lam,
+            **({"prior": prior} if prior else {}),
+            **({"objective": problem.name} if problem.name else {}),
+            "seed": config.seed,
+            "clock": config.clock,
+            "concurrent_runs": self.concurrent_runs,
+            "started": _now(),
+            **({"resumed": self.place.resumed} if self.place.resumed else {}),
+            **self._latent(),
+            **provenance(),
+        }
+
+    def _latent(self) -> dict[str, str]:
+        """Return what tells the fixed latent values of the problem from others, if it has some."""
+        values = self.recorder.problem.latent()
+        if values is None:
+            return {}
+        return {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
+
+    def _summary(self, reason: str) -> dict[str, Any]:
+        return {
+            **self.recorder.summary(),
+            "stop_reason": reason,
+            "dataset": self.dataset.name,
+            "solver": self.config.solver.name,
+            "source": self.dataset.source,
+            "seed": self.config.seed,
+            "wall_time": self.place.wall_time + time.perf_counter() - self.begin,
+            "checkpoint_time": self.place.checkpoint_time,
+        }
 
 
-def _loop(
-    config: RunConfig,
-    solver: Solver,
-    recorder: Recorder,
-    arrived: interrupts.Arrived,
-    begin: float,
-) -> str:
-    """Do a round that began at some moment of the clock."""
-    iteration = due = 0
-    while True:
-        interrupts.checkpoint()
-        reason = _exhausted(config.budget, iteration, solver.clock.now() - begin)
-        if reason is None:
-            reason = "converged" if solver.converged else solver.ended
-        if arrived.count:
-            reason = "interrupted"
-        if reason is not None or iteration >= due:
-            due = config.eval.after(iteration)
-            row = recorder.evaluate(solver, iteration)
-            if not _is_finite(row, getattr(config.solver, "has_dual", False)):
-                return "diverged"
-            recorder.check_duality()
-            relative = row["gap"] / max(abs(row["primal"]), 1e-12)
-            if reason is None and relative <= config.budget.gap_tol > 0:
-                reason = "gap_tol"
-        if reason is not None:
-            return reason
-        recorder.keep()
-        solver.iterate()
-        iteration += 1
-
-
-def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
-    """Tell whether all numbers of an iterate are finite; a method without a dual has NaN there."""
-    dual = row["dual"] if has_dual or not math.isnan(row["dual"]) else 0.0
-    return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
-
-
-def _exhausted(budget: Budget, iteration: int, seconds: float) -> str | None:
-    if budget.max_iterations is not None and iteration >= budget.max_iterations:
-        return "max_iterations"
-    if budget.max_seconds is not None and seconds >= budget.max_seconds:
-        return "max_seconds"
-    return None
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

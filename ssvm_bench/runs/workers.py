@@ -25,6 +25,7 @@ from ssvm_bench import interrupts
 from ssvm_bench.children import Child, DiedError
 from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.results import words
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.terminal import Silent
 
@@ -69,7 +70,7 @@ def make(
     ConfigError
         If dataset, oracle and solver of a run do not fit together; the other runs are stopped.
     """
-    waiting = dict(runs)
+    waiting, held, patient = dict(runs), dict[int, "RunConfig"](), False
     jobs = min(jobs, len(waiting))
     available = _cores()
     if None not in available and jobs > len(available):
@@ -81,11 +82,14 @@ def make(
         try:
             workers += [Worker(next(cores), jobs - 1) for _ in range(jobs)]
             while True:
+                if held and not waiting and not any(worker.busy for worker in workers):
+                    say(f"Others are at work on {words.runs(len(held))}; waiting for them.")
+                    waiting, held, patient = held, {}, True
                 for worker in workers:
                     if not worker.busy and waiting and not arrived.count:
                         number = _choose(waiting, worker, workers)
                         started(number)
-                        worker.begin(number, waiting.pop(number))
+                        worker.begin(number, waiting.pop(number), wait=patient)
                 busy = [worker for worker in workers if worker.busy]
                 if asked_to_end < min(arrived.count, 2):
                     arrived.answered = True
@@ -107,6 +111,9 @@ def make(
                         answer, RunFailedError
                     ):
                         raise answer
+                    elif not isinstance(answer, SsvmBenchError) and answer.status == "held":
+                        assert working_on is not None
+                        held[working_on] = runs[working_on]
                     else:
                         assert working_on is not None
                         ended(working_on, answer)
@@ -172,14 +179,17 @@ class Worker:
         """Whether it is making a run."""
         return self.number is not None
 
-    def begin(self, number: int, config: RunConfig) -> None:
-        """Begin a run; a worker that died while it was idle is replaced."""
+    def begin(self, number: int, config: RunConfig, wait: bool) -> None:
+        """Begin a run, and wait for it or not if another process is at it.
+
+        A worker that died while it was idle is replaced.
+        """
         self.number = number
         try:
-            self.child.send(config)
+            self.child.send((config, wait))
         except DiedError:
             self._start()
-            self.child.send(config)
+            self.child.send((config, wait))
         self.dataset = config.dataset.name
 
     def receive(self) -> str | Outcome | SsvmBenchError:
@@ -247,12 +257,12 @@ def work(
         os.sched_setaffinity(0, {core})
     display = _Messages(connection)
     while True:
-        config = connection.recv()
+        config, wait_for_others = connection.recv()
         from ssvm_bench.runs import runner
 
         answer: Outcome | SsvmBenchError
         try:
-            answer = runner.run(config, display, concurrent_runs)
+            answer = runner.run(config, display, concurrent_runs, wait_for_others)
         except SsvmBenchError as error:
             answer = error
         except Exception as error:

@@ -43,7 +43,7 @@ from ssvm_bench.oracles.scoring import (
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import ExpectationConfig
-from ssvm_bench.solvers.orders import SAMPLING, orders
+from ssvm_bench.solvers.orders import SAMPLING, Orders
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -105,7 +105,7 @@ class ExponentiatedGradient(Solver):
             eta=np.full(problem.n, config.eta),
         )
         _begin(self.oracle.compiled, self.state, problem.lam, config.start)
-        self._orders = orders(problem.n, config.sampling, seed)
+        self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
         """Visit terms."""

@@ -40,22 +40,35 @@ def permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
     return order
 
 
-def orders(n: int, sampling: str, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield the order of the terms in each outer iteration, int64, shape (n,)."""
-    bits = np.random.PCG64(seed)
-    while sampling == "sequential":
-        yield np.arange(n)
-    while True:
-        if sampling == "permutation":
-            yield permutation(n, bits)
-        else:
-            raw = bits.random_raw(n)
-            yield (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+class Orders(Iterator[np.ndarray]):
+    """The order of the terms in each outer iteration, int64, shape (n,), for ever.
+
+    Parameters
+    ----------
+    n : int
+        Number of terms.
+    sampling : str
+        ``"permutation"``, ``"uniform"`` or ``"sequential"``.
+    seed : int or sequence of int
+    """
+
+    def __init__(self, n: int, sampling: str, seed: int | Sequence[int]) -> None:
+        self._n, self._sampling, self._bits = n, sampling, np.random.PCG64(seed)
+
+    def __next__(self) -> np.ndarray:
+        """Return the next order."""
+        n = self._n
+        if self._sampling == "sequential":
+            return np.arange(n)
+        if self._sampling == "permutation":
+            return permutation(n, self._bits)
+        raw = self._bits.random_raw(n)
+        return (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 
 
-def fresh_orders(n: int, sampling: str, seed: int) -> Iterator[np.ndarray]:
-    """Yield the orders of approximate passes that have one each, as `orders` yields them."""
-    return orders(n, sampling, (seed, 2))
+def fresh_orders(n: int, sampling: str, seed: int) -> Orders:
+    """Return the orders of approximate passes that have one each."""
+    return Orders(n, sampling, (seed, 2))
 
 
 class Order:
@@ -73,7 +86,7 @@ class Order:
     """
 
     def __init__(self, n: int, sampling: str, seed: int, approx_order: str = SAME) -> None:
-        self._orders = orders(n, sampling, seed)
+        self._orders = Orders(n, sampling, seed)
         self._fresh = fresh_orders(n, sampling, seed) if approx_order == FRESH else None
 
     def next(self) -> np.ndarray:

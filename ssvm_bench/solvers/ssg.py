@@ -44,7 +44,7 @@ from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
-from ssvm_bench.solvers.orders import SAMPLING, orders
+from ssvm_bench.solvers.orders import SAMPLING, Orders
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -97,7 +97,7 @@ class SubgradientMethod(Solver):
         )
         self.passes, self.stride = 0, 1
         self.sums = [(0, np.zeros(d))]  # k and Σ_{t≤k} w_t, every so many passes
-        self._orders = orders(problem.n, config.sampling, seed)
+        self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
         """Do n steps."""

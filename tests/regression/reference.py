@@ -27,7 +27,7 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.problem import Problem
 from ssvm_bench.random import bell, uniform
-from ssvm_bench.runs import components, runner
+from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.terminal import Silent
 
 FOLDER = Path(__file__).parent
@@ -110,7 +110,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = runner.Recorder(problem, Silent())
         clock = Clock("work", *config.oracle.costs)
-        runner.loop(config, components.build_solver(config, problem, clock), recorder)
+        loop.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

@@ -60,7 +60,7 @@ from ssvm_bench.solvers.block.approximate_passes import SlopeRule
 from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.coordinate.visits import visits_of
-from ssvm_bench.solvers.orders import orders
+from ssvm_bench.solvers.orders import Orders
 
 CODE_VERSION = 1
 
@@ -131,7 +131,7 @@ class DCD(Solver):
         )
         self.iteration = 0
         self.upper = self.tracked = math.nan
-        self._orders = orders(problem.n, ORDERS[config.order], seed)
+        self._orders = Orders(problem.n, ORDERS[config.order], seed)
 
     def iterate(self) -> None:
         """Do one sweep over all terms, and as many over the planes at hand as pay."""

@@ -39,7 +39,7 @@ from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
 from ssvm_bench.solvers.cutting_plane.visits import Adding
-from ssvm_bench.solvers.orders import orders
+from ssvm_bench.solvers.orders import Orders
 
 CODE_VERSION = 1
 
@@ -77,7 +77,7 @@ class CuttingPlanes(Solver):
         self.passes = AcceleratedPasses(self.phi, self.visits, _KAPPA)
         self.iteration = 0
         self.qp_time = 0.0
-        self._orders = orders(problem.n, "permutation", seed)
+        self._orders = Orders(problem.n, "permutation", seed)
 
     def iterate(self) -> None:
         """Ask the oracle of every term, with QPs in between."""

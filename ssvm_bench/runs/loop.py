@@ -1,0 +1,138 @@
+"""The loop of a run: budget, evaluation, stop reason, interrupt.
+
+A run repeats the solver's outer iterations, evaluates the iterate it reports while the clock is
+paused, and ends for one of the named reasons:
+
+==================  ==========================================================================
+``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
+``max_iterations``  outer iterations done
+``max_seconds``     seconds on the run's clock spent
+``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
+                    bundle methods: the relative gap is at most their ε; dual coordinate descent:
+                    at most its tolerance
+``cache_full``      examples have left the cache of online dual coordinate descent with their
+                    weights, which a further pass would count again
+``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
+                    1-slack cutting planes report their best iterate
+``diverged``        primal or dual is not finite: the run has failed
+``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration; a partial trace is kept. After
+                    two of them, where the loop gets control next, and without an evaluation
+``error``           the solver or the oracle raised: partial trace and traceback are kept
+==================  ==========================================================================
+
+A problem with latent values may be solved in several rounds (:mod:`ssvm_bench.runs.rounds`); the
+reason is then that of the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from ssvm_bench import interrupts
+from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.runs.checkpoints import Place
+from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.rounds import next_round
+from ssvm_bench.solvers.base import Solver
+
+BROKEN_OFF = ("interrupted", "diverged")
+"""Stop reasons of runs that have a partial trace."""
+
+
+Look: TypeAlias = Callable[[Solver, Recorder, Place, "str | None"], object]
+
+
+def _pass_by(*_: object) -> None:
+    """Keep nothing."""
+
+
+def loop(
+    config: RunConfig,
+    solver: Solver,
+    recorder: Recorder,
+    goes_on: bool = False,
+    place: Place | None = None,
+    look: Look = _pass_by,
+) -> str:
+    """Iterate and evaluate until something ends the run; return the stop reason of its last round.
+
+    Parameters
+    ----------
+    config, solver, recorder
+        The run.
+    goes_on : bool
+        Whether the solver has solved another λ before.
+    place : Place, optional
+        Where the run is, which changes with it; by default, at its beginning.
+    look : callable
+        Shown the state before every iteration, and told why the run ends if it does:
+        `Checkpoints.look`.
+    """
+    place = place or Place()
+    with interrupts.deferred() as arrived:
+        try:
+            if not (goes_on or place.resumed):
+                solver.begin()
+            if config.eval.after_exact_pass and not place.resumed:
+                solver.keep_after_exact_pass()
+            reason = _round(config, solver, recorder, arrived, place, look)
+            while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
+                solver = after
+                place.next_round(solver.clock.now())
+                reason = _round(config, solver, recorder, arrived, place, look)
+            if reason not in BROKEN_OFF:
+                recorder.predict()
+            return reason
+        except interrupts.EndedEarlyError:
+            return "interrupted"
+
+
+def _round(
+    config: RunConfig,
+    solver: Solver,
+    recorder: Recorder,
+    arrived: interrupts.Arrived,
+    place: Place,
+    look: Look,
+) -> str:
+    """Do a round, or what is left of it."""
+    while True:
+        interrupts.checkpoint()
+        reason = _exhausted(config.budget, place.iteration, solver.clock.now() - place.begin)
+        if reason is None:
+            reason = "converged" if solver.converged else solver.ended
+        if arrived.count:
+            reason = "interrupted"
+        # before the evaluation with which a run ends: one that goes on may not make it
+        look(solver, recorder, place, reason)
+        if reason is not None or place.iteration >= place.due:
+            place.due = config.eval.after(place.iteration)
+            row = recorder.evaluate(solver, place.iteration)
+            if not _is_finite(row, getattr(config.solver, "has_dual", False)):
+                return "diverged"
+            recorder.check_duality()
+            relative = row["gap"] / max(abs(row["primal"]), 1e-12)
+            if reason is None and relative <= config.budget.gap_tol > 0:
+                reason = "gap_tol"
+                look(solver, recorder, place, reason)
+        if reason is not None:
+            return reason
+        recorder.keep()
+        solver.iterate()
+        place.iteration += 1
+
+
+def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
+    """Tell whether all numbers of an iterate are finite; a method without a dual has NaN there."""
+    dual = row["dual"] if has_dual or not math.isnan(row["dual"]) else 0.0
+    return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
+
+
+def _exhausted(budget: Budget, iteration: int, seconds: float) -> str | None:
+    if budget.max_iterations is not None and iteration >= budget.max_iterations:
+        return "max_iterations"
+    if budget.max_seconds is not None and seconds >= budget.max_seconds:
+        return "max_seconds"
+    return None

@@ -1,0 +1,388 @@
+"""Checkpoints: a run that was ended goes on, and its trace is that of one that was not."""
+
+import io
+import itertools
+import pickle
+import signal
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from program import (
+    USPS,
+    config_of,
+    end,
+    install_solver,
+    path_with,
+    run_folders,
+    started,
+    wait_until,
+)
+from regression import reference
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.schema import Checkpoint
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.oracles import prior as priors
+from ssvm_bench.problem import with_prior
+from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import checkpoints, components, loop, runner, snapshot
+from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.terminal import Silent
+
+LEFT_AT = (0, 3, 11)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
+MEASURED = ["eval_time", "cpu_time"]
+
+POINTS = ("dataset=moons", "dataset.cliques=6")
+GRAPHS = ("dataset=stanford", "dataset.source=synthetic", "dataset.n_samples=6")
+OTHER_PROBLEMS = {
+    "memory of the oracle": (*GRAPHS, "solver=mpbcfw", "oracle.warm_start=true"),
+    "chains": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_fast"),
+    "after the exact pass": (*USPS, "solver=mpbcfw_avg", "eval.after_exact_pass=true"),
+    "spaced evaluations": (*USPS, "solver=bcfw", "eval.every=4"),
+    "fresh orders": (*USPS, "solver=mpbcfw", "solver.approx_order=fresh"),
+    "prior": (*USPS, "solver=bcfw", "prior.mean=0.1"),
+    "regression": (
+        *("dataset=abalone", "dataset.source=synthetic", "dataset.n_samples=40", "solver=dcd"),
+    ),
+    "rounds": (
+        *("dataset=latent", "dataset.source=synthetic", "dataset.canvas=31", "lam=0.02"),
+        *("dataset.n_samples=36", "dataset.positives=12", "solver=mpbcfw"),
+        *("solver.latent_rounds=3", "budget.max_iterations=6"),
+    ),
+    "points": (*POINTS, "solver=dcadmm"),
+    "points by turns": (*POINTS, "solver=coordinate_descent"),
+    "clusters": (*POINTS, "solver=kernel_kmeans"),
+}
+
+
+def problem_of(config):
+    """Build the problem of a run anew, as another process would."""
+    rows = components.chunk_rows(config)
+    dataset = components.load_dataset(config.dataset, rows)
+    components.build_oracle.cache_clear()
+    terms = components.build_oracle(config.oracle, config.dataset, rows)
+    return with_prior(terms, config.lam_of(dataset.n), priors.build(config.prior, terms.d))
+
+
+def undisturbed_and_left(config):
+    """Return the rows of a run, and what it would have left at some iterations."""
+    problem = problem_of(config)
+    parts, left = snapshot.parts(problem), []
+
+    times = itertools.count()
+
+    def look(solver, recorder, place, reason):
+        if next(times) in LEFT_AT:
+            file = io.BytesIO()
+            with solver.clock.paused():
+                snapshot.dump((solver, recorder.state(), vars(place)), parts, file)
+            left.append(file.getvalue())
+
+    rounds = getattr(config.solver, "latent_rounds", 1)
+    recorder = Recorder(problem, Silent(), latent_rounds=rounds)
+    solver = components.build_solver(config, problem, Clock("work", *config.oracle.costs))
+    loop.loop(config, solver, recorder, look=look)
+    return recorder, left
+
+
+def gone_on(config, state):
+    """Return the recorder of a run that goes on from a state."""
+    problem = problem_of(config)
+    solver, record, place = snapshot.load(io.BytesIO(state), snapshot.parts(problem))
+    recorder = Recorder(problem, Silent(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
+    recorder.restore(record)
+    solver.clock.start()
+    again = checkpoints.Place(**{**place, "resumed": [{"iteration": place["iteration"]}]})
+    loop.loop(config, solver, recorder, place=again)
+    return recorder
+
+
+def rows_of(recorder):
+    return pd.DataFrame(recorder.rows).drop(columns=MEASURED)
+
+
+def check_that_it_goes_on(config):
+    whole, left = undisturbed_and_left(config)
+    assert len(left) >= 2  # some end before all moments have come
+    for state in left:
+        recorder = gone_on(config, state)
+        pd.testing.assert_frame_equal(rows_of(recorder), rows_of(whole), check_exact=True)
+        found, wanted = (one.problem.arrays(one.w) for one in (recorder, whole))
+        for name in wanted:
+            np.testing.assert_array_equal(found[name], wanted[name])
+        assert recorder.losses == pytest.approx(whole.losses, rel=0, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", reference.SOLVERS)
+def test_a_solver_goes_on_as_if_nothing_had_happened(tmp_path, name):
+    options = ("clock=work", "budget.max_iterations=14", f"solver={name}")
+    check_that_it_goes_on(config_of(tmp_path, *options))
+
+
+@pytest.mark.parametrize("what", OTHER_PROBLEMS)
+def test_so_does_a_run_of_another_kind(tmp_path, what):
+    options = ("clock=work", "budget.max_iterations=14", *OTHER_PROBLEMS[what])
+    check_that_it_goes_on(config_of(tmp_path, *options, data=()))
+
+
+# ---- what is stored ------------------------------------------------------------------------------
+
+
+class Holder:
+    def __init__(self, **what):
+        vars(self).update(what)
+
+
+def round_trip(state, parts, here=None):
+    file = io.BytesIO()
+    snapshot.dump(state, parts, file)
+    file.seek(0)
+    found = snapshot.load(file, parts if here is None else here, packages=[__name__])
+    return found, file.getvalue()
+
+
+def test_a_part_of_the_problem_is_named_not_stored():
+    features = np.arange(100_000.0)
+    problem = Holder(oracle=Holder(arrays=(features, [features[:3]])))
+    parts = snapshot.parts(problem)
+    assert parts["problem.oracle.arrays.0"] is features
+    other = Holder(oracle=Holder(arrays=(features + 1, [features[:3]])))
+    found, content = round_trip(
+        {"mine": np.ones(2), "theirs": features, "whole": problem}, parts, snapshot.parts(other)
+    )
+    assert found["theirs"] is other.oracle.arrays[0]
+    assert found["whole"] is other
+    assert len(content) < 1000
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_that_share_memory_share_it_again(order):
+    whole = np.asarray(np.arange(12.0).reshape(3, 4), order=order)
+    state = {"row": whole[1], "whole": whole, "some": whole.T[::2, 1:], "none": whole[:0]}
+    found, _ = round_trip(state, {})
+    for name, array in state.items():
+        np.testing.assert_array_equal(found[name], array)
+    found["row"][2] = -1.0
+    assert found["whole"][1, 2] == found["some"][1, 0] == -1.0
+
+
+class Bad:
+    def __reduce__(self):
+        return sys.intern, ("harmless",)
+
+
+def test_a_state_that_names_what_it_must_not_is_refused():
+    with pytest.raises(pickle.UnpicklingError, match=r"it names sys\.intern"):
+        round_trip(Bad(), {})
+    content = pickle.dumps(runner.run)  # a function of the program is none of its classes
+    with pytest.raises(pickle.UnpicklingError, match=r"it names ssvm_bench\.runs\.runner\.run"):
+        snapshot.load(io.BytesIO(content), {})
+
+
+def test_a_part_that_is_not_there_is_told():
+    part = np.zeros(2)
+    with pytest.raises(pickle.UnpicklingError, match=r"the problem has no part oracle\.x"):
+        round_trip(part, {"oracle.x": part}, here={})
+
+
+# ---- whole runs ----------------------------------------------------------------------------------
+
+FW = ("solver=fw", "clock=work", "budget.max_iterations=8")
+ALWAYS = "checkpoint.every=0"
+
+
+class Said(Silent):
+    def __init__(self):
+        self.messages = []
+
+    def message(self, text):
+        self.messages.append(text)
+
+
+def broken_off(config, monkeypatch, iteration):
+    """Let a run fail before an iteration, of the last stage of its path."""
+    original = loop.loop
+
+    def failing(stage, solver, recorder, goes_on, place, look):
+        def until(solver, recorder, place, reason):
+            look(solver, recorder, place, reason)
+            if place.iteration == iteration and stage.path == config.path:
+                raise ZeroDivisionError
+
+        return original(stage, solver, recorder, goes_on, place, until)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "loop", failing)
+        with pytest.raises(RunFailedError, match="ZeroDivisionError"):
+            runner.run(config, Silent())
+
+
+def frame_of(outcome):
+    return read_trace(outcome.folder).frame.drop(columns=MEASURED)
+
+
+def test_the_same_command_goes_on(tmp_path, monkeypatch):
+    config, said = config_of(tmp_path / "a", *FW, ALWAYS), Said()
+    broken_off(config, monkeypatch, 5)
+    assert run_folders(tmp_path / "a") == ["seed=0.partial"]
+    outcome = runner.run(config, said)
+    assert [text for text in said.messages if text.startswith("Going on after iteration 5")]
+    wanted = frame_of(runner.run(config_of(tmp_path / "b", *FW), Silent()))
+    pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
+    (resumed,) = read_trace(outcome.folder).metadata["resumed"]
+    assert resumed["iteration"] == 5
+    assert 0 < outcome.summary["checkpoint_time"] < outcome.summary["wall_time"]
+    assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
+    assert not (outcome.folder / checkpoint_file.NAME).exists()
+
+
+def test_a_path_goes_on_with_the_stage_that_was_left(tmp_path, monkeypatch):
+    options = ("solver=mpbcfw", "clock=work", "path=[1.0]", "budget.max_iterations=4", ALWAYS)
+    config, said = config_of(tmp_path / "a", *options), Said()
+    runner.run(config.stages()[0], Silent())
+    broken_off(config, monkeypatch, 3)
+    outcome = runner.run(config, said)
+    assert sum(text.startswith("Going on") for text in said.messages) == 1
+    wanted = frame_of(runner.run(config_of(tmp_path / "b", *options), Silent()))
+    pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
+
+
+def altered(file, change):
+    content = bytearray(file.read_bytes())
+    change(content)
+    file.write_bytes(content)
+
+
+def of_another_program(content):
+    begin = content.index(b'"program": "') + len('"program": "')
+    content[begin : begin + 4] = b"0000"
+
+
+def flipped(content):
+    content[len(content) // 2] ^= 1
+
+
+def cut(content):
+    del content[100:]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (flipped, "it is damaged (checksum)"),
+        (cut, "it is damaged"),
+        (bytearray.clear, "it is damaged"),
+        (of_another_program, "it was written by another version of the program"),
+    ],
+)
+def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why):
+    config, said = config_of(tmp_path, *FW, ALWAYS), Said()
+    broken_off(config, monkeypatch, 3)
+    altered(partial_folder(config.folder) / checkpoint_file.NAME, change)
+    outcome = runner.run(config, said)
+    (told,) = said.messages
+    assert told.startswith(f"The checkpoint in {partial_folder(config.folder)} is left aside: ")
+    assert why in told
+    assert "resumed" not in read_trace(outcome.folder).metadata
+    assert len(frame_of(outcome)) == 9
+
+
+def test_force_begins_anew(tmp_path, monkeypatch):
+    config, said = config_of(tmp_path, *FW, ALWAYS, "force=true"), Said()
+    broken_off(config, monkeypatch, 3)
+    assert "resumed" not in read_trace(runner.run(config, said).folder).metadata
+    assert said.messages == []
+
+
+def test_checkpoints_can_be_left_out(tmp_path, monkeypatch):
+    config = config_of(tmp_path, *FW, "checkpoint.every=null")
+    broken_off(config, monkeypatch, 3)
+    assert not (partial_folder(config.folder) / checkpoint_file.NAME).exists()
+
+
+def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
+    config = config_of(tmp_path, *FW, "checkpoint.keep=true")
+    outcome = runner.run(config, Silent())
+    whose = checkpoint_file.identity(
+        f"{config.hash()}/seed=0", read_trace(outcome.folder).metadata["dataset"]["fingerprint"]
+    )
+    problem = problem_of(config)
+    found = checkpoints.resume(outcome.folder, whose, problem, (), pytest.fail)
+    assert (found.solver.k, found.place.iteration) == (8, 8)
+
+
+def test_checkpoints_take_a_hundredth_of_the_time():
+    """Each takes as long as an iteration; then all of them take a hundredth, at most."""
+    now, spent = [0.0], []
+
+    def write(dump):
+        spent.append(now[0])
+        now[0] += 2.0
+
+    made = checkpoints.Checkpoints(
+        Checkpoint(every=10.0), {}, Holder(), write, pytest.fail, lambda: now[0]
+    )
+    solver = Holder(clock=Clock("work"))
+    recorder, place = Holder(state=dict, rows=[{}]), checkpoints.Place()
+    while now[0] < 2000.0:
+        made.look(solver, recorder, place, None)
+        now[0] += 2.0
+    assert place.checkpoint_time == 2.0 * len(spent)
+    assert spent[0] == 10.0
+    assert (np.diff(spent) >= 200.0).all()
+
+
+def test_a_component_that_cannot_be_stored_is_told():
+    said = []
+    made = checkpoints.Checkpoints(
+        Checkpoint(every=0.0), {}, Holder(), lambda dump: dump(io.BytesIO()), said.append
+    )
+    solver = Holder(clock=Clock("work"), generator=(k for k in range(3)))
+    for _ in range(2):
+        made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Place(), None)
+    (told,) = said
+    assert told.startswith("This run cannot go on from where it ends: TypeError")
+
+
+def last_told(log):
+    """Return the iteration in the last line of a status; −1 if there is none."""
+    words = [line.split() for line in log.read_text().splitlines()]
+    return max((int(line[0]) for line in words if line and line[0].isdigit()), default=-1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_process_loses_no_more_than_an_interval(tmp_path, number):
+    """Of a solver of another package, whose own classes are found again."""
+    code = (
+        "import time\n"
+        "from ssvm_bench.solvers import fw\n"
+        "from ssvm_bench.solvers.fw import Config\n"
+        "CODE_VERSION = 1\n"
+        "class Slow(fw.FrankWolfe):\n"
+        "    def iterate(self):\n"
+        "        super().iterate()\n"
+        "        time.sleep(0.02)\n"
+        "def build(config, problem, clock, seed):\n"
+        "    return Slow(config, problem, clock)\n"
+    )
+    options = install_solver(tmp_path, "slow", code)
+    words = ("run", *options, *USPS, "clock=work", "budget.max_iterations=100", ALWAYS)
+    results = tmp_path / "results"
+    path = path_with(tmp_path)
+    log = tmp_path / "log"
+    with started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
+        wait_until(lambda: last_told(log) >= 3, process)
+        end(process, number)
+    left = last_told(log)
+    assert left < 100
+    with started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
+        assert process.wait(120) == 0
+    assert "Going on after iteration" in log.read_text()
+    (folder,) = results.glob("runs/*/*/*/seed=0")
+    metadata = read_trace(folder).metadata
+    assert metadata["resumed"][0]["iteration"] in (left, left + 1)
+    assert list(read_trace(folder).frame["iteration"]) == list(range(101))

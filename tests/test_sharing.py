@@ -1,0 +1,223 @@
+"""Work on one results folder by many processes, and on many folders that become one."""
+
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from itertools import chain, product
+
+import pytest
+from program import (
+    call,
+    config_of,
+    environment,
+    error_of,
+    run_folders,
+    run_here,
+    started,
+    wait_until,
+)
+
+from ssvm_bench.config.shards import Shard
+from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results import merging
+from ssvm_bench.results.run_folder import HeldError, lock
+from ssvm_bench.results.trace import find_runs, is_whole, read_trace, write_partial, write_run
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.terminal import Silent
+
+GRID = """
+grid:
+  seed: [0, 1]
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: [bcfw, mpbcfw]
+  clock: work
+  budget.max_iterations: 4
+figures:
+  suboptimality: [iteration]
+"""
+
+
+@pytest.fixture
+def grid(tmp_path):
+    file = tmp_path / "grid.yaml"
+    file.write_text(GRID)
+    return file
+
+
+# ---- one folder ----------------------------------------------------------------------------------
+
+
+def test_a_run_that_another_process_makes_is_not_waited_for(tmp_path):
+    config = config_of(tmp_path, "solver=bcfw", "budget.max_iterations=1")
+    with lock(config.folder):
+        with pytest.raises(HeldError), lock(config.folder, wait=False):
+            pass
+        assert runner.run(config, Silent(), wait=False).status == "held"
+    assert runner.run(config, Silent(), wait=False).status == "finished"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_others_make_is_passed_over_and_looked_at_in_the_end(tmp_path, grid, jobs):
+    """The first run is held until the others are there."""
+    first = config_of(tmp_path / "results", "solver=bcfw", "clock=work", "budget.max_iterations=4")
+    words = ("experiment", grid, f"results_dir={tmp_path / 'results'}", f"--jobs={jobs}")
+    with ExitStack() as other:
+        other.enter_context(lock(first.folder))
+        with started(*words, log=tmp_path / "log") as process:
+            wait_until(lambda: "at work on 1 run; waiting" in (tmp_path / "log").read_text())
+            assert len(find_runs(tmp_path / "results")) == 3
+            assert process.poll() is None
+            other.close()  # without having made it
+            assert process.wait(120) == 0
+    assert len(find_runs(tmp_path / "results")) == 4
+
+
+def test_the_lock_of_a_dead_process_does_not_block(tmp_path):
+    config = config_of(tmp_path, "solver=bcfw", "budget.max_iterations=1")
+    code = (
+        "import pathlib, sys, time\n"
+        "from ssvm_bench.results.run_folder import lock\n"
+        "with lock(pathlib.Path(sys.argv[1])):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", code, str(config.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
+        assert process.stdout.readline() == b"held\n"
+        assert runner.run(config, Silent(), wait=False).status == "held"
+        process.kill()
+        process.wait()
+    assert runner.run(config, Silent(), wait=False).status == "finished"
+
+
+# ---- shards --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_shards_are_parts_of_all_runs_and_alike(count):
+    runs_of_a_seed = list(product(["usps", "ocr"], ["bcfw", "mpbcfw"]))
+    runs = [(seed, *run) for seed in range(6) for run in runs_of_a_seed]
+    shards = [Shard(number, count).of(runs) for number in range(1, count + 1)]
+    assert sorted(chain.from_iterable(shards)) == sorted(runs)
+    assert max(map(len, shards)) - min(map(len, shards)) <= 1
+    if count == 2:
+        assert all({run[1:] for run in shard} == set(runs_of_a_seed) for shard in shards)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "1/0", "a/b", "1/2/3", "-1/2", ""])
+def test_a_shard_out_of_range_is_told(grid, text):
+    message = error_of(call("experiment", grid, f"--shard={text}"), 2)
+    assert "--shard must be I/K, the I-th of K parts with 1 ≤ I ≤ K, got" in message
+
+
+def test_shards_merged_are_the_experiment(tmp_path, grid):
+    parts = [tmp_path / f"part-{k}" for k in (1, 2)]
+    for k, part in enumerate(parts, 1):
+        result = call("experiment", grid, f"results_dir={part}", f"--shard={k}/2")
+        assert result.exit_code == 0, result.output
+        assert f"This was shard {k}/2." in result.stderr
+        assert not (part / "figures").exists()
+        assert len(find_runs(part)) == 2
+    result = call("merge", *parts, "--into", tmp_path / "all")
+    assert result.output.endswith(f"4 runs copied to {tmp_path / 'all'}, 0 as good there.\n")
+    drawn = call("plot", grid, f"results_dir={tmp_path / 'all'}")
+    assert drawn.exit_code == 0, drawn.output
+    assert "missing" not in drawn.stderr
+    # runs that nobody offered are not counted
+    again = call("merge", parts[0], "--into", tmp_path / "all")
+    assert again.output == f"0 runs copied to {tmp_path / 'all'}, 2 as good there.\n"
+
+
+# ---- merging -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Return two results folders with the same run, and where it is in both."""
+    folders = []
+    for name in ("a", "b"):
+        outcome = run_here(tmp_path / name, "solver=fw", "clock=work", "budget.max_iterations=3")
+        folders.append(outcome.folder)
+    return tmp_path / "a", tmp_path / "b", folders
+
+
+def left_after(folder, rows):
+    """Let a finished run be one that was left after some rows."""
+    trace = read_trace(folder)
+    unfinished = {**trace.summary, "stop_reason": "interrupted"}
+    write_partial(folder, trace.frame[:rows], trace.metadata, unfinished)
+    shutil.rmtree(folder)
+
+
+def test_the_finished_run_goes_before_the_longer_one(tmp_path, two):
+    a, b, (in_a, _) = two
+    left_after(in_a, 4)
+    merged = merging.merge([a, b], tmp_path / "c")
+    (folder,) = find_runs(tmp_path / "c")
+    assert merged == merging.Merged(copied=1, there=0, damaged=0)
+    assert is_whole(folder)
+    assert run_folders(tmp_path / "c") == ["seed=0"]
+
+
+def test_of_unfinished_runs_the_longer_one_goes(tmp_path, two):
+    a, b, (in_a, in_b) = two
+    left_after(in_a, 2)
+    left_after(in_b, 3)
+    merging.merge([a, b], tmp_path / "c")
+    (partial,) = (tmp_path / "c").glob("runs/*/*/*/seed=0.partial")
+    assert len(read_trace(partial).frame) == 3
+    # and makes way for a finished one
+    run_here(tmp_path / "d", "solver=fw", "clock=work", "budget.max_iterations=3")
+    merging.merge([tmp_path / "d"], tmp_path / "c")
+    assert run_folders(tmp_path / "c") == ["seed=0"]
+
+
+def with_metadata(folder, change):
+    """Write a run again, with other metadata."""
+    trace = read_trace(folder)
+    metadata = json.loads(json.dumps(trace.metadata))
+    change(metadata["dataset"])
+    metadata.pop("format", None)
+    write_run(folder, trace.frame, metadata, metadata["config"], trace.summary, {"w": [0.0]})
+
+
+def test_the_same_run_on_different_data_is_refused(tmp_path, two):
+    a, b, (_, in_b) = two
+    with_metadata(in_b, lambda dataset: dataset.update(fingerprint="another"))
+    with pytest.raises(RunFailedError, match="are the same run on different data"):
+        merging.merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_real_data_and_their_stand_in_are_not_merged(tmp_path, two):
+    a, b, (_, in_b) = two
+    in_b.parent.rename(in_b.parent.with_name("0123456789ab"))
+    in_b = in_b.parent.with_name("0123456789ab") / in_b.name
+    with_metadata(in_b, lambda dataset: dataset.update(source="real"))
+    with pytest.raises(RunFailedError, match=r"real data and of its stand-in.*--source=real"):
+        merging.merge([a, b], tmp_path / "c")
+    assert merging.merge([a, b], tmp_path / "c", source="real").copied == 1
+
+
+def test_a_damaged_run_is_told_and_left(tmp_path, two):
+    a, b, (in_a, _) = two
+    (in_a / "summary.json").write_text("{}")
+    result = call("merge", a, b, "--into", tmp_path / "c")
+    assert result.exit_code == 0
+    assert "1 run copied" in result.output
+    assert "1 could not be read" in result.output
+    assert str(in_a) in result.stderr
+
+
+def test_mistakes_of_merge(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert f"There are no runs in {empty}" in error_of(
+        call("merge", empty, "--into", tmp_path / "c"), 2
+    )
+    assert "Name the results folders" in error_of(call("merge", "--into", tmp_path / "c"), 2)
+    assert "--into" in error_of(call("merge", empty), 2)

@@ -82,7 +82,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
             ratio = ours / found.seconds
-            note = f"CRFsuite {found.seconds:.1f} s, {found.iterations} iterations; {lam}"
+            note = f"CRFsuite {found.seconds:.3g} s, {found.iterations} iterations; {lam}"
             yield Measurement(
                 *(*subject, CHUNKING.format(name), ratio, ratio, ratio), seconds=ours, note=note
             )

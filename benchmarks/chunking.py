@@ -25,7 +25,6 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.passes import loaded
-from benchmarks.processes import PEAK_UNIT, launch
 from benchmarks.report import CHUNKING, CHUNKING_MEMORY, WRONG_CHUNKS, Measurement
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -77,7 +76,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     scores = score(test, predictor(config.oracle, test).predictions(w))
     yield _wrong(subject, "mpbcfw_fast", scores, lam)
     with tempfile.TemporaryDirectory() as folder:
-        peak = launch("run", *words, lam, f"results_dir={folder}", "quiet=true").peak
+        peak = _peak("run", *words, lam, f"results_dir={folder}", "quiet=true")
         files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
@@ -113,6 +112,16 @@ def _best(words: Sequence[str], dataset: Dataset) -> int:
     return PATH[int(np.argmin(wrong))]
 
 
+def _peak(*arguments: str) -> int:
+    """Return the peak memory of ``ssvm-bench``, in bytes.
+
+    It is started by a small process: Linux counts the memory of the one that starts it with it.
+    """
+    code = "import sys; from benchmarks.processes import launch; print(launch(*sys.argv[1:]).peak)"
+    command = [sys.executable, "-c", code, *arguments]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def _reached(algorithm: str, files: Sequence[Path], test: Dataset, accuracy: float) -> Rival:
     """Return the shortest run of CRFsuite that is accurate enough, or the longest."""
     for iterations in ITERATIONS:
@@ -122,7 +131,7 @@ def _reached(algorithm: str, files: Sequence[Path], test: Dataset, accuracy: flo
         told = json.loads(out.read_text())
         number = {name: k for k, name in enumerate(test.label_names)}
         scores = score(test, np.array([number[label] for label in told["labels"]]))
-        found = Rival(told["seconds"], told["peak"] * PEAK_UNIT, scores, iterations)
+        found = Rival(told["seconds"], told["peak"], scores, iterations)
         if scores.accuracy >= accuracy:
             break
     return found

@@ -92,7 +92,8 @@ transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real
 	$(BIN)/ssvm-bench plot dcadmm_claims
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
-	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims beyond \
+	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
+	        mpbcfw_costs mpbcfw_claims beyond \
 	        bcfw_poster bmrm_mnist all_solvers agreement; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done

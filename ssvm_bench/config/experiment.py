@@ -37,7 +37,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,24 +114,14 @@ class Experiment:
         """The experiments that its runs are of; traces are kept in ``<results_dir>/traces/``."""
         return tuple(dict.fromkeys(of.origin for of in self.grids))
 
-    def origin_of(
-        self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
-    ) -> dict[Path, str]:
-        """Return the folder of each run, whatever its source → the first experiment that has it."""
-        found: dict[Path, str] = {}
-        for of in self.grids:
-            configs = replace(self, grids=(of,)).configs(overrides, config_dirs)
-            for config in along_paths(configs):
-                for source in config.sources():
-                    found.setdefault(config.with_source(source).folder, of.origin)
-        return found
-
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
     ) -> list[RunConfig]:
-        """Return the runs to make, in the order of the grids.
+        """Return the runs to make, see `Posed.configs`; the arguments are those of `posed`."""
+        return self.posed(overrides, config_dirs).configs
 
-        Each is made once, and none that another one makes along its path.
+    def posed(self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()) -> Posed:
+        """Return the runs of each grid.
 
         Parameters
         ----------
@@ -155,10 +145,41 @@ class Experiment:
                 dataset: [text for text in own if grid.option(text) not in given]
                 for dataset, own in of.each.items()
             }
-            runs += composer.runs([*of.words, *overrides], True, each)
-            check_count(len(runs))
+            runs.append((of.origin, composer.runs([*of.words, *overrides], True, each)))
+            check_count(sum(len(configs) for _, configs in runs))
+        return Posed(tuple(runs))
+
+
+class Posed(NamedTuple):
+    """The runs of an experiment, under some overrides.
+
+    Attributes
+    ----------
+    of_grids : tuple of (str, list of RunConfig)
+        Of each grid, the experiment that its runs are of, and these.
+    """
+
+    of_grids: tuple[tuple[str, list[RunConfig]], ...]
+
+    @property
+    def configs(self) -> list[RunConfig]:
+        """The runs to make, in the order of the grids.
+
+        Each is made once, and none that another one makes along its path.
+        """
+        runs = dict.fromkeys(config for _, configs in self.of_grids for config in configs)
         on_the_way = {stage for config in runs for stage in config.stages()[:-1]}
-        return [config for config in dict.fromkeys(runs) if config not in on_the_way]
+        return [config for config in runs if config not in on_the_way]
+
+    @property
+    def origin_of(self) -> dict[Path, str]:
+        """The folder of each run, whatever its source → the first experiment that has it."""
+        found: dict[Path, str] = {}
+        for origin, configs in self.of_grids:
+            for config in along_paths(configs):
+                for source in config.sources():
+                    found.setdefault(config.with_source(source).folder, origin)
+        return found
 
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:

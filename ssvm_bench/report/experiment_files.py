@@ -80,7 +80,7 @@ def make(
         with PassedOver(say) as tell:
             runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
             if runs:
-                origins = experiment.origin_of(overrides, config_dirs)
+                origins = experiment.posed(overrides, config_dirs).origin_of
                 outcome.figures = draw(
                     experiment, runs, (), outcome.results_dir, FORMATS, tell, origins
                 )
@@ -117,7 +117,8 @@ def plot(
         If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
-    configs = along_paths(experiment.configs(overrides, config_dirs))
+    posed = experiment.posed(overrides, config_dirs)
+    configs = along_paths(posed.configs)
     results_dir = configs[0].results_dir
     runs: list[Trace] = []
     missing: list[str] = []
@@ -126,7 +127,7 @@ def plot(
             origin: stored_traces.read(results_dir, origin, tell) for origin in experiment.origins
         }
         every = [trace for traces in kept.values() for trace in traces]
-        origins = experiment.origin_of(overrides, config_dirs)
+        origins = posed.origin_of
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
             before = len(tell.problems)
             found = _found(of_dataset, {trace.folder: trace for trace in every}, tell)

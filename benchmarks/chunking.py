@@ -61,7 +61,7 @@ class Rival(NamedTuple):
 
 def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     """Compare on the dataset that the overrides ``call`` choose, if it is one of chunks."""
-    words = (*call, "solver=mpbcfw_fast", f"budget.gap_tol={GAP}")
+    words = (*call, "solver=mpbcfw_fast", "clock=cpu", f"budget.gap_tol={GAP}")
     words += (f"budget.max_iterations={MOST_ITERATIONS}",)
     config = compose_runs(words)[0]
     dataset = loaded(config.dataset)

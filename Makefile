@@ -85,16 +85,17 @@ streams/neighbours.parquet: | $(PROGRAM)
 	    --repeat 5 --order neighbours --jitter shift=1
 
 transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment dcadmm_moons --jobs $(JOBS)
-	for name in dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles dcadmm_video; do \
+	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
+	        dcadmm_video; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 	$(BIN)/ssvm-bench plot dcadmm_claims
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
-	        mpbcfw_costs mpbcfw_claims beyond \
-	        bcfw_poster bmrm_mnist all_solvers agreement; do \
+	        mpbcfw_costs mpbcfw_claims beyond bcfw_poster bmrm_mnist all_solvers agreement \
+	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles dcadmm_video \
+	        dcadmm_claims; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

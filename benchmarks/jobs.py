@@ -70,6 +70,7 @@ MATTERS = {
     "abalone": Part((), ("first_sweep", "coordinate")),
     "conll2000": Part((), ("chunking",)),
     "ssl_digit1": Part((), ("transductive",)),
+    "davis_bmx_trees": Part((), ("transductive",)),
     "davis_car_shadow": Part((), ("transductive",)),
 }
 """The part that takes some eight minutes: what has a target, start-up and compilation."""

@@ -104,8 +104,11 @@ TARGETS: Mapping[tuple[str, str], float] = {
         for row, percent in ((CHECKED_ANSWERS, 3.0), (CHECKED_DATA, 2.0))
     },
     **{("ssl_digit1", CONVERGENCE.format(kernel)): 10.0 for kernel in ("linear", "rbf")},
-    ("davis_car_shadow", ITERATION): 2.0,
-    ("davis_car_shadow", FRAMES_MEMORY): 2000.0,
+    **{
+        (video, row): most
+        for video in ("davis_bmx_trees", "davis_car_shadow")
+        for row, most in ((ITERATION, 2.0), (FRAMES_MEMORY, 2000.0))
+    },
     ("conll2000", CHUNKING.format("L-BFGS")): 0.1,
     ("conll2000", CHUNKING.format("averaged perceptron")): 0.5,
     ("conll2000", CHUNKING_MEMORY.format("L-BFGS")): 2.0,

@@ -32,12 +32,12 @@ from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.transductive import dcadmm
 
 SETTINGS = {
-    "linear": ("oracle.nu=0.05", "solver.start=zero"),
-    "rbf": ("oracle.nu=0.0001", "solver.start=inductive"),
+    "linear": ("oracle.scaling=none", "oracle.nu=0.05"),
+    "rbf": ("oracle.scaling=unit", "oracle.nu=0.0001"),
 }
 """Kernel → what else the experiment sets."""
 
-USUAL = ("solver=dcadmm", "oracle.scaling=unit", "oracle.balance=0.2", "solver.tau=1.02")
+USUAL = ("solver=dcadmm", "solver.start=inductive", "solver.tau=1.02", "oracle.balance=0.2")
 SEQUENCE = ("solver=dcadmm", "solver.start=inductive")
 MOST, SOME = 5000, 5
 """Iterations until convergence, at most; and of a sequence."""

@@ -27,7 +27,7 @@ from ssvm_bench.config import catalog, overrides, plug_ins
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.results.trace import find_runs, read_run, read_weights
+from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent, make_display
 

@@ -27,8 +27,8 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import checkpoints, components, loop, runner, snapshot
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent

@@ -431,6 +431,15 @@ def test_real_data_and_stand_ins_are_judged_apart():
     assert [row.verdict for row in gains] == [judging.UNKNOWN]  # USPS is there, but a stand-in
 
 
+def test_data_that_the_paper_drew_are_judged_with_real_ones():
+    rows = judge(paper("usps", source="drawn") + paper("ocr"))
+    (gain,) = [row for row in rows if (row.key, row.dataset) == ("gain_plain", "ocr")]
+    assert gain.verdict != judging.UNKNOWN  # it compares OCR with USPS
+    lines = claims_table.output(MPBCFW, rows).markdown().splitlines()
+    assert "## On the real data, and on data drawn as the paper's are" in lines
+    assert not any("⚠" in line or "say nothing" in line for line in lines)
+
+
 def test_weizmann_stands_for_horseseg_only_where_that_is_missing():
     assert one(paper(), "call", "weizmann").title == "Weizmann (for HorseSeg)"
     rows = judge(paper("weizmann", "horseseg"))

@@ -11,7 +11,7 @@ from program import USPS, call, run_here
 from test_report import run_of, store
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.results import checks, optima, stored_traces, trace
+from ssvm_bench.results import checks, optima, reading, stored_traces, trace
 
 FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]
 
@@ -54,15 +54,15 @@ def check_same(one, other):
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_spoilt_file_of_a_run_is_refused_or_reads_the_same(folder, name):
-    rng, whole = random.Random(name), trace.read_run(folder)
+    rng, whole = random.Random(name), reading.read_run(folder)
     content, passed = (folder / name).read_bytes(), 0
     for _ in range(60):
         (folder / name).write_bytes(other := spoilt(content, rng))
-        if other == content or trace.is_whole(folder):
+        if other == content or reading.is_whole(folder):
             passed += 1
-            check_same(trace.read_run(folder), whole)
+            check_same(reading.read_run(folder), whole)
         else:
-            assert str(folder) in refused(trace.read_run, folder)
+            assert str(folder) in refused(reading.read_run, folder)
     assert passed < (20 if name == "trace.parquet" else 4)
 
 
@@ -79,8 +79,8 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
         path.symlink_to(path)
     signal.alarm(20)
     try:
-        assert name in refused(trace.read_run, folder)
-        assert not trace.is_finished(folder)
+        assert name in refused(reading.read_run, folder)
+        assert not reading.is_finished(folder)
     finally:
         signal.alarm(0)
 
@@ -97,21 +97,21 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
 )
 def test_a_summary_of_another_kind_is_refused(folder, text):
     (folder / "summary.json").write_text(text)
-    assert "summary.json" in refused(trace.read_summary, folder)
-    assert not trace.is_finished(folder)
+    assert "summary.json" in refused(reading.read_summary, folder)
+    assert not reading.is_finished(folder)
 
 
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
 def test_metadata_of_another_kind_are_refused(folder, spoil):
-    whole = trace.read_run(folder)
+    whole = reading.read_run(folder)
     trace.write_run(
         folder, whole.frame, {**whole.metadata, **spoil}, {}, whole.summary, [0.0, 0.0, 0.0]
     )
-    assert next(iter(spoil)) in refused(trace.read_run, folder)
+    assert next(iter(spoil)) in refused(reading.read_run, folder)
 
 
 def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
-    runs = [trace.read_run(folder)]
+    runs = [reading.read_run(folder)]
     (stored,) = stored_traces.write(runs, tmp_path, "some")
     (path,) = (tmp_path / "traces" / "some").glob("*")
     content, rng = path.read_bytes(), random.Random(0)
@@ -129,7 +129,7 @@ def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
 
 
 def test_spoilt_best_values_are_passed_over_and_left_alone(tmp_path, folder):
-    runs = [trace.read_run(folder)]
+    runs = [reading.read_run(folder)]
     best = optima.reference(runs, tmp_path)
     path, rng = tmp_path / optima.FILE, random.Random(0)
     content = path.read_bytes()
@@ -173,7 +173,7 @@ def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     experiment.write_text("grid: {solver: [fw]}\nfigures: {}\n")
     options = (*USPS, "budget.max_iterations=2", "clock=work", f"results_dir={tmp_path}")
     folder = run_here(tmp_path, "solver=fw", "budget.max_iterations=2", "clock=work").folder
-    before = trace.read_run(folder).frame
+    before = reading.read_run(folder).frame
     (folder / name).write_bytes((folder / name).read_bytes()[:-5])
     result = call("experiment", experiment, "--status", *options)
     assert result.exit_code == 0
@@ -183,4 +183,4 @@ def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     assert result.exit_code == 0
     assert "It is made again." in result.stderr
     columns = ["iteration", "primal", "dual"]
-    pd.testing.assert_frame_equal(trace.read_run(folder).frame[columns], before[columns])
+    pd.testing.assert_frame_equal(reading.read_run(folder).frame[columns], before[columns])

@@ -30,7 +30,7 @@ from program import (
 )
 
 from ssvm_bench.datasets import cache
-from ssvm_bench.results.trace import find_runs, read_trace
+from ssvm_bench.results.reading import find_runs, read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.solvers.fw import FrankWolfe
 

@@ -20,8 +20,9 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.passed_over import SHOWN
+from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import COLUMNS, is_finished, write_partial, write_run
+from ssvm_bench.results.trace import COLUMNS, write_partial, write_run
 from ssvm_bench.runs import experiment_status, terminal
 
 OURS = Path(__file__).parents[1] / "experiments"
@@ -241,6 +242,17 @@ def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
     assert set(pd.read_csv(outcome.figures[0])["source"]) == {"synthetic"}
     real = outcome.figures[0].with_name("iterations.csv")
     assert set(pd.read_csv(real)["source"]) == {"real"}
+
+
+def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, tmp_path):
+    first, _ = run(name)
+    runner.source = "drawn"
+    second, _ = run(name)
+    traces = [read_run(folder) for outcome in (first, second) for folder in outcome.folders]
+    draw = experiment_files.draw
+    written = draw(load(name), traces, (), tmp_path / "both", ("png",), pytest.fail)
+    assert {path.stem for path in written} == {"iterations", "time"}
+    assert set(pd.read_csv(written[0])["source"]) == {"real", "drawn"}
 
 
 # ---- plotting ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.oracles import multiclass
 from ssvm_bench.problem import Problem
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.trace import read_trace
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from program import call, end, install_solver, path_with, run_folders, started, wait_until
 
-from ssvm_bench.results.trace import COLUMNS, find_runs, read_summary, read_trace
+from ssvm_bench.results.reading import find_runs, read_summary, read_trace
+from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs import workers
 
 GRID = """

@@ -16,7 +16,7 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import latent
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.problem_instance import instance_of
-from ssvm_bench.results.trace import read_summary, read_trace, read_weights
+from ssvm_bench.results.reading import read_summary, read_trace, read_weights
 
 # Sums of tens of numbers of order 1, each rounded to 2⁻⁵³.
 CLOSE = 1e-12

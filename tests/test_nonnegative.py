@@ -25,7 +25,7 @@ from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.problem import Problem, with_prior
 from ssvm_bench.results.problem_instance import instance_of
-from ssvm_bench.results.trace import read_trace
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs.components import check_requirements
 
 ADULT = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=60", "clock=work")

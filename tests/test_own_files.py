@@ -17,7 +17,8 @@ from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz, templates
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.results.trace import NAMES, read_vocabulary, read_weights
+from ssvm_bench.results.reading import read_vocabulary, read_weights
+from ssvm_bench.results.trace import NAMES
 
 SENTENCES = [
     [("the", "DT", "B-NP"), ("cat", "NN", "I-NP"), ("sat", "VBD", "B-VP")],

@@ -12,14 +12,14 @@ from points import cliques, clouds, points, posed
 from program import USPS, call, error_of, real_data
 from scipy.io import savemat
 
-from ssvm_bench.config import registry
+from ssvm_bench.config import registry, typed
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import moons
+from ssvm_bench.datasets import base, moons
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.ssl import benchmark
+from ssvm_bench.datasets.ssl import benchmark, ssl_digit1
 from ssvm_bench.datasets.streams import export
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.results.trace import read_run
+from ssvm_bench.results.reading import read_run
 
 SETS = ("ssl_digit1", "ssl_usps", "ssl_bci", "ssl_g241c", "ssl_g241n")
 DIGITS = ("dataset=ssl_digit1", "dataset.source=synthetic")
@@ -115,10 +115,31 @@ def test_moons():
         assert of.size == np.unique(of).size == 25
         assert (data.cliques.high[c] - counts == 3).all()
         assert (counts - data.cliques.low[c] == np.minimum(counts, 3)).all()
-    with pytest.raises(ConfigError, match="no real moons"):
-        moons.Config("moons", "moons", "real")
-    (config,) = compose_runs(["dataset=moons", OURS])
-    assert config.sources() == ("synthetic",)
+
+
+@pytest.mark.parametrize("asked", ["auto", "real", "synthetic"])
+def test_moons_are_drawn_whatever_is_asked_for(asked):
+    (config,) = compose_runs(["dataset=moons", OURS, f"dataset.source={asked}"])
+    assert config.sources() == (moons.load(config.dataset).source,) == ("drawn",)
+    assert config.with_source("drawn") == config
+    stored = typed.build(moons.Config, config.resolved()["dataset"], "dataset")
+    assert stored == config.dataset
+
+
+def test_what_is_drawn_for_data_that_cannot_be_had_is_a_stand_in():
+    class Plates(base.DrawnConfig):
+        drawn_as = "synthetic"
+
+    assert {Plates("plates", "plates", asked).source for asked in ("auto", "synthetic")} == {
+        "synthetic"
+    }
+    with pytest.raises(ConfigError, match="no real data of plates"):
+        Plates("plates", "plates", "real")
+    for made in (Plates, moons.Config):
+        with pytest.raises(ConfigError, match="must be auto, real or synthetic, got 'sun'"):
+            made("plates", "plates", "sun")
+    with pytest.raises(ConfigError, match="got 'drawn'"):  # real data exist
+        ssl_digit1.Config("ssl_digit1", "ssl_digit1", "drawn")
 
 
 def test_points_are_not_exported(tmp_path):

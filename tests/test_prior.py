@@ -38,8 +38,8 @@ from ssvm_bench.report import contents
 from ssvm_bench.results import optima
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import labels
-from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.terminal import PlainLines, Silent
 

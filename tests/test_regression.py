@@ -51,6 +51,7 @@ def test_the_same_seed_gives_the_same_bits(name, now):
     pd.testing.assert_frame_equal(again, now[0], check_exact=True)
 
 
+@pytest.mark.parametrize("name", reference.STRUCTURAL, scope="module")
 def test_the_reference_is_what_the_papers_say(name):
     """Weak duality, a rising dual, and approximate passes that pay."""
     table, _ = reference.stored(name)
@@ -75,6 +76,26 @@ def test_the_reference_is_what_the_papers_say(name):
     assert last["mpbcfw"]["working_set_mean"] > 1 > last["bcfw"]["working_set_mean"]
 
 
+@pytest.mark.parametrize("name", reference.TRANSDUCTIVE, scope="module")
+def test_the_reference_of_transduction_is_what_its_paper_says(name):
+    """All begin at α = 0; the rivals stand still in the end, and weak duality bounds (27)."""
+    table, _ = reference.stored(name)
+    assert table["dual"].isna().all()
+    curves = dict(list(table.groupby("solver")))
+    assert set(curves) == set(reference.OF_TRANSDUCTION)
+    assert (
+        len({(curve["primal"].iloc[0], curve["w_norm"].iloc[0]) for curve in curves.values()}) == 1
+    )
+    for rival in ("coordinate_descent", "kernel_kmeans"):
+        assert curves[rival]["label_changes"].iloc[-1] == 0
+    assert curves["coordinate_descent"]["primal"].is_monotonic_decreasing
+    assert len(curves["inductive"]) == 2
+    ours = curves["dcadmm"]
+    assert len(ours) == reference.ITERATIONS + 1
+    assert (ours["supervised_gap"].iloc[1:] >= 0).all()
+    assert ours["oracle_calls"].tolist() == [*range(1, len(ours) + 1)]
+
+
 # ---- the comparison can fail --------------------------------------------------------------------
 
 on_one_problem = pytest.mark.parametrize("name", ["usps"], indirect=True, scope="module")
@@ -90,6 +111,12 @@ def test_another_lambda_is_noticed(name, now):
     n = now[0]["oracle_calls"].iloc[-1] // reference.ITERATIONS
     changed, _ = reference.curves(name, f"lam={(1 + 1e-6) / n}")
     assert solvers_that_differ(changed, name) == set(reference.solvers_of(name))
+
+
+@pytest.mark.parametrize("name", ["transduction"], indirect=True, scope="module")
+def test_another_nu_is_noticed(name):
+    changed, _ = reference.curves(name, f"oracle.nu={0.05 * (1 + 1e-6)}")
+    assert solvers_that_differ(changed, name) == set(reference.OF_TRANSDUCTION)
 
 
 @on_one_problem

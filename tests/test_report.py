@@ -20,7 +20,8 @@ from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.page import SECTIONS
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
-from ssvm_bench.results.trace import read_trace, write_partial, write_run
+from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}

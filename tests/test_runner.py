@@ -33,8 +33,8 @@ from ssvm_bench.config.schema import Eval
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.problem import Problem
 from ssvm_bench.report import experiment_files
+from ssvm_bench.results.reading import find_runs, is_finished, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.results.trace import find_runs, is_finished, read_trace
 from ssvm_bench.runs import components, recorder, runner
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe

@@ -6,7 +6,7 @@ from program import call, real_data, run_here
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.problem import Problem
-from ssvm_bench.results.trace import read_trace
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components
 
 SMALL = ("dataset.source=synthetic", "dataset.n_samples=12", "budget.max_iterations=3")

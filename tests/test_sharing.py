@@ -22,8 +22,9 @@ from program import (
 from ssvm_bench.config.shards import Shard
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import merging
+from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import HeldError, lock
-from ssvm_bench.results.trace import find_runs, is_whole, read_trace, write_partial, write_run
+from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
 

@@ -20,7 +20,7 @@ from program import (
 )
 
 from ssvm_bench.children import Child, DiedError, map_in_order
-from ssvm_bench.results.trace import find_runs, read_trace
+from ssvm_bench.results.reading import find_runs, read_trace
 
 SLOW = """
 import os, time

@@ -20,7 +20,7 @@ from program import call, error_of, run_here
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
-from ssvm_bench.results.trace import read_trace
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.orders import Orders
 

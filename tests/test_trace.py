@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from ssvm_bench.errors import RunFailedError
-from ssvm_bench.results import provenance, run_folder, trace
+from ssvm_bench.results import provenance, reading, run_folder, trace
 
 METADATA = {
     "config": {"solver": {"name": "bcfw"}, "seed": 0},
@@ -58,10 +58,10 @@ def test_what_is_written_is_read_back(folder, tmp_path):
     table[2]["dual"] = float("nan")
     summary = {**SUMMARY, "gap": np.float64("nan"), "iteration": np.int64(3)}
     trace.write_run(folder, table, METADATA, {"lam": 0.2}, summary, np.arange(3.0))
-    assert trace.is_finished(folder)
-    assert trace.find_runs(tmp_path) == [folder]
-    assert trace.find_runs(tmp_path, dataset="other") == []
-    run = trace.read_trace(folder)
+    assert reading.is_finished(folder)
+    assert reading.find_runs(tmp_path) == [folder]
+    assert reading.find_runs(tmp_path, dataset="other") == []
+    run = reading.read_trace(folder)
     pd.testing.assert_frame_equal(run.frame, pd.DataFrame(table), check_dtype=False)
     assert run.metadata == {"format": trace.FORMAT, **METADATA}
     assert run.summary == {**SUMMARY, "gap": None, "iteration": 3}
@@ -85,7 +85,7 @@ def test_the_columns_have_the_types_of_the_contract(folder):
 def test_a_data_frame_may_be_given_in_any_column_order(folder):
     frame = pd.DataFrame(rows())[list(reversed(trace.COLUMNS))]
     trace.write_run(folder, frame, METADATA, {}, SUMMARY, np.zeros(3))
-    assert list(trace.read_trace(folder).frame) == list(trace.COLUMNS)
+    assert list(reading.read_trace(folder).frame) == list(trace.COLUMNS)
 
 
 def test_a_missing_column_is_not_written(folder):
@@ -100,10 +100,10 @@ def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
     summary = {"stop_reason": "error"}
     partial = trace.write_partial(folder, rows(2), METADATA, summary, traceback="Boom")
     assert partial.name == "seed=0.partial"
-    assert not trace.is_finished(folder)
-    assert not trace.is_finished(partial)
-    assert trace.find_runs(tmp_path) == []
-    assert len(trace.read_trace(partial).frame) == 2
+    assert not reading.is_finished(folder)
+    assert not reading.is_finished(partial)
+    assert reading.find_runs(tmp_path) == []
+    assert len(reading.read_trace(partial).frame) == 2
     assert (partial / "traceback.txt").read_text() == "Boom"
     trace.write_partial(folder, [], METADATA, {"stop_reason": "interrupted"})
     assert json.loads((partial / "summary.json").read_text()) == {"stop_reason": "interrupted"}
@@ -118,7 +118,7 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         interrupted = {"stop_reason": "interrupted", "iteration": count}
         return trace.write_partial(folder, rows(count), METADATA, interrupted)
 
-    read, left = trace.files.read, [3, 4]
+    read, left = reading.files.read, [3, 4]
 
     def read_slowly(path):
         content = read(path)
@@ -127,26 +127,26 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         return content
 
     partial = write_partial(2)
-    monkeypatch.setattr(trace.files, "read", read_slowly)
-    found = trace.read_trace(partial)
+    monkeypatch.setattr(reading.files, "read", read_slowly)
+    found = reading.read_trace(partial)
     assert (len(found.frame), found.summary["iteration"]) == (4, 4)
     (partial / "summary.json").write_text("{}")
     with pytest.raises(RunFailedError, match="not what was written"):
-        trace.read_trace(partial)
+        reading.read_trace(partial)
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "config.yaml", "summary.json", "weights.npz"])
 def test_a_run_without_one_of_its_files_is_not_finished(folder, name):
     write(folder)
     (folder / name).unlink()
-    assert not trace.is_finished(folder)
+    assert not reading.is_finished(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"stop_reason": "interrupted"}'])
 def test_a_run_without_a_proper_summary_is_not_finished(folder, text):
     write(folder)
     (folder / "summary.json").write_text(text)
-    assert not trace.is_finished(folder)
+    assert not reading.is_finished(folder)
 
 
 # ---- damaged files ----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_run_without_a_proper_summary_is_not_finished(folder, text):
 
 def refused(folder, match):
     with pytest.raises(RunFailedError, match=match) as error:
-        trace.read_trace(folder)
+        reading.read_trace(folder)
     message = str(error.value)
     assert str(folder) in message
     assert "force=true" in message
@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_nothing_behind_and_spares_the_old_run(folder, monkey
             trace.write_partial(folder, rows(), METADATA, {"stop_reason": "interrupted"})
     assert str(folder) in str(error.value)
     assert [path.name for path in folder.parent.iterdir()] == ["seed=0"]
-    assert len(trace.read_trace(folder).frame) == 2
+    assert len(reading.read_trace(folder).frame) == 2
 
 
 def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
@@ -267,8 +267,8 @@ def start_writer(folder):
 
 def check_complete(folder):
     """The four files of a run belong to the same moment, and all of them are whole."""
-    k = trace.read_trace(folder).summary["k"]
-    assert len(trace.read_trace(folder).frame) == 200
+    k = reading.read_trace(folder).summary["k"]
+    assert len(reading.read_trace(folder).frame) == 200
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"k": k}
     with np.load(folder / "weights.npz") as weights:
         assert np.array_equal(weights["w"], np.full(20_000, float(k)))
@@ -285,7 +285,7 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
         process.stdout.close()
         for seed in range(3):
             folder = tmp_path / f"seed={seed}"
-            assert trace.is_finished(folder) == folder.exists()
+            assert reading.is_finished(folder) == folder.exists()
             if folder.exists():
                 check_complete(folder)
                 finished += 1
@@ -293,7 +293,7 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
     before = {seed: (tmp_path / f"seed={seed}").exists() for seed in range(3)}
     for seed in range(3):  # the next to take the lock tidies up, and loses no run
         with run_folder.lock(tmp_path / f"seed={seed}"):
-            assert trace.is_finished(tmp_path / f"seed={seed}") >= before[seed]
+            assert reading.is_finished(tmp_path / f"seed={seed}") >= before[seed]
     assert [path for path in tmp_path.glob(".*") if path.suffix != ".lock"] == []
 
 
@@ -301,9 +301,9 @@ def test_a_run_whose_replacement_was_killed_half_way_comes_back(folder):
     write(folder, count=2)
     folder.rename(folder.with_name(".seed=0.old-1-abc"))
     folder.with_name(".seed=0.tmp-1-abc").mkdir()
-    assert not trace.is_finished(folder)
+    assert not reading.is_finished(folder)
     with run_folder.lock(folder):
-        assert len(trace.read_trace(folder).frame) == 2
+        assert len(reading.read_trace(folder).frame) == 2
     assert hidden(folder) == []
 
 
@@ -329,7 +329,7 @@ def test_threads_that_write_without_a_lock_tear_nothing(folder):
         thread.start()
     for thread in threads:
         thread.join()
-    assert trace.is_finished(folder)
+    assert reading.is_finished(folder)
     assert hidden(folder) == []
 
 
@@ -338,7 +338,7 @@ def test_the_second_process_waits_and_then_finds_the_run(folder):
 
     def second():
         with run_folder.lock(folder, messages.append):
-            seen.append(trace.is_finished(folder))
+            seen.append(reading.is_finished(folder))
 
     with run_folder.lock(folder, messages.append):
         waiting = threading.Thread(target=second)

@@ -24,11 +24,11 @@ def trace(solver, draw, wrong, fingerprint=None, **options):
         [600.0, 9.0],
         [np.nan, np.nan],
         solver=solver,
-        source="synthetic",
+        source="drawn",
         lam=0.1,
         dataset={
             "name": "moons",
-            "source": "synthetic",
+            "source": "drawn",
             "n": 600,
             "d": 2400,
             "fingerprint": fingerprint or f"moons-{draw}",

@@ -7,6 +7,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.datasets import scribbles
+from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import accuracies, pictured
@@ -144,7 +145,9 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         run = trace("scribbles", options, {"iou": [0.1, 1.0], "accuracy": [0.1, 1.0]}, solver)
         run.metadata["dataset"] |= {"fingerprint": data.fingerprint, "source": "synthetic"}
         runs.append(replace(run, folder=tmp_path / solver))
-    assert not list(pictured.KIND.outputs(Material(runs, {}), ["masks"]))
+    with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
+        patch.delattr(scribbles, "load")
+        assert not list(pictured.KIND.outputs(Material(runs, {}), ["masks"]))
     for run in runs:
         rows = run.frame.to_dict("records")
         summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
@@ -158,6 +161,10 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
     assert output.table["iou"].tolist() == pytest.approx(
         [(y & truth).sum() / (y | truth).sum()] * 2
     )
+    # photographs, of which nobody wants a PDF unless he says so
+    for formats, ends in (((), {".csv", ".png"}), (("pdf",), {".csv", ".pdf"})):
+        files = kind.save(output, tmp_path / "masks", formats)
+        assert {file.suffix for file in files} == ends
 
 
 # ---- theorems ---------------------------------------------------------------------------------

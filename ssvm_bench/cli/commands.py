@@ -285,7 +285,7 @@ def _show_status(
     "formats",
     type=click.Choice(FORMATS),
     multiple=True,
-    help="File format; may be repeated. [default: png and pdf]",
+    help="File format; may be repeated. [default: png and pdf; of photographs png]",
 )
 @common_options
 @click.pass_obj

@@ -16,7 +16,7 @@ from ssvm_bench.datasets.raw_files import RawFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
 from ssvm_bench.results.files import write
-from ssvm_bench.results.trace import is_finished, read_metadata, read_weights
+from ssvm_bench.results.reading import is_finished, read_metadata, read_weights
 
 
 def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ssvm_bench.config import typed
 from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import segmentation
-from ssvm_bench.results.trace import read_labels, read_metadata
+from ssvm_bench.results.reading import read_labels, read_metadata
 
 
 def rows(

@@ -9,7 +9,13 @@ Hydra). Import the module that you need: this package imports none of them, so t
 ALTERED = "real (altered)"
 """Raw files that are not the known ones, which ``dataset.trust=true`` accepts."""
 
-LOADED_FROM = ("real", ALTERED, "synthetic")
+DRAWN = "drawn"
+"""Data that the program draws, as the paper's own were drawn: there is no file of them."""
+
+GENUINE = ("real", DRAWN)
+"""What papers use. Both are shown together, and never with anything else."""
+
+LOADED_FROM = (*GENUINE, ALTERED, "synthetic")
 """Where a loaded dataset came from."""
 
 SOURCES = ("auto", "real", "synthetic")
@@ -17,3 +23,12 @@ SOURCES = ("auto", "real", "synthetic")
 
 ORDERS = ("dataset", "shuffled", "neighbours")
 """In which a dataset's examples can be exported."""
+
+
+def shown_as(source: str) -> str:
+    """Return the source that stands for all that are shown together with one.
+
+    >>> shown_as("drawn"), shown_as("synthetic")
+    ('real', 'synthetic')
+    """
+    return "real" if source in GENUINE else source

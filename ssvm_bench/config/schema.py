@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from ssvm_bench.config import ALTERED, SOURCES, catalog, lambdas, registry
+from ssvm_bench.config import ALTERED, DRAWN, SOURCES, catalog, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
@@ -183,7 +183,7 @@ class RunConfig(Options):
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
         object.__setattr__(self, "path", path)
         lambdas.check_falling("path", self.path)
-        check_choice("dataset.source", self.source, SOURCES)
+        check_choice("dataset.source", self.source, (*SOURCES, DRAWN))
 
     @property
     def source(self) -> str:
@@ -193,11 +193,12 @@ class RunConfig(Options):
     def with_source(self, source: str) -> RunConfig:
         """Return the config that says where the dataset really came from.
 
-        Trust is needed for altered data only: without them, it changes nothing.
+        Trust is needed for altered data only: without them, it changes nothing. Data that are
+        drawn say so themselves, whatever is asked for.
         """
         found: dict[str, Any] = {}
         if hasattr(self.dataset, "source"):
-            found["source"] = "real" if source == ALTERED else source
+            found["source"] = "synthetic" if source == "synthetic" else "real"
         if hasattr(self.dataset, "trust"):
             found["trust"] = source == ALTERED
         return replace(self, dataset=replace(self.dataset, **found))

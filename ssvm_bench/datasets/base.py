@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.config import SOURCES
+from ssvm_bench.config import DRAWN, GENUINE, SOURCES
 from ssvm_bench.config.validation import Options
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
@@ -63,7 +63,8 @@ class Dataset:
     name : str
         The dataset's name on the command line.
     source : str
-        ``"real"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show. Never mixed.
+        ``"real"``, ``"drawn"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show.
+        What papers use, which are the first two, is never mixed with the others.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; an ndarray is C-contiguous.
     y : ndarray of integers, shape (parts,)
@@ -255,3 +256,28 @@ class SourceConfig(DatasetConfig):
         n = self.n_samples
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ConfigError(f"dataset.n_samples must be null or an integer ≥ 1, got {n!r}.")
+
+
+@dataclass(frozen=True)
+class DrawnConfig(SourceConfig):
+    """Options of a dataset that the program draws, and no file has.
+
+    Attributes
+    ----------
+    drawn_as : str
+        What the data are: ``"drawn"``, if the paper's own were drawn as well; ``"synthetic"``, if
+        they stand for some that cannot be had. It takes the place of any ``source``.
+    """
+
+    drawn_as: ClassVar[str] = DRAWN
+
+    def __post_init__(self) -> None:
+        """Check the ranges, and say what the data are."""
+        if self.source == self.drawn_as:  # so it is stored
+            object.__setattr__(self, "source", "auto")
+        super().__post_init__()
+        if self.source == "real" and self.drawn_as not in GENUINE:
+            raise ConfigError(
+                f"There are no real data of {self.name}, only stand-ins: leave dataset.source out."
+            )
+        object.__setattr__(self, "source", self.drawn_as)

@@ -10,8 +10,7 @@ here they are two pairs, side by side, in which they hook into each other:
     classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4 + gap,     t uniform in [0, π]
 
 with noise. Without a gap, the tips of the classes 1 and 2 meet, and points there cannot be told
-apart. ``draw`` chooses points, noise and cliques. There is no real data: the source is always
-synthetic.
+apart. ``draw`` chooses points, noise and cliques. No file has them: the paper's are drawn, too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset, DrawnConfig
 from ssvm_bench.datasets.points import POINTS, Cliques, Points
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.random import bell, permutation, uniform
@@ -34,7 +33,7 @@ N = N_LABELS * N_EACH
 
 
 @dataclass(frozen=True)
-class Config(SourceConfig):
+class Config(DrawnConfig):
     """Options of the moons.
 
     Attributes
@@ -49,7 +48,7 @@ class Config(SourceConfig):
         Cliques, points in each, and how far counts may be from the true ones.
     """
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "gap": 0.0}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**DrawnConfig.NEUTRAL, "gap": 0.0}
 
     draw: Natural = 0
     noise: NotNegative = 0.05
@@ -61,9 +60,6 @@ class Config(SourceConfig):
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()
-        if self.source == "real":
-            raise ConfigError("There are no real moons: leave dataset.source out.")
-        object.__setattr__(self, "source", "synthetic")  # experiments ask for real data first
         for option, value in (("clique_size", self.clique_size), ("n_samples", self.n_samples)):
             if value is not None and value > N:
                 raise ConfigError(f"dataset.{option} must be ≤ {N}, the number of points.")
@@ -82,7 +78,7 @@ def load(config: Config) -> Dataset:
     counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])
     dataset = Points(
         name=config.name,
-        source="synthetic",
+        source=config.source,
         x=np.round(x, 6),  # the last bits of a cosine depend on the machine
         y=y,
         offsets=np.arange(N + 1),

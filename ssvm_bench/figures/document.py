@@ -6,8 +6,8 @@ The report writes the same ones as HTML.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Heading(NamedTuple):
@@ -46,6 +46,15 @@ class Sheet(NamedTuple):
 
 Block: TypeAlias = str | Heading | Caution | Items | Sheet
 """A text is a paragraph."""
+
+Cells: TypeAlias = Mapping[str, Callable[[Mapping[Any, Any]], str]]
+"""The head of each column → what it shows of a row of numbers."""
+
+
+def sheet_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Sheet:
+    """Return the table that shows rows of numbers."""
+    shown = [[cell(row) for cell in cells.values()] for row in rows]
+    return Sheet(title, list(cells), shown, words)
 
 
 def bold(text: str, stands_out: bool = True) -> str:

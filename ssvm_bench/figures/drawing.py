@@ -107,12 +107,13 @@ def page(
     panel_height: float = 2.5,
     sharex: Literal["none", "col"] = "none",
     sharey: Literal["none", "row"] = "none",
+    panel_width: float = 3.3,
 ) -> Iterator[tuple[Figure, Any]]:
     """Lay out a figure: rows of panels, then below them the legend, then the notes."""
     rows, columns = shape
     with mpl.rc_context(style.RC):
         # In inches.
-        width = max(3.3 * columns, MIN_WIDTH)
+        width = max(panel_width * columns, MIN_WIDTH)
         legend_columns = _columns(legend[1], width)
         notes_height = 0.06 + 0.16 * len(notes)
         below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08

@@ -37,10 +37,18 @@ class Material(NamedTuple):
     results_dir: Path | None = None
 
 
+FORMATS = ("png", "pdf")
+"""Formats of a figure unless others are asked for."""
+
+PHOTOGRAPHS = ("png",)
+"""Those of a figure that is made of photographs: no format makes them sharper, and few smaller."""
+
+
 class Output(NamedTuple):
     """Numbers, and what shows them: a document, a figure, or both.
 
-    ``name`` is that of the files, without what marks stand-ins and without suffix.
+    ``name`` is that of the files, without what marks stand-ins and without suffix; ``formats``
+    are those of the figure.
     """
 
     name: str
@@ -48,6 +56,7 @@ class Output(NamedTuple):
     title: str = ""
     blocks: Sequence[Block] = ()
     figure: Figure | None = None
+    formats: Sequence[str] = FORMATS
 
     def markdown(self) -> str:
         """Return the document as a page of Markdown."""
@@ -64,7 +73,7 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     stem : Path
         Path of the files without their suffix; the folder is created.
     formats : sequence of str
-        Of the figure: some of ``png``, ``pdf``, ``svg``.
+        Of the figure: some of ``png``, ``pdf``, ``svg``; empty stands for its own.
 
     Raises
     ------
@@ -76,7 +85,7 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     if output.figure is not None:
         from ssvm_bench.figures.drawing import rendered
 
-        files |= {suffix: rendered(output.figure, suffix) for suffix in formats}
+        files |= {suffix: rendered(output.figure, suffix) for suffix in formats or output.formats}
     return [write(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
 
 

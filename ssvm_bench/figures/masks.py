@@ -14,6 +14,9 @@ from ssvm_bench.figures import drawing, segmentation, style
 RED, COVER = np.array(to_rgb("#E3000F")), 0.5
 """Colour of a mask, and how much it hides of the picture below."""
 
+WIDTH, TITLE = 2.4, 0.25
+"""Width of a panel, and height of its title, in inches."""
+
 GROUND, FIGURE = np.array(to_rgb("#0050E3")), RED
 """Colours of the scribbles."""
 
@@ -41,8 +44,9 @@ def draw(rows: Sequence[Row], title: str, notes: Sequence[str]) -> Figure:
     """Draw the pictures, each beside its masks; all rows have as many of these."""
     shape = len(rows), 1 + len(rows[0].masks)
     tallest = max(row.rgb.shape[0] / row.rgb.shape[1] for row in rows)
-    height = 3.3 * tallest + 0.3
-    with drawing.page(title, notes, shape, ((), ()), panel_height=height) as (figure, panels):
+    height = WIDTH * tallest + TITLE
+    layout = drawing.page(title, notes, shape, ((), ()), height, panel_width=WIDTH)
+    with layout as (figure, panels):
         for line, row in zip(panels, rows, strict=True):
             shown = [(row.title, _scribbled(row))]
             shown += [(name, covered(row.rgb, mask)) for name, mask in row.masks]

@@ -13,6 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from ssvm_bench.config import GENUINE
 from ssvm_bench.figures import style
 
 TWO = ("#0072B2", "#E69F00")
@@ -74,7 +75,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
     labels : sequence of str
         Names of the labels 0 .. K − 1.
     source : str
-        ``"real"`` or ``"synthetic"``.
+        As the dataset tells it.
     """
     colours = [to_rgb(colour) for colour in (TWO if len(labels) == 2 else NINE)]
     n_panels = 3 + len(rows[0].predictions)
@@ -92,7 +93,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
             ],
             loc="outside lower center",
             ncols=min(len(labels), 5),
-            title=None if source == "real" else style.source_name(source),
+            title=None if source in GENUINE else style.source_name(source),
         )
     return figure
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.claim import UnmeasurableError
 from ssvm_bench.papers.variants import USUAL, Variant, variant_of
@@ -43,7 +44,7 @@ class Case:
     best : Best, optional
         Reference optima of the instance.
     others : sequence of Case
-        All cases of the same source and variant, to compare it with.
+        All cases of the same variant whose source is shown together with its own.
     variant : Variant
         Where the runs begin, and what their time is.
     bench : sequence of Measurement
@@ -209,20 +210,20 @@ def cases(
 ) -> list[Case]:
     """Group runs by problem instance and variant.
 
-    Real data come first; then the start at the truth, and times that were measured; then the names
-    of the datasets decide. ``draws`` is as of `Paper`.
+    What papers use comes first; then the start at the truth, and times that were measured; then the
+    names of the datasets decide. ``draws`` is as of `Paper`.
     """
 
-    def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance]:
+    def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance, str]:
         data, variant = trace.metadata["dataset"], variant_of(trace)
-        away = variant.start != USUAL.start
-        where = str(data["name"]), _repeat(trace, draws)[0]
-        return str(data["source"]), variant.counted, away, variant.start, *where
+        away, source = variant.start != USUAL.start, str(data["source"])
+        where = str(data["name"]), _repeat(trace, draws)[0], source
+        return shown_as(source), variant.counted, away, variant.start, *where
 
     groups, found = grouped(traces, key), []
     for group in sorted(groups):  # "real" < "real (altered)" < "synthetic"
         members = groups[group]
-        source, counted, _, start, dataset, problem = group
+        _, counted, _, start, dataset, problem, source = group
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace

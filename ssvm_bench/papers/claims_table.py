@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from ssvm_bench.config import ALTERED
+from ssvm_bench.config import ALTERED, DRAWN, shown_as
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
@@ -40,6 +40,7 @@ HEADINGS = {
     ALTERED: "⚠ On altered files, NOT on the real data",
     "synthetic": "⚠ On built-in stand-ins, NOT on the real data",
 }
+AND_DRAWN = ", and on data drawn as the paper's are"
 WARNING = (
     "**These rows say nothing about the paper's datasets.** Stand-ins are small and made up, and "
     "altered files anything; the table only shows that everything works."
@@ -53,7 +54,7 @@ READING = (
 )
 
 
-DRAWN = "A repeat is a run on data drawn anew."
+ANEW = "A repeat is a run on data drawn anew."
 START = (
     "Where the runs begin is judged apart, as the papers leave it open (φ^i is the plane of “some "
     "y”): with start *truth*, that of the ground truth, which is 0; with *oracle*, that of the "
@@ -77,12 +78,14 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     """Yield what there is to say of a paper's claims: tables per source, then the measures."""
     yield READING
     if paper.draws:
-        yield DRAWN
+        yield ANEW
     if len(_starts(rows)) > 1:
         yield START
-    for (source, counted), mine in grouped(rows, lambda row: (row.source, row.counted)).items():
+    together = grouped(rows, lambda row: (shown_as(row.source), row.counted))
+    for (source, counted), mine in together.items():
         if not counted:
-            yield Heading(HEADINGS.get(source, f"On {source} data"))
+            drawn = AND_DRAWN * any(row.source == DRAWN for row in mine)
+            yield Heading(HEADINGS.get(source, f"On {source} data") + drawn)
         else:
             where = "" if source == "real" else f": {HEADINGS.get(source, source)}"
             yield Heading(f"At the paper's costs{where}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Caution, Heading, Sheet, bold
 from ssvm_bench.figures.kind import Kind, Material, Output
@@ -56,7 +57,7 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield a table with a row per question and value, then one for each with all its numbers."""
     (source,) = {finding.source for finding in findings}
     yield READING
-    if source != "real":
+    if source not in GENUINE:
         yield Caution(f"{HEADINGS.get(source, source)}. {WARNING}")
     of = {question.key: question for question in paper.questions}
     settled = grouped(findings, lambda finding: (of[finding.question], finding.other))

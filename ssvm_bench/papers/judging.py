@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import yaml
 
+from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.papers.cases import Case, cases
@@ -137,8 +138,8 @@ def evaluate(
     Returns
     -------
     list of Row
-        Source by source (real data first), first with times that were measured, start by start;
-        then claim by claim, in the order of the paper.
+        Source by source (what the paper uses first), first with times that were measured, start by
+        start; then claim by claim, in the order of the paper.
     """
     remarks = _remarks() if remarks is None else remarks
     costs = paper.costs()
@@ -149,17 +150,22 @@ def evaluate(
         and case.solvers & paper.solvers
     ]
     rows = []
-    for (source, variant), here in grouped(known, lambda case: (case.source, case.variant)).items():
+    for (source, variant), here in grouped(known, _together).items():
         of = _by_dataset(paper, here)
         nothing = ProblemInstance("", math.nan)
         for claim in (claim for claim in paper.claims if not (claim.given and variant.counted)):
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
-                        found = [row for row in bench if row[:2] == (case.dataset, source)]
+                        found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
                         rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
     return _with_both_costs(rows)
+
+
+def _together(case: Case) -> tuple[str, Variant]:
+    """Return what cases have in common that are in one table."""
+    return shown_as(case.source), case.variant
 
 
 def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
@@ -233,7 +239,7 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remar
         start=case.variant.start,
         counted=case.variant.counted,
     )
-    if row.verdict == FAILS and case.source == "real":
+    if row.verdict == FAILS and case.source in GENUINE:
         remark = remarks.get(claim.key, {}).get(case.dataset + case.variant.suffix, "")
         row = row._replace(note=_joined(row.note, remark))
     return row._replace(clock=_clock(case)) if claim.timed and row.repeats else row

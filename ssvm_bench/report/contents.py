@@ -15,14 +15,15 @@ from typing import NamedTuple
 import pandas as pd
 
 from ssvm_bench import files
-from ssvm_bench.config import ALTERED
+from ssvm_bench.config import ALTERED, GENUINE
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
+from ssvm_bench.results.reading import read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
 from ssvm_bench.results.run_folder import PARTIAL
-from ssvm_bench.results.trace import Trace, read_run, read_summary
+from ssvm_bench.results.trace import Trace
 
 REASON_LENGTH = 400
 
@@ -111,9 +112,9 @@ def _short(text: object, results_dir: Path) -> str:
 
 
 def _order(trace: Trace) -> tuple:
-    """Sort real data first, then by dataset, λ, solver, configuration and seed."""
+    """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
     data, config = trace.metadata["dataset"], trace.metadata["config"]
-    instance = data["source"] != "real", data["name"], data["n"], trace.metadata["lam"]
+    instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
     return (*instance, config["solver"]["name"], trace.folder.parent.name, config["seed"])
 
 
@@ -195,9 +196,9 @@ MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
 
 
 def mark(trace: Trace) -> str:
-    """Return what marks a run that is not on the real data; empty if it is."""
+    """Return what marks a run that is not on what papers use; empty if it is."""
     source = str(trace.metadata["dataset"]["source"])
-    return "" if source == "real" else MARKS.get(source, source)
+    return "" if source in GENUINE else MARKS.get(source, source)
 
 
 def dataset_name(trace: Trace) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ssvm_bench.config import LOADED_FROM
+from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.errors import RunFailedError
@@ -32,8 +32,9 @@ from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
+from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace, is_finished, read_run
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from ssvm_bench.config.shards import Shard
     from ssvm_bench.runs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
-
-FORMATS = ("png", "pdf")
-"""Formats of the figures unless others are asked for."""
 
 NAMED = 6
 """Of the runs that are missing."""
@@ -81,15 +79,13 @@ def make(
             runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
             if runs:
                 origins = experiment.posed(overrides, config_dirs).origin_of
-                outcome.figures = draw(
-                    experiment, runs, (), outcome.results_dir, FORMATS, tell, origins
-                )
+                outcome.figures = draw(experiment, runs, (), outcome.results_dir, (), tell, origins)
     return outcome
 
 
 def plot(
     name: str,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = (),
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
     say: Callable[[str], object] = experiments.to_stderr,
@@ -102,7 +98,7 @@ def plot(
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its stand-in.
     formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf.
+        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf, of photographs for png.
 
     Returns
     -------
@@ -154,7 +150,7 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        return draw(experiment, runs, every, results_dir, formats or FORMATS, tell, origins)
+        return draw(experiment, runs, every, results_dir, formats, tell, origins)
 
 
 def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
@@ -282,7 +278,7 @@ def draw(
     results_dir : Path
         Where to.
     formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``.
+        As for `plot`.
     tell : callable
         Told about files and other runs in the results folder that cannot be read.
     origins : mapping
@@ -305,8 +301,8 @@ def draw(
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)
     written: list[Path] = []
-    for source in dict.fromkeys(trace.metadata["dataset"]["source"] for trace in traces):
-        shown = [trace for trace in traces if trace.metadata["dataset"]["source"] == source]
+    together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
+    for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         material = Material(shown, best, experiment.title, experiment.gaps, results_dir)
         folder = results_dir / "figures" / experiment.name

@@ -18,8 +18,9 @@ from typing import Any
 
 from ssvm_bench import files
 from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import PARTIAL, lock, partial_folder, write_folder
-from ssvm_bench.results.trace import UNFINISHED, Trace, read_trace
+from ssvm_bench.results.trace import UNFINISHED, Trace
 
 SYNTHETIC = "synthetic"
 

@@ -27,7 +27,8 @@ from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import cannot_write, reason_of, write
 from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
-from ssvm_bench.results.trace import Trace, find_runs, read_run
+from ssvm_bench.results.reading import find_runs, read_run
+from ssvm_bench.results.trace import Trace
 
 FORMAT = 1
 FILE = Path("reference", "optima.json")

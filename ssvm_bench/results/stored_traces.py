@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench import files
-from ssvm_bench.config import ALTERED
+from ssvm_bench.config import ALTERED, shown_as
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
@@ -156,7 +156,7 @@ def _file_name(trace: Trace) -> str:
 
 def suffix(source: str) -> str:
     """Return what the names of files end with that show a source of data, and never another."""
-    return {"real": "", ALTERED: "-altered"}.get(source, f"-{source}")
+    return {"real": "", ALTERED: "-altered"}.get(shown_as(source), f"-{source}")
 
 
 def _key(trace: Trace) -> tuple[str, int]:

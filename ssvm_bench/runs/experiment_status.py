@@ -23,8 +23,8 @@ from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
 from ssvm_bench.results import words
+from ssvm_bench.results.reading import damage, is_whole, read_summary
 from ssvm_bench.results.run_folder import is_locked, partial_folder
-from ssvm_bench.results.trace import damage, is_whole, read_summary
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

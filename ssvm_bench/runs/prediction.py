@@ -20,14 +20,9 @@ from ssvm_bench.datasets.own_files import forms, npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results import scores
+from ssvm_bench.results.reading import is_finished, read_metadata, read_vocabulary, read_weights
 from ssvm_bench.results.scores import Scores
-from ssvm_bench.results.trace import (
-    TRACE,
-    is_finished,
-    read_metadata,
-    read_vocabulary,
-    read_weights,
-)
+from ssvm_bench.results.trace import TRACE
 from ssvm_bench.runs.components import load_dataset, oracle_of
 
 HELD_OUT = ("test", "validation")

@@ -32,15 +32,9 @@ from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.reading import damage, is_whole, read_metadata, read_summary
 from ssvm_bench.results.run_folder import HeldError, lock, partial_folder
-from ssvm_bench.results.trace import (
-    damage,
-    is_whole,
-    read_metadata,
-    read_summary,
-    write_partial,
-    write_run,
-)
+from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place, resume
 from ssvm_bench.runs.components import (
     build_oracle,

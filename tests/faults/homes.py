@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import ssvm_bench
-from ssvm_bench.results import trace
+from ssvm_bench.results import reading
 from tests.faults.case import Case
 
 RUN = (
@@ -52,14 +52,14 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
             return f"in the package: {sorted(new)}"
         if left := sorted(temporary.iterdir()):
             return f"left behind: {left}"
-        (run,) = trace.find_runs(results)
-        return "" if trace.read_run(run).frame[COLUMNS].equals(numbers) else "other numbers"
+        (run,) = reading.find_runs(results)
+        return "" if reading.read_run(run).frame[COLUMNS].equals(numbers) else "other numbers"
 
     numbers = None
     usual = {"HOME": str(folder), "NUMBA_CACHE_DIR": str(warm)}
     problem = failure(usual, 0)
     assert problem == "other numbers", problem
-    numbers = trace.read_run(trace.find_runs(results)[0]).frame[COLUMNS]
+    numbers = reading.read_run(reading.find_runs(results)[0]).frame[COLUMNS]
     while True:
         if rng.random() < 0.7:
             cache = folder / "cache"

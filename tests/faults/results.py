@@ -21,7 +21,7 @@ import pandas as pd
 from ssvm_bench.cli.commands import main
 from ssvm_bench.figures import drawing  # noqa: F401 — loaded once, for all calls
 from ssvm_bench.report import build, experiment_files  # noqa: F401
-from ssvm_bench.results import trace
+from ssvm_bench.results import reading
 from ssvm_bench.runs import runner  # noqa: F401
 from tests.faults.case import Case
 
@@ -271,5 +271,5 @@ def of_run(results: Path, whole: Path) -> str:
     """Return what is wrong with the run that was asked for, which must be whole again."""
     (folder,) = whole.glob("runs/usps/fw/*/seed=0")
     columns = ["iteration", "time", "primal", "dual"]
-    now = trace.read_run(results / folder.relative_to(whole)).frame[columns]
-    return "" if now.equals(trace.read_run(folder).frame[columns]) else "another run"
+    now = reading.read_run(results / folder.relative_to(whole)).frame[columns]
+    return "" if now.equals(reading.read_run(folder).frame[columns]) else "another run"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ssvm_bench.results.trace import find_runs
+from ssvm_bench.results.reading import find_runs
 from tests.faults.case import Case
 
 RUN = (

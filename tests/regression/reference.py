@@ -7,7 +7,7 @@ Counters must be equal. Values may differ by one part in 10⁹: the reported one
 and another one adds in another order (some 10⁻¹⁶), and the files have twelve digits. What a mistake
 in a step, a plane or a counter changes is larger by orders of magnitude.
 
-Chains and digits are the first examples of the stand-ins. The stand-ins of images pass through
+Chains, digits and points are the first examples of the stand-ins. Those of images pass through
 libraries whose last bits depend on the machine; so the graphs are drawn here.
 """
 
@@ -25,18 +25,30 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.problem import Problem
+from ssvm_bench.objective import Objective
 from ssvm_bench.random import bell, uniform
 from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.terminal import Silent
 
 FOLDER = Path(__file__).parent
-PROBLEMS = {
+STRUCTURAL = {
     "usps": ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=60"),
     "ocr": ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=40"),
     "mincut": ("dataset=weizmann", "oracle=mincut"),
     "alpha_expansion": ("dataset=stanford", "oracle=alpha_expansion"),
 }
+POINTS = (
+    *("dataset=ssl_bci", "dataset.source=synthetic"),
+    *("dataset.labeled=100", "dataset.n_samples=80"),
+)
+TRANSDUCTIVE = {
+    "transduction": POINTS,
+    "transduction_rbf": (
+        *(*POINTS, "oracle=transduction_rbf", "oracle.scaling=unit"),
+        *("oracle.sigma=1", "oracle.nu=0.01", "oracle.balance=0.2"),
+    ),
+}
+PROBLEMS = {**STRUCTURAL, **TRANSDUCTIVE}
 GRAPH_LABELS = {"mincut": 2, "alpha_expansion": 4}
 """Problems on graphs of our own, and their numbers of labels."""
 
@@ -47,15 +59,21 @@ BUNDLES = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SADDLE = ("excessive_gap", "extragradient")
 COORDINATE = ("dcd", "dcd_online")
 SOLVERS = (*OF_THE_PAPERS, *BEYOND, *RIVALS, *BUNDLES, *SADDLE, *COORDINATE)
+OF_TRANSDUCTION = ("dcadmm", "coordinate_descent", "kernel_kmeans", "inductive")
 WITH_EXPECTATIONS = ("eg", *SADDLE)
 ITERATIONS = 20  # φ is recomputed from its terms after 10, and 10 make the start of Prox-BMRM
 COUNTERS = ("iteration", "oracle_calls", "approx_calls", "approx_passes")
 VALUES = ("time", "primal", "dual", "working_set_mean", "w_norm")
+OF_LABELS = ("accuracy", "label_changes", "augmented_lagrangian", "residual", "supervised_gap")
+"""Further values of transduction; not every solver has all of them."""
+
 TOLERANCE = 1e-9
 
 
 def solvers_of(name: str) -> tuple[str, ...]:
     """Return the solvers that can solve a problem: graphs have no expectations."""
+    if name in TRANSDUCTIVE:
+        return OF_TRANSDUCTION
     return tuple(s for s in SOLVERS if s not in WITH_EXPECTATIONS or name not in GRAPH_LABELS)
 
 
@@ -87,7 +105,12 @@ def graphs(K: int, n: int = 24, height: int = 4, width: int = 5, f: int = 8) -> 
     )
 
 
-def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
+def columns_of(name: str) -> list[str]:
+    """Return what is kept of the rows of a problem's traces."""
+    return [*COUNTERS, *VALUES, *(OF_LABELS if name in TRANSDUCTIVE else ())]
+
+
+def problem_of(config: RunConfig, name: str) -> tuple[Objective, str]:
     """Return the problem of a run, and the fingerprint of its data."""
     if name in GRAPH_LABELS:
         dataset = graphs(GRAPH_LABELS[name])
@@ -95,7 +118,7 @@ def problem_of(config: RunConfig, name: str) -> tuple[Problem, str]:
     else:
         dataset = components.load_dataset(config.dataset)
         oracle = components.build_oracle(config.oracle, config.dataset)
-    return Problem(oracle, config.lam_of(dataset.n)), dataset.fingerprint
+    return oracle.problem(config.lam_of(dataset.n)), dataset.fingerprint
 
 
 def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
@@ -111,7 +134,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         recorder = runner.Recorder(problem, Silent())
         clock = Clock("work", *config.oracle.costs)
         loop.loop(config, components.build_solver(config, problem, clock), recorder)
-        frame = pd.DataFrame(recorder.rows)[[*COUNTERS, *VALUES]]
+        frame = pd.DataFrame(recorder.rows).reindex(columns=columns_of(name))
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True), fingerprint
@@ -146,10 +169,10 @@ def differences(now: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
         if len(one) != len(other):
             found.append(f"{solver}: {len(one)} rows instead of {len(other)}")
             continue
-        for name in (*COUNTERS, *VALUES):
+        for name in reference.columns.drop("solver"):
             tolerance = 0.0 if name in COUNTERS else TOLERANCE
             for k, a, b in zip(other["iteration"], one[name], other[name], strict=True):
-                if math.isnan(a) and math.isnan(b):  # there is no dual value
+                if math.isnan(a) and math.isnan(b):  # there is no such value
                     continue
                 if not math.isclose(a, b, rel_tol=tolerance, abs_tol=0.0):
                     found.append(f"{solver}: {name} {a!r} instead of {b!r} in iteration {k}")
@@ -158,7 +181,10 @@ def differences(now: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
 
 
 def draw(now: pd.DataFrame, reference: pd.DataFrame, path: Path) -> Path:
-    """Draw the gaps of both over the oracle calls, a panel a solver; return the PNG."""
+    """Draw the gaps of both over the oracle calls, a panel a solver; return the PNG.
+
+    Without a dual value, the primal one is drawn.
+    """
     solvers = list(dict.fromkeys(reference["solver"]))
     rows, columns = -(-len(solvers) // 5), 5
     figure = Figure(figsize=(3 * columns, 3 * rows), layout="constrained")
@@ -166,7 +192,8 @@ def draw(now: pd.DataFrame, reference: pd.DataFrame, path: Path) -> Path:
     for panel, solver in zip(panels, solvers, strict=False):
         for table, label, line in ((reference, "reference", "-"), (now, "now", "--")):
             curve = table[table["solver"] == solver]
-            panel.plot(curve["oracle_calls"], curve["primal"] - curve["dual"], line, label=label)
+            gap = curve["primal"] - curve["dual"].fillna(0.0)
+            panel.plot(curve["oracle_calls"], gap, line, label=label)
         panel.set(title=solver, xlabel="oracle calls", yscale="log")
     panel.legend()
     figure.supylabel("duality gap")

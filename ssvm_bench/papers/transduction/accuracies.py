@@ -18,10 +18,10 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet, bold
+from ssvm_bench.figures.document import Cells, Sheet, bold, sheet_of
 from ssvm_bench.figures.kind import Kind, Material, Output
 from ssvm_bench.papers.transduction.claims import PROPOSED
-from ssvm_bench.papers.transduction.errors import of_draws
+from ssvm_bench.papers.transduction.errors import COSTS, of_draws
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.printed import KERNELS, SETS, TABLE_1
 from ssvm_bench.results.repeats import grouped
@@ -94,18 +94,21 @@ READING = (
 )
 
 
+CELLS: Cells = {
+    "set": lambda row: style.dataset_name(row["dataset"]),
+    "labels": lambda row: f"{row['labeled']}",
+    "splits": lambda row: f"{row['splits']}",
+    "ours": lambda row: bold(_spread(row["mean"], row["deviation"]), row["as_good"]),
+    "paper": lambda row: _spread(row["printed"], row["printed_deviation"]),
+    "SDP": lambda row: _spread(row["sdp"], row["sdp_deviation"]),
+    **COSTS,
+}
+
+
 def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
     """Yield the table of each kernel and setting."""
-    header = ["set", "labels", "splits", "ours", "paper", "SDP", "iterations", "seconds"]
     for (kernel, settings), rows in _ordered(table).items():
-        lines = []
-        for row in rows:
-            ours = bold(_spread(row["mean"], row["deviation"]), row["as_good"])
-            cells = [style.dataset_name(row["dataset"]), f"{row['labeled']}", f"{row['splits']}"]
-            cells += [ours, _spread(row["printed"], row["printed_deviation"])]
-            cells += [_spread(row["sdp"], row["sdp_deviation"])]
-            lines.append([*cells, f"{row['iterations']:.0f}", f"{row['seconds']:.3g}"])
-        yield Sheet(f"{kernel}: {settings} ({_count(rows)})", header, lines)
+        yield sheet_of(f"{kernel}: {settings} ({_count(rows)})", CELLS, rows)
 
 
 def settings_sheets(table: pd.DataFrame) -> Iterator[Sheet]:

@@ -28,7 +28,8 @@ from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED, RIVALS
 from ssvm_bench.papers.transduction.errors import of_draws
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.trace import Trace, read_labels
+from ssvm_bench.results.reading import read_labels
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
 # ---- the labels -------------------------------------------------------------------------------

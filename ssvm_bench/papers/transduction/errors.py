@@ -10,7 +10,7 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet
+from ssvm_bench.figures.document import Cells, Sheet, sheet_of
 from ssvm_bench.figures.kind import Kind, Material, Output, Section
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.transduction.claims import DRAWS
@@ -67,23 +67,29 @@ READING = (
 )
 
 
+COSTS: Cells = {
+    "iterations": lambda row: f"{row['iterations']:.0f}",
+    "seconds": lambda row: f"{row['seconds']:.3g}",
+}
+"""What the tables of transduction have last, or nearly."""
+
+CELLS: Cells = {
+    "solver": lambda row: style.solver_label(row["solver"]),
+    "draws": lambda row: f"{row['draws']}",
+    "wrong": lambda row: f"{percent(row['mean'])} ± {percent(row['deviation'])}",
+    "median": lambda row: percent(row["median"]),
+    "range": lambda row: f"{percent(row['min'])} – {percent(row['max'])}",
+    **COSTS,
+    "paper": lambda row: NONE if np.isnan(row["printed"]) else percent(row["printed"]),
+}
+
+
 def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
     """Yield a table per problem."""
-    header = ["solver", "draws", "wrong", "median", "range", "iterations", "seconds", "paper"]
     for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
-        lines = []
-        for row in rows.to_dict("records"):
-            spread = f"{percent(row['mean'])} ± {percent(row['deviation'])}"
-            between = f"{percent(row['min'])} – {percent(row['max'])}"
-            cells = [style.solver_label(row["solver"]), f"{row['draws']}", spread]
-            cells += [percent(row["median"]), between, f"{row['iterations']:.0f}"]
-            lines.append([*cells, f"{row['seconds']:.3g}", _printed(row["printed"])])
+        row = rows.iloc[0]
         title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
-        yield Sheet(title, header, lines)
-
-
-def _printed(share: float) -> str:
-    return NONE if np.isnan(share) else percent(share)
+        yield sheet_of(title, CELLS, rows.to_dict("records"))
 
 
 # ---- the kind of figure -----------------------------------------------------------------------

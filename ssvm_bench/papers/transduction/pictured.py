@@ -13,7 +13,7 @@ numbers of these experiments, only pictures.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
@@ -22,20 +22,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import GENUINE, registry, typed
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.points import Points
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Cells, Sheet, sheet_of
+from ssvm_bench.figures.kind import PHOTOGRAPHS, Kind, Material, Output
 from ssvm_bench.oracles.transductive import overlap
 from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
-from ssvm_bench.papers.transduction.errors import of_draws
+from ssvm_bench.papers.transduction.errors import COSTS, of_draws
 from ssvm_bench.papers.transduction.measures import overlap as iou_of
-from ssvm_bench.results.trace import Trace, read_labels
+from ssvm_bench.results.reading import is_finished, read_labels
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
 FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}
@@ -69,6 +70,8 @@ def _methods(case: Case) -> list[str]:
 
 def _found(run: Trace) -> Found | None:
     """Return what a run found, if it is at hand and the points are still these."""
+    if not is_finished(run.folder):  # nothing to draw: the pictures need not be there, either
+        return None
     module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
     if data.fingerprint != run.metadata["dataset"]["fingerprint"]:
         return None
@@ -113,8 +116,9 @@ def _draw_masks(material: Material) -> Iterator[Output]:
         if rows:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{_name(case)}"
-            notes = [style.source_name(case.source)] * (case.source != "real")
-            yield Output(name, table, figure=masks.draw(rows, material.title, notes))
+            notes = [style.source_name(case.source)] * (case.source not in GENUINE)
+            figure = masks.draw(rows, material.title, notes)
+            yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
 def _shown(case: Case, methods: Sequence[str]) -> Iterator[tuple[int, list[Trace]]]:
@@ -221,25 +225,25 @@ def overlaps(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _spread(row: Mapping[Any, Any]) -> str:
+    alone = percent(row["iou"])
+    return f"{alone} ± {percent(row['deviation'])}" if row["runs"] > 1 else alone
+
+
+CELLS: Cells = {
+    "data": lambda row: row["data"].replace("_", " "),
+    "method": lambda row: style.solver_label(row["solver"]),
+    "runs": lambda row: f"{row['runs']}",
+    "IoU": _spread,
+    "least": lambda row: percent(row["min"]),
+    "wrong superpixels": lambda row: percent(row["wrong"]),
+    **COSTS,
+}
+
+
 def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
     """Yield the table of overlaps."""
-    header = [
-        "data",
-        "method",
-        "runs",
-        "IoU",
-        "least",
-        "wrong superpixels",
-        "iterations",
-        "seconds",
-    ]
-    lines = []
-    for row in table.to_dict("records"):
-        spread = f" ± {percent(row['deviation'])}" if row["runs"] > 1 else ""
-        cells = [row["data"].replace("_", " "), style.solver_label(row["solver"]), f"{row['runs']}"]
-        cells += [f"{percent(row['iou'])}{spread}", percent(row["min"]), percent(row["wrong"])]
-        lines.append([*cells, f"{row['iterations']:.0f}", f"{row['seconds']:.3g}"])
-    yield Sheet("Overlap with the true masks", header, lines, 2)
+    yield sheet_of("Overlap with the true masks", CELLS, table.to_dict("records"), 2)
 
 
 # ---- the kind of figure -----------------------------------------------------------------------

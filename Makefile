@@ -35,7 +35,7 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
-bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: six minutes
+bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: eight minutes
 	$(BIN)/python -m benchmarks --cold --json results/bench.json
 
 bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes

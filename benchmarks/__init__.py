@@ -13,6 +13,7 @@ module         what it measures
 ``processes``  start-up, a run's overhead, peak memory, compilation; each in a process of its own
 ``rivals``     time to an accuracy beside scikit-learn's LinearSVC; ``quadratic``: inner QPs, PIQP
 ``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
+``chunking``   chunks of sentences beside CRFsuite (``crfsuite``: in a process of its own)
 ``streams``    passes over a file of examples beside those in memory; peak memory
 ``jobs``       which of it is measured on which dataset: all, or what matters
 ``report``     the numbers with their targets: a table, and JSON

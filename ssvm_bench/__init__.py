@@ -14,7 +14,8 @@ The data's path is straight: config → dataset → problem (terms, oracle, λ) 
 figures. Nothing reaches back.
 
 From Python, ``ssvm_bench.run`` makes a run, ``sweep`` many, and ``load_runs`` reads what is there
-(:mod:`ssvm_bench.api`).
+(:mod:`ssvm_bench.api`); ``StructuredSVM`` trains on arrays as estimators of scikit-learn do
+(:mod:`ssvm_bench.estimator`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvm_bench.api import Run, load_runs, run, sweep
     from ssvm_bench.datasets.base import Dataset
+    from ssvm_bench.estimator import StructuredSVM
+    from ssvm_bench.results.scores import chunk_scores
 
-__all__ = ["Dataset", "Run", "__version__", "load_runs", "run", "sweep"]
+__all__ = [
+    "Dataset",
+    "Run",
+    "StructuredSVM",
+    "__version__",
+    "chunk_scores",
+    "load_runs",
+    "run",
+    "sweep",
+]
 __version__ = "0.1.0"
+
+_PLACES = {
+    "Dataset": "datasets.base",
+    "StructuredSVM": "estimator",
+    "chunk_scores": "results.scores",
+}
+"""Where what is not in the `api` is."""
 
 
 def __getattr__(name: str) -> Any:
@@ -35,5 +54,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = import_module("ssvm_bench.datasets.base" if name == "Dataset" else "ssvm_bench.api")
-    return getattr(found, name)
+    return getattr(import_module(f"ssvm_bench.{_PLACES.get(name, 'api')}"), name)

@@ -14,7 +14,7 @@ Options are those of the command line. Mistakes raise `ConfigError`, and failure
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ import pandas as pd
 from ssvm_bench.config import catalog, overrides, plug_ins
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent, make_display
@@ -86,7 +86,7 @@ def run(
     RunFailedError
         The data cannot be had, or the run failed or was interrupted.
     """
-    (config,) = compose_runs([*words, *_words(options)], config_dirs=_paths(config_dirs))
+    (config,) = compose_runs([*words, *overrides.words(options)], config_dirs=_paths(config_dirs))
     return _made(config, progress)
 
 
@@ -97,7 +97,7 @@ def sweep(
     **options: Any,
 ) -> list[Run]:
     """Make all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
-    asked = [*words, *_words(options)]
+    asked = [*words, *overrides.words(options)]
     configs = compose_runs(asked, multirun=True, config_dirs=_paths(config_dirs))
     return [_made(config, progress) for config in configs]
 
@@ -139,26 +139,3 @@ def _paths(config_dirs: Iterable[str | Path]) -> list[Path]:
     found = catalog.check_folders([Path(folder) for folder in config_dirs])
     plug_ins.use(found)
     return found
-
-
-def _words(options: Mapping[str, Any]) -> list[str]:
-    """Return options as overrides."""
-    return [f"{name}={_word(name, value)}" for name, value in options.items()]
-
-
-def _word(name: str, value: Any) -> str:
-    """Return a value in the grammar of overrides."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if isinstance(value, int | float | np.number):
-        return repr(value.item() if isinstance(value, np.number) else value)
-    if isinstance(value, str | Path):
-        return overrides.quoted(str(value))
-    if isinstance(value, Mapping):
-        inside = (f"{key}:{_word(name, number)}" for key, number in value.items())
-        return f"{{{','.join(inside)}}}"
-    if isinstance(value, list | tuple | np.ndarray):
-        return f"[{','.join(_word(name, each) for each in value)}]"
-    raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")

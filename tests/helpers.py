@@ -149,7 +149,7 @@ class Table:
         The row of the ground truth.
     """
 
-    def __init__(self, data):
+    def __init__(self, data, potts=1.0):
         K, f = data.n_labels, data.n_features
         chain = data.structure == "chain"
         self.n, self.d = data.n, K * f + (K * K if chain else 0)
@@ -170,7 +170,7 @@ class Table:
             fixed = np.zeros(len(labelings))
             if data.structure == "graph":
                 for k, l in data.edges[data.edge_offsets[i] : data.edge_offsets[i + 1]]:
-                    fixed -= labelings[:, k] != labelings[:, l]
+                    fixed -= potts * (labelings[:, k] != labelings[:, l])
             offsets = losses + fixed - fixed[row]
             planes = np.column_stack((features - features[row], offsets)) / self.n
             self.fixed.append(fixed)

@@ -8,6 +8,7 @@ from program import USPS, call
 
 import ssvm_bench
 from ssvm_bench import api
+from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import ConfigError, RunFailedError
 
@@ -63,7 +64,7 @@ def test_mistakes_are_errors(tmp_path, monkeypatch):
     ],
 )
 def test_values_are_what_they_were(name, value, expected):
-    (config,) = compose_runs(["dataset=usps", *api._words({name: value})])
+    (config,) = compose_runs(["dataset=usps", *overrides.words({name: value})])
     for part in name.split("."):
         config = getattr(config, part)
     assert config == expected

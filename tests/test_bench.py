@@ -14,6 +14,7 @@ from program import real_data
 
 from benchmarks import (
     checks,
+    chunking,
     coordinate,
     first_sweep,
     graphs,
@@ -28,8 +29,10 @@ from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs, part_of
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from ssvm_bench.cli.commands import main as cli
+from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
+from ssvm_bench.runs.components import load_dataset
 
 ROOT = Path(__file__).parents[1]
 TARGETS = (
@@ -242,6 +245,12 @@ def test_what_matters_has_every_target():
         **{report.QP.format(size): "quadratic" for size in (200, 500, 1000, 2000)},
         **dict.fromkeys((report.OPTIMA, report.LIBLINEAR), "coordinate"),
         report.STREAM: "streams",
+        **{
+            row.format(name): "chunking"
+            for row in (report.CHUNKING, report.CHUNKING_MEMORY)
+            for name in chunking.ALGORITHMS.values()
+        },
+        report.WRONG_CHUNKS.format("mpbcfw_fast"): "chunking",
         **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
         **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
         **{
@@ -293,6 +302,48 @@ def test_time_to_convergence_and_growth_are_measured():
     table = transductive.growth((50, 100))
     assert table["n"].tolist() == [50, 100]
     assert (table["min"] <= table["seconds"]).all()
+
+
+def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
+    pytest.importorskip("pycrfsuite")
+    monkeypatch.setattr(chunking, "PATH", (200, 100))
+    monkeypatch.setattr(chunking, "_peak", lambda *_: 2 * 10**8)
+    call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
+    rows = {row.quantity: row for row in chunking.measure_chunking(call)}
+    assert list(rows) == [
+        report.WRONG_CHUNKS.format("mpbcfw_fast"),
+        *(
+            row.format(name)
+            for algorithm in chunking.ALGORITHMS.values()
+            for row, name in (
+                (report.CHUNKING, algorithm),
+                (report.CHUNKING_MEMORY, algorithm),
+                (report.WRONG_CHUNKS, f"CRFsuite's {algorithm}"),
+            )
+        ),
+    ]
+    for algorithm in chunking.ALGORITHMS.values():
+        timed = rows[report.CHUNKING.format(algorithm)]
+        theirs = float(re.search(r"CRFsuite ([\d.]+) s", timed.note)[1])
+        assert timed.seconds == pytest.approx(timed.value * theirs, rel=0.2, abs=0.1)
+        assert rows[report.WRONG_CHUNKS.format(f"CRFsuite's {algorithm}")].value < 30.0
+    assert not list(chunking.measure_chunking(("dataset=ocr", *call[1:])))
+
+
+def test_crfsuite_runs_until_it_is_as_accurate(tmp_path, monkeypatch):
+    pytest.importorskip("pycrfsuite")
+    (config,) = compose_runs(["dataset=conll2000", "dataset.source=synthetic"])
+    test = load_dataset(config.dataset).held_out["test"].head(3)
+    files, names = (tmp_path / "0.txt", tmp_path / "1.txt"), np.array(test.label_names)
+
+    def run(words, check):
+        labels = names[test.y if int(words[4]) >= 40 else (test.y + 1) % test.n_labels]
+        told = {"seconds": 1.0, "peak": 1, "labels": labels.tolist()}
+        Path(words[-1]).write_text(json.dumps(told))
+
+    monkeypatch.setattr(chunking.subprocess, "run", run)
+    found = chunking._reached("ap", files, test, accuracy=0.9)
+    assert (found.iterations, found.scores.accuracy) == (40, 1.0)
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

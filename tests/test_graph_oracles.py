@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.oracles import cut
+from ssvm_bench.oracles import alpha_expansion, cut, mincut
 from ssvm_bench.oracles.alpha_expansion import FREE
 from ssvm_bench.oracles.base import Oracle
 
@@ -23,6 +23,12 @@ OPTIONS = [
     {"partial_optimality": first, "warm_start": last}
     for first, last in itertools.product((False, True), repeat=2)
 ]
+
+MODULES = {2: mincut, 3: alpha_expansion}
+CONFIGS = {
+    2: mincut.Config("mincut", "mincut"),
+    3: alpha_expansion.Config("alpha_expansion", "alpha_expansion", True, False),
+}
 
 small_integers = st.integers(-2, 2).map(float)
 
@@ -164,6 +170,27 @@ def test_sparse_features_in_single_precision_give_the_same_labelings():
         assert sparse.argmax(w, i).tolist() == oracle(data).argmax(w, i).tolist()
 
 
+@pytest.mark.parametrize("potts", [0.0, 0.3, 2.5])
+def test_neighbours_with_different_labels_cost_what_is_said(potts):
+    for K in (2, 3):
+        data = random_graphs([6, 7], K, 3, seed=4)
+        table, config = Table(data, potts), replace(CONFIGS[K], potts=potts)
+        tested, rng = MODULES[K].build(config, data), np.random.default_rng(0)
+        for i in range(data.n):
+            w = rng.normal(size=tested.d)
+            values = table.values(w, i)
+            y = tested.argmax(w, i)
+            bound = table.fixed[i] if K > 2 else np.zeros(values.size)  # of α-expansion
+            assert values[table.row(i, y)] >= values.max() + bound[values.argmax()] - ROUNDING
+            (plane, value), dense = tested.best_plane(w, i), np.zeros(table.d + 1)
+            dense[plane.indices], dense[-1] = plane.values, plane.offset
+            expected = table.planes[i][table.row(i, y)]
+            np.testing.assert_allclose(dense, expected, rtol=0, atol=ROUNDING)
+            assert value == pytest.approx(values[table.row(i, y)], abs=ROUNDING)
+        fast, slow = tested.risk(w), Oracle.risk(tested, w)
+        assert fast.value == pytest.approx(slow.value, abs=ROUNDING)
+
+
 # ---- α-expansion --------------------------------------------------------------------------------
 
 
@@ -297,9 +324,7 @@ def test_edges_that_join_no_two_parts_are_refused(edge):
 
 def test_oracles_refuse_what_they_do_not_fit():
     chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
-    from ssvm_bench.oracles import mincut
-
-    config = mincut.Config("mincut", "mincut")
+    config = CONFIGS[2]
     with pytest.raises(ConfigError, match="those of tiny are chain"):
         mincut.build(config, chains)
     with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):

@@ -24,7 +24,7 @@ from program import OCR, USPS, config_of, run_here
 from ssvm_bench.clock import Clock
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import loop, runner
+from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.terminal import Silent
 
 DATA = {
@@ -126,7 +126,7 @@ def rows_of(folder, tested, *options, clock=None):
     config = config_of(folder, *options, "solver.start=oracle", "budget.max_iterations=2")
     posed = Problem(tested, 0.1)
     recorder = runner.Recorder(posed, Silent())
-    made = runner.build_solver(config, posed, clock or Clock("work"))
+    made = components.build_solver(config, posed, clock or Clock("work"))
     reason = loop.loop(config, made, recorder)
     return reason, recorder.rows
 

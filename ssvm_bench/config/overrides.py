@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import (
     ChoiceSweep,
@@ -141,6 +143,29 @@ def read(words: Iterable[str]) -> list[Setting]:
 def quoted(text: str) -> str:
     """Return a text as a value that is read as this text, whatever is in it."""
     return QuotedString(text, Quote.single).with_quotes()
+
+
+def words(options: Mapping[str, Any]) -> list[str]:
+    """Return options and their values, as a Python program has them, as words."""
+    return [f"{name}={_written(name, value)}" for name, value in options.items()]
+
+
+def _written(name: str, value: Any) -> str:
+    """Return a value in the grammar of overrides."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, int | float | np.number):
+        return repr(value.item() if isinstance(value, np.number) else value)
+    if isinstance(value, str | Path):
+        return quoted(str(value))
+    if isinstance(value, Mapping):
+        inside = (f"{key}:{_written(name, number)}" for key, number in value.items())
+        return f"{{{','.join(inside)}}}"
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{','.join(_written(name, each) for each in value)}]"
+    raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")
 
 
 def _read(word: str) -> Setting:

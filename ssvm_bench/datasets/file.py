@@ -32,17 +32,6 @@ AUTO = "auto"
 HELD_OUT = ("validation", "test")
 SPLIT_SEED = 1  # of the fixed permutation behind shares that are held out
 
-_ORACLES = {
-    ("independent", False): "multiclass",
-    ("independent", True): "binary",
-    ("regression", False): "regression",
-    ("chain", False): "viterbi",
-    ("chain", True): "viterbi",
-    ("graph", False): "alpha_expansion",
-    ("graph", True): "mincut",
-}
-"""Structure, and whether there are two labels → oracle."""
-
 
 @dataclass(frozen=True)
 class Config(BiasConfig):
@@ -128,7 +117,7 @@ class Config(BiasConfig):
         """The oracle of these examples; None where they cannot be read, which `load` tells."""
         with suppress(RunFailedError, ConfigError):
             vocabulary, _ = _read(self._key())
-            return _ORACLES[vocabulary.structure, len(vocabulary.labels) == 2]
+            return vocabulary.oracle
         return None
 
     def _key(self) -> Config:

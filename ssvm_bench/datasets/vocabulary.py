@@ -17,6 +17,17 @@ import numpy as np
 
 from ssvm_bench.datasets.checks import label_type
 
+_ORACLES = {
+    ("independent", False): "multiclass",
+    ("independent", True): "binary",
+    ("regression", False): "regression",
+    ("chain", False): "viterbi",
+    ("chain", True): "viterbi",
+    ("graph", False): "alpha_expansion",
+    ("graph", True): "mincut",
+}
+"""Structure, and whether there are two labels → oracle."""
+
 FORMAT = 1
 """Version of the JSON object; a reader refuses any other."""
 
@@ -76,6 +87,11 @@ class Vocabulary:
     templates: tuple[str, ...] = ()
     boundary: str = ""
     bias: float = 0.0
+
+    @property
+    def oracle(self) -> str | None:
+        """Name of the oracle that fits; None: the structure is none of ours."""
+        return _ORACLES.get((self.structure, len(self.labels) == 2))
 
     @cached_property
     def number_of_label(self) -> dict[str, int]:

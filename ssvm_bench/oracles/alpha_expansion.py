@@ -36,16 +36,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import OPEN, decide
-from ssvm_bench.oracles.graph import GraphOracle, cut_edges, exponent
+from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import unary_scores
 
@@ -58,7 +56,7 @@ FREE = -1
 
 
 @dataclass(frozen=True)
-class Config(ClassesConfig):
+class Config(GraphConfig):
     """Options of the oracle.
 
     Attributes
@@ -72,9 +70,6 @@ class Config(ClassesConfig):
 
     partial_optimality: bool
     warm_start: bool
-
-    structures: ClassVar[tuple[str, ...]] = ("graph",)
-    has_expectations: ClassVar[bool] = False
 
 
 def build(config: Config, dataset: Dataset) -> AlphaExpansion:
@@ -103,7 +98,7 @@ class AlphaExpansion(GraphOracle):
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
-        super().__init__(dataset, config.part_weights(dataset))
+        super().__init__(dataset, config)
         self.config = config
         self.fixed = self.asked = 0
         self._last: dict[int, np.ndarray] | None = None
@@ -130,10 +125,10 @@ class AlphaExpansion(GraphOracle):
         """Return a labeling that no expansion improves."""
         packed = joint_features.pack(self.features, w)
         s = _unary_energies(
-            self.features, self.graphs, packed, i, float(augmented), self.theta, self.u
+            *self._problem, packed, i, float(augmented), self.potts, self.theta, self.u
         )
         self.check_scale(i, s)
-        unit, L = 1 << s, self.truth(i).size
+        unit, L = unit_of(self.potts, s), self.truth(i).size
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
         if self.config.partial_optimality:
@@ -184,7 +179,7 @@ class AlphaExpansion(GraphOracle):
 
 
 @kernel
-def _unary_energies(features, graphs, w, i, loss, theta, u):
+def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
     """Compute 2^s u[l, c] into ``u``, and return s; 0 if there is no such s."""
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
@@ -200,7 +195,7 @@ def _unary_energies(features, graphs, w, i, loss, theta, u):
             if not size <= largest:  # also where it is not a number
                 largest = size
         total += largest
-    s = exponent(graphs.edge_start[i + 1] - graphs.edge_start[i], total)
+    s = exponent(potts * (graphs.edge_start[i + 1] - graphs.edge_start[i]), total)
     scale = 2.0**s
     for l in range(L if s > 0 else 0):
         for c in range(K):

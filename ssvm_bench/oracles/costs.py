@@ -27,7 +27,7 @@ Losses that a run tells at its end are without all that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -52,7 +52,7 @@ class ClassesConfig(OracleConfig):
         See the module's docstring.
     """
 
-    NEUTRAL: ClassVar[dict[str, Any]] = {**OracleConfig.NEUTRAL, "class_weight": NONE}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**OracleConfig.NEUTRAL, "class_weight": NONE}
 
     class_weight: str | Table = field(default=NONE, kw_only=True)
 

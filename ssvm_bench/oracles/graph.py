@@ -2,32 +2,37 @@
 
 .. code-block:: text
 
-    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −Σ_{k∼l} [y_k ≠ y_l]
+    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −p Σ_{k∼l} [y_k ≠ y_l]
 
-(MP-BCFW, equation 10, whose plus is a misprint: with it the energy would not be submodular.)
-An oracle minimises an energy, minus the augmented score:
+(MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it the energy would not be
+submodular.) An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
-    E(y) = Σ_l u[l, y_l] + Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l] s_l/L
+    E(y) = Σ_l u[l, y_l] + p Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l] s_l/L
 
-in integers: E times the largest power of two for which no sum can overflow. Rounding u to integers
-is then finer than the rounding of its floating-point sum, and minimisation adds none: what is found
-is the minimiser, and ties are ties.
+in integers: E times the largest power of two for which no sum can overflow. Rounding u and p to
+integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what
+is found is the minimiser, and ties are ties.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.jit import kernel
 from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
 from ssvm_bench.oracles.parts import PartsOracle
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss, longest
@@ -38,14 +43,31 @@ _BITS = 60
 """No sum of energies reaches 2 to this power, which leaves a bit for differences."""
 
 
+@dataclass(frozen=True)
+class GraphConfig(ClassesConfig):
+    """Options of an oracle of graphs.
+
+    Attributes
+    ----------
+    potts : float
+        p ≥ 0: what it costs that neighbours have different labels, which is not learned.
+    """
+
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**ClassesConfig.NEUTRAL, "potts": 1.0}
+    structures: ClassVar[tuple[str, ...]] = ("graph",)
+    has_expectations: ClassVar[bool] = False
+
+    potts: NotNegative = field(default=1.0, kw_only=True)
+
+
 class GraphOracle(PartsOracle):
     """A max-oracle over labelings of graphs; a subclass minimises the energy.
 
     Parameters
     ----------
     dataset : Dataset
-    weights : ndarray of float64, shape (parts,), optional
-        What a wrong label of each part counts; by default 1.
+    config : GraphConfig
+        What a wrong label of each part counts, and neighbours with different labels.
 
     Attributes
     ----------
@@ -57,8 +79,10 @@ class GraphOracle(PartsOracle):
         For binary energies on those graphs.
     """
 
-    def __init__(self, dataset: Dataset, weights: np.ndarray | None = None) -> None:
+    def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
+        weights = config.part_weights(dataset)
         super().__init__(joint_features.build(dataset, with_gram=False, weights=weights))
+        self.potts = config.potts
         self.graphs: Graphs = graphs(dataset)
         self.minimiser = Minimiser(self.graphs)
         self.theta = np.zeros((longest(self.features), self.features.stride))
@@ -69,8 +93,8 @@ class GraphOracle(PartsOracle):
         self._scratch = self._labels, self._signs, star, indices, values
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
-        """Return minus the number of edges between different labels."""
-        return -float(cut_edges(self.graphs, i, y))
+        """Return −p times the number of edges between different labels."""
+        return -self.potts * float(cut_edges(self.graphs, i, y))
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
@@ -91,7 +115,8 @@ class GraphOracle(PartsOracle):
     def _scaled(self, nonzero: int, cuts: int, loss: float) -> Plane:
         """Return the plane in the scratch, scaled by 1/n."""
         indices, values = self._scratch[-2:]
-        return Plane(indices[:nonzero].copy(), values[:nonzero] / self.n, (loss - cuts) / self.n)
+        offset = loss - self.potts * cuts
+        return Plane(indices[:nonzero].copy(), values[:nonzero] / self.n, offset / self.n)
 
     def add_planes(
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
@@ -101,7 +126,7 @@ class GraphOracle(PartsOracle):
         value = offset = 0.0
         for i in range(begin, end):
             y = self.argmax(w, i)
-            climb, circ = _value(self.features, self.graphs, i, y, packed, self._labels)
+            climb, circ = _value(*self._problem, i, y, packed, self.potts)
             checks.check_value(self, i, y, climb + circ, w)
             value += climb + circ
             offset += circ
@@ -119,13 +144,19 @@ class GraphOracle(PartsOracle):
 
 
 @kernel
-def exponent(edges, total):
-    """Return the largest s with 2^s (edges + total) < 2^60, or 0 if there is none above 0."""
+def exponent(pairs, total):
+    """Return the largest s with 2^s (pairs + total) < 2^60, or 0 if there is none above 0."""
     # one more unit, so that a graph without edges has a scale as well
-    size = edges + 1.0 + total
+    size = pairs + 1.0 + total
     if not size < 2.0 ** (_BITS - 1):  # also where it is not a number
         return 0
     return _BITS - math.frexp(size)[1]
+
+
+@kernel
+def unit_of(potts, s):
+    """Return 2^s p as an even integer, which α-expansion halves."""
+    return 2 * np.int64(np.rint(potts * 2.0 ** (s - 1)))
 
 
 @kernel
@@ -173,7 +204,7 @@ def _plane_at(features, graphs, i, y, w, labels, signs, star, indices, values):
 
 
 @kernel
-def _value(features, graphs, i, y, w, labels):
+def _value(features, graphs, i, y, w, potts):
     """Return ⟨n φ⋆, w⟩ and n φ∘ of labeling y, w in the inner layout."""
     first = features.offsets[i]
     total = 0.0
@@ -183,4 +214,4 @@ def _value(features, graphs, i, y, w, labels):
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
                 row = w[features.places[k] :]
                 total += features.values[k] * (row[here] - row[there])
-    return total, labeling_loss(features, i, y) - _extra_cuts(features, graphs, i, y)
+    return total, labeling_loss(features, i, y) - potts * _extra_cuts(features, graphs, i, y)

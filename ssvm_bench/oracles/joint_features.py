@@ -38,6 +38,9 @@ from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"
 
+_BLOCK = 256
+"""Columns of w that are copied at a time."""
+
 
 class JointFeatures(NamedTuple):
     """The examples of a problem as kernels see them.
@@ -234,18 +237,33 @@ def inner_dimension(features: Any) -> int:
 def pack(features: Any, w: np.ndarray) -> np.ndarray:
     """Convert w from the outer layout (length d) to the inner one."""
     (K, stride), f = features.columns, features.n_features
-    inner = np.zeros((inner_dimension(features) // stride, stride))
-    inner[:f, :K] = w[: K * f].reshape(K, f).T
+    inner = np.zeros(inner_dimension(features))
+    _transpose(w[: K * f], inner, K, f, (f, 1), (1, stride))
     if features.transitions:
-        inner[f:, :K] = w[K * f :].reshape(K, K).T
-    return inner.ravel()
+        _transpose(w[K * f :], inner[f * stride :], K, K, (K, 1), (1, stride))
+    return inner
 
 
 def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     """Convert w from the inner layout to the outer one."""
     (K, stride), f = features.columns, features.n_features
-    rows = inner.reshape(-1, stride)[:, :K]
-    return np.concatenate((rows[:f].T.ravel(), rows[f:].T.ravel()))
+    w = np.empty(dimension(features))
+    _transpose(inner, w, K, f, (1, stride), (f, 1))
+    if features.transitions:
+        _transpose(inner[f * stride :], w[K * f :], K, K, (1, stride), (K, 1))
+    return w
+
+
+@kernel
+def _transpose(source, target, rows, columns, steps, new_steps):
+    """Copy a matrix whose entry (c, j) is ``c · steps[0] + j · steps[1]`` in a vector.
+
+    In blocks of columns that the cache holds: with many features, w is larger than that.
+    """
+    for begin in range(0, columns, _BLOCK):
+        for c in range(rows):
+            for j in range(begin, min(begin + _BLOCK, columns)):
+                target[c * new_steps[0] + j * new_steps[1]] = source[c * steps[0] + j * steps[1]]
 
 
 @allocating_kernel

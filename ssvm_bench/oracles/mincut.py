@@ -4,15 +4,12 @@ With x = y the energy of :mod:`ssvm_bench.oracles.graph` is, but for a constant,
 
 .. code-block:: text
 
-    Σ_l (u[l,1] − u[l,0]) x_l + Σ_{k∼l} [x_k ≠ x_l]
+    Σ_l (u[l,1] − u[l,0]) x_l + p Σ_{k∼l} [x_k ≠ x_l]
 
 Exact; of several best labelings the lexicographically lowest.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -20,9 +17,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import OPEN, decide
-from ssvm_bench.oracles.graph import GraphOracle, exponent
+from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import label_scores
 
@@ -31,12 +27,7 @@ from ssvm_bench.oracles.scoring import label_scores
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Config(ClassesConfig):
-    """Options of the oracle."""
-
-    structures: ClassVar[tuple[str, ...]] = ("graph",)
-    has_expectations: ClassVar[bool] = False
+Config = GraphConfig
 
 
 def build(config: Config, dataset: Dataset) -> MinCut:
@@ -53,14 +44,14 @@ def build(config: Config, dataset: Dataset) -> MinCut:
             f"oracle={config.name} does not fit dataset={dataset.name}: it handles two labels, and "
             f"{dataset.name} has {dataset.n_labels}. Try oracle=alpha_expansion."
         )
-    return MinCut(dataset, config.part_weights(dataset))
+    return MinCut(dataset, config)
 
 
 class MinCut(GraphOracle):
     """The exact oracle for two labels."""
 
-    def __init__(self, dataset: Dataset, weights: np.ndarray | None = None) -> None:
-        super().__init__(dataset, weights)
+    def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
+        super().__init__(dataset, config)
         self._difference = np.zeros(joint_features.inner_dimension(self.features))
         self._zero = np.zeros(1, np.uint8)
 
@@ -73,6 +64,7 @@ class MinCut(GraphOracle):
             w,
             i,
             float(augmented),
+            self.potts,
             self._difference,
             self._zero,
             self.theta,
@@ -84,7 +76,7 @@ class MinCut(GraphOracle):
 
 
 @kernel
-def _decide(features, graphs, w, i, loss, difference, zero, theta, of):
+def _decide(features, graphs, w, i, loss, potts, difference, zero, theta, of):
     """Set up the energy, with the unit 2^s, and decide what dominance decides.
 
     Only differences of scores matter, so that one inner product per part with w_1 − w_0 is enough.
@@ -101,13 +93,13 @@ def _decide(features, graphs, w, i, loss, difference, zero, theta, of):
         share = loss * loss_of_part(features, first + l) / L
         row[0] += share if features.truth[first + l] == 0 else -share
         total += abs(row[0])
-    s = exponent(edges, total)
+    s = exponent(potts * edges, total)
     if s == 0:
         return s, 0, 0
     scale = 2.0**s
     for l in range(L):
         of.d[l] = np.int64(np.rint(-scale * theta[l, 0]))
         of.x[l] = OPEN
-    of.capacity[:edges] = 1 << s
+    of.capacity[:edges] = unit_of(potts, s)
     nodes, open_edges = decide(graphs, i, of)
     return s, nodes, open_edges

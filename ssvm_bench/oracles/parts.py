@@ -108,9 +108,10 @@ class PartsOracle(Oracle):
         star = np.zeros(joint_features.inner_dimension(self.features))
         last = self.n if end is None else end
         value, offset = self.add_planes(w, with_plane, begin, last, star)
-        return Risk(
-            value / self.n, joint_features.unpack(self.features, star) / self.n, offset / self.n
-        )
+        plane = joint_features.unpack(self.features, star) if with_plane else np.zeros(self.d)
+        if with_plane:
+            plane /= self.n
+        return Risk(value / self.n, plane, offset / self.n)
 
 
 @kernel

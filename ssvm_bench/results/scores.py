@@ -141,6 +141,42 @@ def compare(
     return Scores(tuple(names), n_known, confusion, of_chunks)
 
 
+def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Any:
+    """Return how good predicted chunks are, of each type and, as ``"all"``, of all.
+
+    Parameters
+    ----------
+    truth, predicted : sequences of sequences of str
+        Labels of the parts of each example: ``B-NP``, ``I-NP``, ``O``.
+
+    Returns
+    -------
+    DataFrame
+        A row a type: ``true``, ``predicted`` and ``found`` chunks, ``precision``, ``recall``,
+        ``f1``.
+
+    Raises
+    ------
+    ValueError
+        Labels are not those of chunks; or an example has other parts in both.
+    """
+    import pandas as pd
+
+    sizes = [*map(len, truth)]
+    if sizes != [*map(len, predicted)]:
+        raise ValueError("truth and predicted have examples of other sizes")
+    flat = [np.array([label for labels in each for label in labels]) for each in (truth, predicted)]
+    names, codes = np.unique(np.concatenate(flat), return_inverse=True)
+    if not chunks.are_chunks(names.tolist()):
+        raise ValueError(f"labels are not those of chunks: {', '.join(names.tolist()[:10])}")
+    true, guessed = np.split(codes, 2)
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    found = chunks.scores(names.tolist(), true, guessed, offsets)
+    return pd.DataFrame.from_dict(
+        {name or "all": _plain(counts) for name, counts in found.items()}, orient="index"
+    )
+
+
 def _plain(counts: Counts) -> dict[str, float]:
     shares = {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
     return {**counts._asdict(), **shares}

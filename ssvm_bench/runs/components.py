@@ -59,11 +59,12 @@ def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
 
 @functools.lru_cache(maxsize=1)
 def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Any:
-    """Build what a problem is made of, its `Terms`: an oracle, or those of another family.
+    """Do `oracle_of` for a dataset; the last terms are kept for the next run of a sweep."""
+    return oracle_of(config, load_dataset(dataset_config, rows), rows)
 
-    The last ones are kept for the next run of a sweep.
-    """
-    dataset = load_dataset(dataset_config, rows)
+
+def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
+    """Build what a problem is made of, its `Terms`: an oracle, or those of another family."""
     build = functools.partial(registry.module("oracle", config.kind).build, config)
     with registry.blamed("oracle", config.kind):
         built = build(dataset) if rows is None else ChunkedOracle(dataset, build, rows)
@@ -94,6 +95,15 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
         return module.build(config.solver, own, clock, config.seed)
+
+
+def started(config: RunConfig, problem: Objective, clock: Clock, before: Solver | None) -> Solver:
+    """Return the solver of a run, off the clock: a new one, or that which has solved another λ."""
+    with clock.paused():
+        if before is None:
+            return build_solver(config, problem, clock)
+        before.go_on(problem.lam, clock)
+        return before
 
 
 def check_requirements(config: RunConfig) -> None:

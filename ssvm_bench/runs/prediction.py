@@ -8,6 +8,7 @@ are predicted in one compiled pass.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ssvm_bench.results import scores
 from ssvm_bench.results.reading import is_finished, read_metadata, read_vocabulary, read_weights
 from ssvm_bench.results.scores import Scores
 from ssvm_bench.results.trace import TRACE
-from ssvm_bench.runs.components import load_dataset
+from ssvm_bench.runs.components import load_dataset, oracle_of
 
 HELD_OUT = ("test", "validation")
 """What is predicted of a run's own data: the first of these that there is, or the training set."""
@@ -156,11 +157,8 @@ def predict(model: Model, dataset: Dataset) -> np.ndarray:
     """
     if dataset.structure == "latent":
         raise ConfigError(f"{model.folder} finds objects in canvases, and predicts no labels.")
-    # what the classes of an example count is a matter of training
-    neutral = {"class_weight": "none"} if "class_weight" in model.config["oracle"] else {}
-    config = registry.config("oracle", {**model.config["oracle"], **neutral})
-    plain = dataset.derived(costs=None, margins=None)
-    oracle = registry.module("oracle", config.kind).build(config, plain)
+    config = registry.config("oracle", model.config["oracle"])
+    oracle = predictor(config, dataset)
     if oracle.d != model.w.size:
         raise RunFailedError(
             f"The run {model.folder} has {model.w.size} weights, and these examples need "
@@ -172,6 +170,13 @@ def predict(model: Model, dataset: Dataset) -> np.ndarray:
     if predicted.shape != dataset.y.shape:
         raise ConfigError(f"oracle={config.name} predicts no labels of parts: ask it from Python.")
     return predicted
+
+
+def predictor(config: Any, dataset: Dataset) -> Any:
+    """Return the oracle that predicts: what examples and classes count is a matter of training."""
+    if hasattr(config, "class_weight"):
+        config = replace(config, class_weight="none")
+    return oracle_of(config, dataset.derived(costs=None, margins=None))
 
 
 def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:

@@ -38,12 +38,12 @@ from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place, resume
 from ssvm_bench.runs.components import (
     build_oracle,
-    build_solver,
     check_data,
     check_requirements,
     chunk_rows,
     held_out_loss,
     load_dataset,
+    started,
     warm_up,
 )
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
@@ -65,7 +65,7 @@ class Outcome:
         ``finished``, ``skipped`` (it had finished before), ``interrupted``, or ``held``: another
         process works on it.
     stop_reason : str
-        See the module's docstring.
+        See :mod:`ssvm_bench.runs.loop`.
     folder : Path
         Where its files are; of an interrupted run, the partial ones.
     summary : dict
@@ -275,12 +275,7 @@ class _Run:
             self.solver.clock.start()
             return self.solver
         clock = Clock(self.config.clock, *self.config.oracle.costs)
-        with clock.paused():
-            if before is None:
-                self.solver = build_solver(self.config, self.problem, clock)
-            else:
-                self.solver = before
-                before.go_on(self.problem.lam, clock)
+        self.solver = started(self.config, self.problem, clock, before)
         return self.solver
 
     def _finish(self, reason: str) -> Outcome:

@@ -65,7 +65,8 @@ class Averages:
     def reported(self) -> Iterate:
         """Return w of the best interpolation of the averages, or of the iterate; the best bound."""
         problem, (w, circ) = self.phi.problem, self._best()
-        return Iterate(w, max(problem.dual(w, circ), problem.dual(*self._latest())))
+        bound = problem.dual(w, circ)
+        return Iterate(w, max(bound, problem.dual(*self._latest())) if self.wanted else bound)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the average's own F, if averages are wanted."""

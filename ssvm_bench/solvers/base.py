@@ -182,7 +182,7 @@ class Solver(ABC):
         The last iteration has proved that the iterate is optimal, to the solver's own precision if
         it has one.
     ended : str or None
-        Another reason to end the run, of those that :mod:`ssvm_bench.runs.runner` names.
+        Another reason to end the run, of those that :mod:`ssvm_bench.runs.loop` names.
     approx_passes : int
         Approximate passes of the last iteration.
     after_exact_pass : Iterate or None

@@ -32,9 +32,12 @@ import math
 import numpy as np
 
 from ssvm_bench.clock import Clock
+from ssvm_bench.jit import kernel
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
+
+# mypy: disable-error-code="no-untyped-def"
 
 _GROWTH = 1.2
 
@@ -63,7 +66,10 @@ class Acceleration:
         self.most = most * lam
         self.kappa = self.most
         self._failed = False
-        self._centre = self._last = np.zeros(0)
+        self._centre, self._last = np.zeros(0), np.zeros(0)
+        nothing = np.zeros(0)  # kernels that the one approximate pass of a warm-up does not reach
+        self.enter(nothing)
+        self.leave(nothing)
 
     def begin(self, w: np.ndarray) -> None:
         """Begin an iteration's passes at w."""
@@ -80,24 +86,34 @@ class Acceleration:
 
     def enter(self, w: np.ndarray) -> float:
         """Turn w into w̃, in place, and return λ + κ."""
-        w *= self.lam
-        w += self.kappa * self._centre
-        w /= self.lam + self.kappa
+        _enter(w, self._centre, self.lam, self.kappa)
         return self.lam + self.kappa
 
     def leave(self, w: np.ndarray) -> None:
         """Turn w̃ back into w, in place, and let the centre move on."""
         root = math.sqrt(self.lam / (self.lam + self.kappa))
         beta = (1.0 - root) / (1.0 + root)
-        tilde = w.copy()
-        w *= self.lam + self.kappa
-        w -= self.kappa * self._centre
-        w /= self.lam
-        self._centre = tilde + beta * (tilde - self._last)
-        self._last = tilde
+        _leave(w, self._centre, self._last, self.lam, self.kappa, beta)
 
     def _anew(self, w: np.ndarray) -> None:
-        self._centre = self._last = w.copy()
+        self._centre, self._last = w.copy(), w.copy()
+
+
+@kernel
+def _enter(w, centre, lam, kappa):
+    """Let w be w̃; all in one go, since with many features vectors are larger than caches."""
+    for k in range(w.size):
+        w[k] = (w[k] * lam + kappa * centre[k]) / (lam + kappa)
+
+
+@kernel
+def _leave(w, centre, last, lam, kappa, beta):
+    """Let w̃ be w again, the centre move on, and w̃ be the last one."""
+    for k in range(w.size):
+        tilde = w[k]
+        w[k] = (tilde * (lam + kappa) - kappa * centre[k]) / lam
+        centre[k] = tilde + beta * (tilde - last[k])
+        last[k] = tilde
 
 
 class AcceleratedPasses(PlainPasses):

@@ -1,0 +1,160 @@
+"""Chunks of sentences beside CRFsuite: time to the same test accuracy, on the same features.
+
+λ is the best of a path for a tenth of the training sentences, held out. With it, ``mpbcfw_fast``
+trains on all of them to a gap of 1 %; all CPU seconds count from the examples in memory to w,
+evaluations with them. CRFsuite's L-BFGS and averaged perceptron have their own options but for the
+number of iterations: it is doubled until their test accuracy is at most 0.1 points below ours, and
+the time of that run alone counts, as if the number had been known. Its ``train`` alone is timed.
+
+References
+----------
+N. Okazaki: CRFsuite: a fast implementation of conditional random fields. 2007.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.passes import loaded
+from benchmarks.report import CHUNKING, CHUNKING_MEMORY, WRONG_CHUNKS, Measurement
+from ssvm_bench.clock import Clock
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.problem import Problem
+from ssvm_bench.random import permutation
+from ssvm_bench.results import chunks
+from ssvm_bench.results.scores import Scores
+from ssvm_bench.runs import components, in_memory
+from ssvm_bench.runs.prediction import predictor, score
+from ssvm_bench.runs.terminal import Silent
+
+PATH = (1000, 500, 200, 100, 50)
+"""λ n, from the largest."""
+
+HELD_OUT = 0.1
+GAP = 0.01
+MOST_ITERATIONS = 200
+EQUAL = 0.001
+"""Of test accuracies."""
+
+ALGORITHMS = {"lbfgs": "L-BFGS", "ap": "averaged perceptron"}
+ITERATIONS = (10, 20, 40, 80, 160)
+
+
+class Rival(NamedTuple):
+    """A run of CRFsuite: CPU seconds, peak memory in bytes, how good it is, iterations at most."""
+
+    seconds: float
+    peak: int
+    scores: Scores
+    iterations: int
+
+
+def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
+    """Compare on the dataset that the overrides ``call`` choose, if it is one of chunks."""
+    words = (*call, "solver=mpbcfw_fast", "clock=cpu", f"budget.gap_tol={GAP}")
+    words += (f"budget.max_iterations={MOST_ITERATIONS}",)
+    config = compose_runs(words)[0]
+    dataset = loaded(config.dataset)
+    if not ("test" in dataset.held_out and chunks.are_chunks(dataset.label_names)):
+        return
+    subject, lam = (dataset.name, dataset.source), f"lam={_best(words, dataset)}/n"
+    config, test = compose_runs((*words, lam))[0], dataset.held_out["test"]
+    in_memory.train(config, dataset.head(2), Silent())  # what compiles is not timed
+    begin = process_time()
+    w = in_memory.train(config, dataset, Silent()).w
+    ours = process_time() - begin
+    scores = score(test, predictor(config.oracle, test).predictions(w))
+    yield _wrong(subject, "mpbcfw_fast", scores, lam)
+    with tempfile.TemporaryDirectory() as folder:
+        peak = _peak("run", *words, lam, f"results_dir={folder}", "quiet=true")
+        files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
+        for algorithm, name in ALGORITHMS.items():
+            found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
+            ratio = ours / found.seconds
+            note = f"CRFsuite {found.seconds:.3g} s, {found.iterations} iterations; {lam}"
+            yield Measurement(
+                *(*subject, CHUNKING.format(name), ratio, ratio, ratio), seconds=ours, note=note
+            )
+            ratio = peak / found.peak
+            note = f"{peak / 1e6:.0f} MB, CRFsuite {found.peak / 1e6:.0f} MB"
+            yield Measurement(*subject, CHUNKING_MEMORY.format(name), *3 * (ratio,), note=note)
+            yield _wrong(subject, f"CRFsuite's {name}", found.scores, "")
+
+
+def _best(words: Sequence[str], dataset: Dataset) -> int:
+    """Return the λ n that predicts best what is held out of the training examples."""
+    order = permutation(dataset.n, np.random.PCG64(0))
+    size = max(1, round(HELD_OUT * dataset.n))
+    held_out, rest = dataset.take(np.sort(order[:size])), dataset.take(np.sort(order[size:]))
+    config = compose_runs(words)[0]
+    oracle = components.oracle_of(config.oracle, rest)
+    judge, solver, wrong = predictor(config.oracle, held_out), None, []
+    for K in PATH:
+        problem = Problem(oracle, K / rest.n)
+        solver = components.started(config, problem, Clock("work"), solver)
+        for _ in range(MOST_ITERATIONS):
+            solver.iterate()
+            iterate = solver.reported()
+            primal = problem.primal(iterate.w)
+            if primal - iterate.dual <= GAP * primal:
+                break
+        wrong.append(np.count_nonzero(judge.predictions(iterate.w) != held_out.y))
+    return PATH[int(np.argmin(wrong))]
+
+
+def _peak(*arguments: str) -> int:
+    """Return the peak memory of ``ssvm-bench``, in bytes.
+
+    It is started by a small process: Linux counts the memory of the one that starts it with it.
+    """
+    code = "import sys; from benchmarks.processes import launch; print(launch(*sys.argv[1:]).peak)"
+    command = [sys.executable, "-c", code, *arguments]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def _reached(algorithm: str, files: Sequence[Path], test: Dataset, accuracy: float) -> Rival:
+    """Return the shortest run of CRFsuite that is accurate enough, or the longest."""
+    for iterations in ITERATIONS:
+        out = files[0].with_name("out.json")
+        words = (algorithm, str(iterations), *map(str, files), str(out))
+        subprocess.run([sys.executable, "-m", "benchmarks.crfsuite", *words], check=True)
+        told = json.loads(out.read_text())
+        number = {name: k for k, name in enumerate(test.label_names)}
+        scores = score(test, np.array([number[label] for label in told["labels"]]))
+        found = Rival(told["seconds"], told["peak"], scores, iterations)
+        if scores.accuracy >= accuracy:
+            break
+    return found
+
+
+def _written(data: Dataset, file: Path) -> Path:
+    """Write sentences as `benchmarks.crfsuite` reads them; return the file."""
+    assert data.vocabulary is not None
+    assert not isinstance(data.x, np.ndarray)
+    names = np.array(data.vocabulary.features, object)[data.x.indices]
+    labels = np.array(data.label_names, object)[data.y]
+    ends = {*data.offsets[1:].tolist()}
+    with file.open("w", encoding="utf-8") as out:
+        for part, label in enumerate(labels):
+            there = names[data.x.indptr[part] : data.x.indptr[part + 1]]
+            out.write("\t".join((label, *there)) + "\n" * (1 + (part + 1 in ends)))
+    return file
+
+
+def _wrong(subject: tuple[str, str], whose: str, scores: Scores, note: str) -> Measurement:
+    """Return how far the F1 of chunks is from 100 %."""
+    value = 100.0 * (1.0 - scores.chunks[""].f1)
+    told = f"accuracy {scores.accuracy:.2%}" + f"; {note}" * bool(note)
+    return Measurement(
+        *(*subject, WRONG_CHUNKS.format(whose), value, value, value), unit="%", note=told
+    )

@@ -1,0 +1,30 @@
+"""An oracle that a Python program makes of the examples, by a callable: its own class, say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.objective import Terms
+from ssvm_bench.oracles.base import OracleConfig
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(OracleConfig):
+    """Options.
+
+    Attributes
+    ----------
+    make : callable
+        Dataset → oracle.
+    """
+
+    make: Callable[[Dataset], Terms]
+
+
+def build(config: Config, dataset: Dataset) -> Terms:
+    """Return the oracle."""
+    return config.make(dataset)

@@ -7,6 +7,9 @@ from hypothesis import settings
 
 os.environ["SSVM_BENCH_OFFLINE"] = "1"  # here, not in a fixture: programs that tests start see it
 
+# tests go on beside each other, a core each: more threads would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # a shell starts what runs in the background deaf to Ctrl-C, and nohup to the end of a terminal;
 # programs inherit what is ignored, and not what is handled
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -580,7 +580,7 @@ def test_the_claims_are_judged_for_both_starts_and_at_the_paper_s_costs():
     start, counted = load("mpbcfw_start").configs(), load("mpbcfw_costs").configs()
     assert {config.solver.start for config in start} == {"oracle"}
     assert {config.solver.start for config in counted} == {"truth", "oracle"}
-    assert (len(start), len(counted), len(claims.configs())) == (160, 320, 640)
+    assert (len(start), len(counted), len(claims.configs())) == (160, 96, 416)
     assert {config.clock for config in counted} == {"work"}
     of_figures = load("mpbcfw_fig4").configs()
     assert set(of_figures) < set(claims.configs())

@@ -36,7 +36,7 @@ from ssvm_bench.runs.terminal import Silent
 LEFT_AT = (0, 3, 11)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
 
-POINTS = ("dataset=moons", "dataset.cliques=2", "dataset.clique_size=10")
+POINTS = ("dataset=moons", "dataset.cliques=6", "dataset.clique_size=8")
 GRAPHS = ("dataset=stanford", "dataset.source=synthetic", "dataset.n_samples=6")
 OTHER_PROBLEMS = {
     "memory of the oracle": (*GRAPHS, "solver=mpbcfw", "oracle.warm_start=true"),

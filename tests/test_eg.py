@@ -111,7 +111,7 @@ def test_w_is_that_of_the_marginals(data):
 
 
 def test_graphs_have_no_expectations(tmp_path):
-    with pytest.raises(ConfigError, match="intractable"):
+    with pytest.raises(ConfigError, match="expectations of a distribution over labelings"):
         solver(problem(random_graphs([4, 2], 2, 3)), "eg")
     options = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=2")
     result = call("run", "solver=eg", *options, f"results_dir={tmp_path}")

@@ -72,6 +72,15 @@ def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
     assert len(shared) > 120
 
 
+def test_a_stored_run_does_not_tell_where_it_was_made(tmp_path):
+    run = long_trace(5)
+    run.metadata["config"]["results_dir"] = "/home/somebody/results"
+    (kept,) = stored_traces.write([run], tmp_path, "some")
+    assert "somebody" not in json.dumps(kept.metadata)
+    there = {**run.metadata["config"], "results_dir": "results"}
+    assert kept.metadata == {**run.metadata, "config": there}
+
+
 def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path):
     short = long_trace(30)
     assert len(stored_traces.write([short], tmp_path, "some")[0].frame) == 30

@@ -45,6 +45,7 @@ ROWS = 140
 
 EXACT = ("primal", "dual", DUAL_OF_AVERAGE, "primal_after_exact", "dual_after_exact")
 DERIVED = "gap"
+RESULTS_DIR = "results"  # by default: a stored run is of no folder of one machine
 
 
 def write(
@@ -180,11 +181,12 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
 
 
 def _run(trace: Trace) -> str:
-    """Return all of a run but its rows."""
+    """Return all of a run but its rows, and but where the results were on its machine."""
+    config = {**trace.metadata["config"], "results_dir": RESULTS_DIR}
     content = {
         "format": FORMAT,
         "folder": "/".join(trace.folder.parts[-4:]),
-        "metadata": trace.metadata,
+        "metadata": {**trace.metadata, "config": config},
         "summary": trace.summary,
     }
     return json.dumps(content, sort_keys=True)

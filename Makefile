@@ -86,7 +86,7 @@ streams/neighbours.parquet: | $(PROGRAM)
 
 transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
 	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
-	        dcadmm_video; do \
+	        dcadmm_video dcadmm_video_rho; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
 	$(BIN)/ssvm-bench plot dcadmm_claims
@@ -95,8 +95,8 @@ figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
 	        mpbcfw_costs mpbcfw_claims fidelity beyond bcfw_poster bcfw_poster_rates \
 	        bmrm_mnist all_solvers agreement \
-	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles dcadmm_video \
-	        dcadmm_claims; do \
+	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
+	        dcadmm_video dcadmm_video_rho dcadmm_claims; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \
 	done
 

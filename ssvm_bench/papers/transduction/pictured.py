@@ -194,9 +194,10 @@ def _draw_frames(material: Material) -> Iterator[Output]:
 READING = (
     "Intersection over union of the figure, in pixels, at the end of each run: of single pictures "
     "the mean ± standard deviation over them, and the least; of a sequence the mean over its "
-    "frames but the first. Seconds and iterations are medians. The features are those of the "
-    "project: visual words of gradients and colours. The paper has those of a deep network, and "
-    "prints pictures, no numbers."
+    "frames but the first. The objective is that of the labels and the classifier at the end, a "
+    "mean; seconds and iterations are medians. The features are those of the project: visual "
+    "words of gradients and colours. The paper has those of a deep network, and prints pictures, "
+    "no numbers."
 )
 
 
@@ -218,6 +219,7 @@ def overlaps(traces: Sequence[Trace]) -> pd.DataFrame:
                     "deviation": found.std(),
                     "min": found.min(),
                     "wrong": 1.0 - ends["accuracy"].mean(),
+                    "objective": ends["primal"].mean(),
                     "iterations": ends["iteration"].median(),
                     "seconds": ends["time"].median(),
                 }
@@ -237,6 +239,7 @@ CELLS: Cells = {
     "IoU": _spread,
     "least": lambda row: percent(row["min"]),
     "wrong superpixels": lambda row: percent(row["wrong"]),
+    "objective": lambda row: f"{row['objective']:.4g}",
     **COSTS,
 }
 

@@ -19,12 +19,9 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``admissible``   of segments an alphabet of K labels, which every example is a text of; of
                  landmarks boxes, in one of which each of them is, and an image of K pixels
 ``held_out``     with the same K, f, windows and admissible labelings
-``labeled``      one a point; if there are any, some of every label
-``cliques``      points that exist, none twice in a clique; bounds with 0 ≤ low ≤ high
-``pairs``        points that exist, k < l, no pair twice; a weight each, finite and ≥ 0
-``pixels``       0 or more of each label in each point, and in each point one at least
-``frame``        0 or more, one a point
 ===============  ==================================================================================
+
+What `Points` have beside these, :mod:`ssvm_bench.datasets.point_checks` looks at.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ _ADMISSIBLE = {"segments": "Alphabet", "landmarks": "Boxes"}
 """Structure → what says which labelings there are."""
 
 
-class _WrongError(Exception):
+class WrongError(Exception):
     """The message says what is wrong, and where."""
 
 
@@ -67,55 +64,16 @@ def check(dataset: Any) -> None:
     RunFailedError
         If something is out of range; the message says what, and in which example.
     """
-    with _explained(dataset):
+    with explained(dataset):
         _check(dataset)
 
 
-def check_points(dataset: Any) -> None:
-    """Check what `Points` have beside the fields of every `Dataset`. Raises as `check` does."""
-    with _explained(dataset):
-        if dataset.n != dataset.y.size:
-            raise _WrongError("a point has one part, and some examples have several")
-        labeled = dataset.labeled
-        if not isinstance(labeled, np.ndarray) or labeled.dtype != bool:
-            raise _WrongError("labeled must be an array of bool")
-        if labeled.shape != (dataset.n,):
-            raise _WrongError(f"labeled has the shape {labeled.shape}, not ({dataset.n},)")
-        _told(dataset)
-        if dataset.cliques is not None:
-            _cliques(dataset.cliques, dataset.n, dataset.n_labels)
-        if dataset.pairs is not None or dataset.weights is not None:
-            _pairs(dataset.pairs, dataset.weights, dataset.n)
-        if dataset.pixels is not None:
-            _pixels(dataset.pixels, dataset.n, dataset.n_labels)
-        if dataset.frame is not None:
-            frame = _integers(dataset.frame, "frame", 1)
-            if frame.shape != (dataset.n,) or frame.min() < 0:
-                raise _WrongError("frame must have a number of 0 or more for each point")
-
-
-def check_told(dataset: Any) -> None:
-    """Check that of every class a point is labeled, or none at all. Raises as `check` does."""
-    with _explained(dataset):
-        _told(dataset)
-
-
-def _told(dataset: Any) -> None:
-    told = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
-    if told.any() and not told.all():
-        raise _WrongError(
-            f"no labeled point has the label {int(np.argmin(told))}, of which a classifier would "
-            "never learn. Label a point of every class, or none at all (dataset.n_samples may "
-            "have left some out)"
-        )
-
-
 @contextmanager
-def _explained(dataset: Any) -> Iterator[None]:
+def explained(dataset: Any) -> Iterator[None]:
     """Say whose data are wrong."""
     try:
         yield
-    except _WrongError as error:
+    except WrongError as error:
         raise RunFailedError(
             f"The data of {dataset.name} cannot be used: {error}. Correct the data, or the loader "
             "that made them."
@@ -135,33 +93,33 @@ def _check(dataset: Any) -> None:
     if dataset.structure in _ADMISSIBLE or dataset.admissible is not None:
         _admissible(dataset, offsets)
     if dataset.fold is not None and np.shape(dataset.fold) != (dataset.n,):
-        raise _WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
+        raise WrongError(f"fold has the shape {np.shape(dataset.fold)}, not ({dataset.n},)")
     if dataset.vocabulary is not None and len(dataset.vocabulary.labels) != dataset.n_labels:
-        raise _WrongError(
+        raise WrongError(
             f"there are names for {len(dataset.vocabulary.labels)} labels, and n_labels is "
             f"{dataset.n_labels}"
         )
     if dataset.unseen is not None and dataset.unseen.codes.shape != (int(offsets[-1]),):
-        raise _WrongError(f"unseen is of {dataset.unseen.codes.size} parts, not {offsets[-1]}")
+        raise WrongError(f"unseen is of {dataset.unseen.codes.size} parts, not {offsets[-1]}")
     for name, other in dataset.held_out.items():
         if (other.n_labels, other.n_features) != (dataset.n_labels, dataset.n_features):
-            raise _WrongError(
+            raise WrongError(
                 f"the {name} examples have {other.n_labels} labels and {other.n_features} "
                 f"features, those to train on {dataset.n_labels} and {dataset.n_features}"
             )
         if other.windows != dataset.windows:
-            raise _WrongError(f"the {name} examples have other windows than those to train on")
+            raise WrongError(f"the {name} examples have other windows than those to train on")
         if other.admissible != dataset.admissible:
-            raise _WrongError(f"the {name} examples have other admissible labelings")
+            raise WrongError(f"the {name} examples have other admissible labelings")
 
 
 def _labels(dataset: Any) -> np.ndarray:
     """Check the labels of all parts; return the offsets of the examples."""
     K = dataset.n_labels
     if not isinstance(K, (int, np.integer)) or not 1 <= K <= MOST_LABELS:
-        raise _WrongError(f"there are 1 to {MOST_LABELS} labels, and n_labels is {K!r}")
-    y = _integers(dataset.y, "y", 1)
-    offsets = _offsets(dataset.offsets, "offsets", y.size, "labels", 1)
+        raise WrongError(f"there are 1 to {MOST_LABELS} labels, and n_labels is {K!r}")
+    y = integers(dataset.y, "y", 1)
+    offsets = offsets_of(dataset.offsets, "offsets", y.size, "labels", 1)
     low, high = (int(y.min()), int(y.max()))
     if low < 0 or high >= K:
         part = int(np.flatnonzero((y < 0) | (y >= K))[0])
@@ -170,7 +128,7 @@ def _labels(dataset: Any) -> np.ndarray:
             hint = ": they seem to begin at 1"
         elif low == -1:
             hint = ": they seem to be −1 and 1"
-        raise _WrongError(
+        raise WrongError(
             f"the label of {_place(offsets, part)} is {y[part]}, and labels are 0 to {K - 1}{hint}"
         )
     return offsets
@@ -179,11 +137,11 @@ def _labels(dataset: Any) -> np.ndarray:
 def _targets(dataset: Any) -> np.ndarray:
     """Check the targets of a regression; return the offsets of the examples."""
     if dataset.n_labels != 0:
-        raise _WrongError(f"a regression has no labels, and n_labels is {dataset.n_labels!r}")
+        raise WrongError(f"a regression has no labels, and n_labels is {dataset.n_labels!r}")
     y = dataset.y
-    offsets = _offsets(dataset.offsets, "offsets", np.size(y), "targets", 1)
+    offsets = offsets_of(dataset.offsets, "offsets", np.size(y), "targets", 1)
     if offsets.size - 1 != np.size(y):
-        raise _WrongError("the examples of a regression have one part each, and some have more")
+        raise WrongError("the examples of a regression have one part each, and some have more")
     _numbers(y, "y", offsets.size - 1, -LARGEST)
     return offsets
 
@@ -192,38 +150,36 @@ def _numbers(array: Any, name: str, n: int, least: float) -> None:
     """Check an array of one number an example, between ``least`` and `LARGEST`."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != (n,):
         found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else array
-        raise _WrongError(f"{name} must be float64 of shape ({n},), got {found}")
+        raise WrongError(f"{name} must be float64 of shape ({n},), got {found}")
     bad = ~((array >= least) & (array <= LARGEST))
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
         low = "above 0" if 0 < least < 1 else f"at least {least:g}"
-        raise _WrongError(
+        raise WrongError(
             f"{name} of example {i} is {array[i]:g}, and must be {low}, and at most {LARGEST:g}"
         )
 
 
-def _integers(array: Any, name: str, ndim: int) -> np.ndarray:
+def integers(array: Any, name: str, ndim: int) -> np.ndarray:
     """Return an array, if it is one of integers of so many dimensions."""
     if not isinstance(array, np.ndarray) or array.ndim != ndim or array.dtype.kind not in "iu":
         what = getattr(array, "dtype", type(array).__name__)
-        raise _WrongError(
-            f"{name} must be an array of integers, of {ndim} dimension(s); got {what}"
-        )
+        raise WrongError(f"{name} must be an array of integers, of {ndim} dimension(s); got {what}")
     return array
 
 
-def _offsets(array: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
+def offsets_of(array: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
     """Return offsets, if they go from 0 to ``end`` in steps of at least so much."""
-    offsets = _integers(array, name, 1)
+    offsets = integers(array, name, 1)
     if offsets.size < 2 or offsets[0] != 0:
-        raise _WrongError(f"{name} must begin with 0 and have an entry for the end of each example")
+        raise WrongError(f"{name} must begin with 0 and have an entry for the end of each example")
     if offsets[-1] != end:
-        raise _WrongError(f"{name} end at {offsets[-1]}, and there are {end} {what}")
+        raise WrongError(f"{name} end at {offsets[-1]}, and there are {end} {what}")
     steps = np.diff(offsets.astype(np.int64))
     if steps.min() < least:
         i = int(np.flatnonzero(steps < least)[0])
         found = "is empty" if steps[i] == 0 else f"ends before it begins ({name})"
-        raise _WrongError(f"example {i} {found}")
+        raise WrongError(f"example {i} {found}")
     return offsets
 
 
@@ -237,25 +193,25 @@ def _features(x: Any, offsets: np.ndarray) -> None:
     """Check the features of all parts."""
     parts = int(offsets[-1])
     if len(getattr(x, "shape", ())) != 2:
-        raise _WrongError("x must be a matrix with a row for each part")
+        raise WrongError("x must be a matrix with a row for each part")
     if x.shape[0] != parts or x.shape[1] < 1:
-        raise _WrongError(f"x has the shape {x.shape}, and there are {parts} parts")
+        raise WrongError(f"x has the shape {x.shape}, and there are {parts} parts")
     if not isinstance(x, np.ndarray):
-        indices, indptr = _integers(x.indices, "the columns of x", 1), x.indptr
-        _offsets(indptr, "the row ends of x", indices.size, "non-zeros", 0)
+        indices, indptr = integers(x.indices, "the columns of x", 1), x.indptr
+        offsets_of(indptr, "the row ends of x", indices.size, "non-zeros", 0)
         if indices.size != x.data.size:
-            raise _WrongError(f"x has {indices.size} columns for {x.data.size} non-zeros")
+            raise WrongError(f"x has {indices.size} columns for {x.data.size} non-zeros")
         # a negative column is a large one where the sign is a bit
         if indices.size and indices.view(f"u{indices.itemsize}").max() >= x.shape[1]:
             k = int(np.flatnonzero((indices < 0) | (indices >= x.shape[1]))[0])
             where = _place(offsets, int(np.searchsorted(indptr, k, side="right")) - 1)
-            raise _WrongError(
+            raise WrongError(
                 f"{where} has feature {indices[k]}, and features are 0 to {x.shape[1] - 1}"
             )
     if x.dtype.kind in "iub":
         return
     if x.dtype.kind != "f":
-        raise _WrongError(f"features must be real numbers, got {x.dtype}")
+        raise WrongError(f"features must be real numbers, got {x.dtype}")
     values = x.ravel() if isinstance(x, np.ndarray) else x.data
     # one product tells whether all are finite and of moderate size, as nearly always
     with np.errstate(over="ignore", invalid="ignore"):
@@ -272,19 +228,19 @@ def _features(x: Any, offsets: np.ndarray) -> None:
         what = (
             "not finite" if not np.isfinite(values[k]) else f"over {LARGEST:g}: scale the features"
         )
-        raise _WrongError(f"a feature of {_place(offsets, int(row))} is {values[k]:g}, {what}")
+        raise WrongError(f"a feature of {_place(offsets, int(row))} is {values[k]:g}, {what}")
 
 
 def _edges(dataset: Any, offsets: np.ndarray) -> None:
     """Check the edges of all examples."""
     if dataset.edges is None or dataset.edge_offsets is None:
-        raise _WrongError("a graph needs edges and edge_offsets")
-    edges = _integers(dataset.edges, "edges", 2)
+        raise WrongError("a graph needs edges and edge_offsets")
+    edges = integers(dataset.edges, "edges", 2)
     if edges.shape[1] != 2:
-        raise _WrongError(f"edges has the shape {edges.shape}, not (edges, 2)")
-    ends = _offsets(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
+        raise WrongError(f"edges has the shape {edges.shape}, not (edges, 2)")
+    ends = offsets_of(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
     if ends.size != offsets.size:
-        raise _WrongError(
+        raise WrongError(
             f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
         )
     if not _in_order(edges, ends, np.diff(offsets)):
@@ -295,19 +251,19 @@ def _windows(dataset: Any, offsets: np.ndarray) -> None:
     """Check the windows of all examples, and where their objects are."""
     windows, n = dataset.windows, offsets.size - 1
     if windows is None or dataset.n_labels != 2 or offsets[-1] != n:
-        raise _WrongError("a latent dataset needs windows, two labels, and one part an example")
+        raise WrongError("a latent dataset needs windows, two labels, and one part an example")
     sizes = (*windows.canvas, *windows.size, windows.step)
     if not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
-        raise _WrongError(f"the sizes of its windows must be integers above 0, got {sizes}")
+        raise WrongError(f"the sizes of its windows must be integers above 0, got {sizes}")
     (H, W), (h, w) = windows.canvas, windows.size
     if h > H or w > W or dataset.x.shape[1] != H * W:
-        raise _WrongError(
+        raise WrongError(
             f"windows of {h} × {w} on canvases of {H} × {W} do not fit {dataset.x.shape[1]} pixels"
         )
     if dataset.places is not None:
-        places = _integers(dataset.places, "places", 1)
+        places = integers(dataset.places, "places", 1)
         if places.shape != (n,) or places.min() < 0 or places.max() >= windows.positions:
-            raise _WrongError(f"places must be {n} integers in 0 … {windows.positions - 1}")
+            raise WrongError(f"places must be {n} integers in 0 … {windows.positions - 1}")
 
 
 def _admissible(dataset: Any, offsets: np.ndarray) -> None:
@@ -315,15 +271,15 @@ def _admissible(dataset: Any, offsets: np.ndarray) -> None:
     admissible = dataset.admissible
     what = _ADMISSIBLE.get(dataset.structure)
     if what is None or type(admissible).__name__ != what:
-        raise _WrongError(
+        raise WrongError(
             f"segments need an Alphabet that is admissible, landmarks need Boxes, and others "
             f"nothing; those of {dataset.structure} have {type(admissible).__name__}"
         )
     if (fault := admissible.fault(dataset.n_labels, dataset.n_features)) is not None:
-        raise _WrongError(fault)
+        raise WrongError(fault)
     if (found := admissible.first_inadmissible(dataset.y, offsets)) is not None:
         part, why = found
-        raise _WrongError(f"{_place(offsets, part)} {why}")
+        raise WrongError(f"{_place(offsets, part)} {why}")
 
 
 def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:
@@ -342,7 +298,7 @@ def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:
 
 
 def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> None:
-    """Raise `_WrongError` if an edge is wrong or is there twice; ``example`` is that of each."""
+    """Raise `WrongError` if an edge is wrong or is there twice; ``example`` is that of each."""
     k, l = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
     room = sizes[example]
     for bad, what in (
@@ -352,7 +308,7 @@ def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> No
     ):
         if bad.any():
             e = int(np.flatnonzero(bad)[0])
-            raise _WrongError(
+            raise WrongError(
                 f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(room[e])}"
             )
     most = int(sizes.max())
@@ -361,55 +317,4 @@ def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> No
     if same.size:
         pair, l_twice = divmod(int(codes[same[0]]), most)
         i, k_twice = divmod(pair, most)
-        raise _WrongError(f"edge ({k_twice}, {l_twice}) of example {i} is there twice")
-
-
-def _pixels(pixels: Any, n: int, K: int) -> None:
-    """Check the numbers of pixels."""
-    pixels = _integers(pixels, "pixels", 2)
-    if pixels.shape != (n, K):
-        raise _WrongError(f"pixels has the shape {pixels.shape}, not ({n}, {K})")
-    if pixels.min() < 0 or not pixels.any(axis=1).all():
-        raise _WrongError("a point has a negative number of pixels, or none")
-
-
-def _cliques(cliques: Any, n: int, K: int) -> None:
-    """Check sets of points and the bounds on the counts of labels in them."""
-    members = _integers(cliques.members, "the members of cliques", 1)
-    low, high = (_integers(b, "the bounds of cliques", 2) for b in (cliques.low, cliques.high))
-    if not len(low) and not members.size:
-        return
-    offsets = _offsets(cliques.offsets, "the offsets of cliques", members.size, "members", 1)
-    if low.shape != (offsets.size - 1, K) or high.shape != low.shape:
-        raise _WrongError(
-            f"the bounds of cliques have the shapes {low.shape} and {high.shape}, and there are "
-            f"{offsets.size - 1} cliques and {K} labels"
-        )
-    for c in range(len(low)):
-        points = members[offsets[c] : offsets[c + 1]]
-        if points.min() < 0 or points.max() >= n:
-            raise _WrongError(
-                f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
-                f"to {n - 1}"
-            )
-        if np.unique(points).size < points.size:
-            raise _WrongError(f"clique {c} has a point twice")
-        if low[c].min() < 0 or (low[c] > high[c]).any():
-            raise _WrongError(
-                f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"
-            )
-
-
-def _pairs(pairs: Any, weights: Any, n: int) -> None:
-    """Check pairs of points and their weights."""
-    pairs = _integers(pairs, "pairs", 2)
-    if pairs.shape[1] != 2 or np.shape(weights) != (len(pairs),):
-        raise _WrongError("pairs must be an array of shape (E, 2), with E weights")
-    if not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
-        raise _WrongError("a pair has a weight that is negative, or no finite number")
-    if not len(pairs):
-        return
-    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] >= pairs[:, 1]).any():
-        raise _WrongError(f"pairs must be k < l of the points 0 to {n - 1}")
-    if np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1]).size < len(pairs):
-        raise _WrongError("a pair is there twice")
+        raise WrongError(f"edge ({k_twice}, {l_twice}) of example {i} is there twice")

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets import checks
+from ssvm_bench.datasets import point_checks
 from ssvm_bench.datasets.base import Dataset
 
 POINTS = "points"
@@ -93,10 +93,10 @@ class Points(Dataset):
         Raises
         ------
         RunFailedError
-            If something is out of range (:mod:`ssvm_bench.datasets.checks`).
+            If something is out of range (:mod:`ssvm_bench.datasets.point_checks`).
         """
         super().__post_init__()
-        checks.check_points(self)
+        point_checks.check(self)
 
     @cached_property
     def fingerprint(self) -> str:

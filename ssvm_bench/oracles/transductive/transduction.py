@@ -28,7 +28,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
-from ssvm_bench.datasets import checks
+from ssvm_bench.datasets import point_checks
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.points import POINTS, Cliques, Points, no_cliques
 from ssvm_bench.errors import ConfigError
@@ -199,7 +199,7 @@ class Transduction(Terms):
     """What problem (5) is made of."""
 
     def __init__(self, config: Config, dataset: Points) -> None:
-        checks.check_told(dataset)  # of a subset, nobody else has looked
+        point_checks.check_told(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
         told = np.where(dataset.labeled, truth, -1)
         kernel = kernels.build(

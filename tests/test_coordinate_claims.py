@@ -115,6 +115,7 @@ def of_paper(seeds=2):
             online("neighbours", "gap", seed),
             online("digits", "gap", seed),
             online("digits", "gap", seed, n=N // 2),
+            online("mnist", "gap", seed, n=N // 2),
             *(online("digits", schedule, seed, seconds=3.0) for schedule in SCHEDULES),
         ]
     return runs
@@ -173,6 +174,7 @@ def contrary(seeds=2):
             online("neighbours", "gap", seed, gaps=(1, 0.5, 0.009)),
             online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=9.0),
             online("digits", "gap", seed, n=N // 2, kept=50.0 / 2),
+            online("mnist", "gap", seed, n=N // 2, kept=50.0 / 2),
             *(online("digits", schedule, seed) for schedule in SCHEDULES),
         ]
     return runs
@@ -289,17 +291,17 @@ def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
 
 
 def test_what_is_kept_is_compared_with_half_of_the_examples():
-    def row(kept):
+    def row(kept, left=0.0):
         runs = [online("digits", "gap", kept=kept), online("digits", "gap", n=N // 2)]
-        runs[0].frame["fixed_examples"] = [0.0, 7.0]
+        runs[0].frame["fixed_examples"] = [0.0, left]
         return one(runs, "storage", "digits")
 
     assert row(50 * STEADY * 0.99).verdict == judging.HOLDS
     assert row(50 * STEADY * 1.01).verdict == judging.FAILS
-    assert row(60.0).note == (
-        "60 planes after 1000 examples, 50 after 500; 6 % of the examples; "
-        "the cache was full, and 7 had to leave it"
-    )
+    assert row(60.0).note == "60 planes after 1000 examples, 50 after 500; 6 % of the examples"
+    full = row(40.0, left=7.0)
+    assert full.verdict == judging.UNKNOWN
+    assert "7 examples had to leave" in full.note
     assert "part of the examples" in one([online("digits", "gap")], "storage", "digits").note
 
 
@@ -359,8 +361,9 @@ def test_curves_are_named_by_what_is_compared(monkeypatch):
     assert "dcd_online schedule=gap cache=7" in set(names["ocr"])
     cache = tables["cache"]
     assert cache[["dataset", "solver", "x", "median", "repeats"]].values.tolist() == [
-        ["digits", "dcd_online schedule=gap", N // 2, 50.0, 2],
-        ["digits", "dcd_online schedule=gap", N, 50.0, 2],
+        [name, "dcd_online schedule=gap", n, 50.0, 2]
+        for name in ("mnist", "digits")
+        for n in (N // 2, N)
     ]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output, Section, Shown
 from ssvm_bench.papers.cases import Runs
@@ -152,12 +153,20 @@ def _kept(run: Trace) -> float:
     return float(run.frame.loc[run.frame["iteration"] == 1, "cache_size"].iloc[0])
 
 
+def _full(run: Trace) -> str:
+    """Say that examples had to leave the cache."""
+    name = style.dataset_name(run.metadata["dataset"]["name"])
+    return f"{name}: the cache was full, at {run.metadata['config']['solver']['cache']:,} planes."
+
+
 def _draw_kept(material: Material) -> Iterator[Output]:
     from ssvm_bench.figures import drawing
 
-    table = kept(_of(ANY_ONLINE)(material.traces))
+    runs = _of(ANY_ONLINE)(material.traces)
+    table = kept(runs)
     if len(table):
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
+        notes += sorted({_full(run) for run in runs if run.frame["fixed_examples"].max() > 0})
         label = "examples of one pass"
         figure = drawing.draw_curves(table, label, material.title, notes, log_y=False)
         yield Output("cache", table, figure=figure)

@@ -252,7 +252,10 @@ def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
     note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
     note += f"; {percent(all_ / sizes[0])} of the examples"
     left = max(float(_column(run, "fixed_examples").max()) for run in here.values())
-    note += f"; the cache was full, and {left:.0f} had to leave it" * (left > 0)
+    if left > 0:
+        raise UnmeasurableError(
+            f"the limit of the cache decides what stays: {left:.0f} examples had to leave; {note}"
+        )
     return Measured(kept[:, 0] / kept[:, 1], high=high, note=note)
 
 

@@ -13,6 +13,7 @@ numbers of these experiments, only pictures.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -65,7 +66,12 @@ def _of_pictures(traces: Sequence[Trace]) -> list[Case]:
 def _methods(case: Case) -> list[str]:
     """Return the curves of a case, in the order in which they are drawn."""
     names = {label: label.split(" ")[0] for label in case.runs}
-    return sorted(names, key=lambda label: (ORDER.index(names[label]), label))
+    return sorted(names, key=lambda label: (ORDER.index(names[label]), _numbers(label), label))
+
+
+def _numbers(label: str) -> list[float]:
+    """Return the numbers in a label, to sort by."""
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", label)]
 
 
 def _found(run: Trace) -> Found | None:

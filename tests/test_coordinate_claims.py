@@ -316,6 +316,11 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
     short = online("ocr", "larank", gaps=(1, 0.5), seconds=1.0)
     assert "ended before" in one([ours, short], "schedule_larank", "ocr").note
+    row = one([ours, rival], "calls_larank", "ocr")
+    assert (row.median, row.verdict) == (1.5, judging.HOLDS)
+    early = online("ocr", "larank", gaps=(1, 0.2), seconds=8.0)
+    assert one([ours, early], "calls_larank", "ocr").verdict == judging.FAILS
+    assert "ended before" in one([ours, poor], "calls_larank", "ocr").note
 
 
 def test_self_checks_are_not_counted():

@@ -147,9 +147,7 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Dash
             curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
         )
         marker = "o" if len(curve) == 1 else None  # a line of one point is none
-        panel.plot(
-            curve["x"], curve["median"], color=color, linestyle=lines[name], marker=marker
-        )
+        panel.plot(curve["x"], curve["median"], color=color, linestyle=lines[name], marker=marker)
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":

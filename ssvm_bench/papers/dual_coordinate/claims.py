@@ -56,8 +56,14 @@ BESIDE = {
 
 def _schedule_claim(schedule: str, name: str) -> Claim:
     rival = Runs("dcd_online", {"schedule": schedule}, hot=False)
-    measured = by.slower_schedule(ONLINE, rival)
+    measured = by.costlier_schedule(ONLINE, rival, by.TIME, by.ABOVE_1)
     return SAID.claim("schedule", measured, times, f"schedule_{schedule}", rival=name)
+
+
+def _calls_claim(schedule: str, name: str) -> Claim:
+    rival = Runs("dcd_online", {"schedule": schedule}, hot=False)
+    measured = by.costlier_schedule(ONLINE, rival, by.CALLS, 1.0)
+    return SAID.claim("calls", measured, times, f"calls_{schedule}", rival=name)
 
 
 _BATCH = [
@@ -72,6 +78,7 @@ _ONLINE = [
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE)),
     SAID.claim("storage", by.growth_of_cache(ONLINE, STEADY), times, factor=f"{STEADY:.3g}"),
     *(_schedule_claim(*schedule) for schedule in SCHEDULES.items()),
+    *(_calls_claim(*schedule) for schedule in SCHEDULES.items()),
 ]
 _NO_TUNING = [
     SAID.claim("stable", poster.above_start(BATCH, SSG), times),

@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.papers.bcfw_poster.measures import half_of
@@ -35,6 +36,9 @@ DIGITS = 1e-6
 """How far bounds may be off, relative to them: stored traces have seven digits of them."""
 
 ABOVE_1 = math.nextafter(1.0, 2.0)
+
+TIME, CALLS = COSTS = ("time", "oracle_calls")
+"""Columns of what a run has cost so far."""
 
 
 def _column(run: Trace, name: str) -> np.ndarray:
@@ -268,35 +272,36 @@ def _kept(run: Trace) -> float:
 
 
 @measure
-def slower_schedule(case: Case, ours: Runs, rival: Runs) -> Measured:
-    """Measure a schedule's seconds to a verified gap over ours, its median against each repeat.
+def costlier_schedule(case: Case, ours: Runs, rival: Runs, column: str, low: float) -> Measured:
+    """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
 
-    It is the tolerance of ours, or the smallest gap that all of our repeats reach.
+    The cost is in seconds (``time``) or calls of the oracle (``oracle_calls``). The gap is the
+    tolerance of ours, or the smallest gap that all of our repeats reach.
     """
     mine, theirs = ours.of(case), rival.of(case)
     clocks = {str(run.metadata.get("clock")) for run in (*mine, *theirs)}
-    if len(clocks) > 1:
+    if len(clocks) > 1 and column == TIME:
         raise UnmeasurableError(f"runs were timed by different clocks ({', '.join(clocks)})")
     tol = float(mine[0].metadata["config"]["solver"]["tol"])
     target = max(tol, *(_least(_relative(run)) for run in mine))
     spent, rivals = (_spent_on(runs, target) for runs in (mine, theirs))
-    base, (rival_time, rival_calls) = np.median(spent, axis=0), np.median(rivals, axis=0)
-    ended = min(float(run.frame["time"].iloc[-1]) for run in theirs)
-    if math.isinf(rival_time) and ended < spent[:, 0].max():
+    base, theirs_spent = spent.median(), rivals.median()
+    ended = min(float(run.frame[column].iloc[-1]) for run in theirs)
+    if math.isinf(theirs_spent[column]) and ended < spent[column].max():
         raise UnmeasurableError("a run to compare with ended before it reached that gap")
-    reached = f"{seconds(rival_time)} and {rival_calls:.3g} calls"
-    note = f"to a relative gap of {target:.2g}: {seconds(base[0])} and {base[1]:.3g} calls against "
-    note += "not reached" if math.isinf(rival_time) else reached
-    return Measured(rival_time / spent[:, 0], low=ABOVE_1, note=note)
+    reached = f"{seconds(theirs_spent[TIME])} and {theirs_spent[CALLS]:.3g} calls"
+    note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
+    note += "against " + ("not reached" if math.isinf(theirs_spent[TIME]) else reached)
+    return Measured(theirs_spent[column] / spent[column].to_numpy(), low=low, note=note)
 
 
-def _spent_on(runs: Sequence[Trace], target: float) -> np.ndarray:
+def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
     """Return seconds and calls of each run at its first row within a gap; infinite: never."""
-    found = np.full((len(runs), 2), math.inf)
+    found = pd.DataFrame(math.inf, range(len(runs)), COSTS)
     for k, run in enumerate(runs):
         met = np.flatnonzero(_relative(run) <= target)
         if met.size:
-            found[k] = run.frame[["time", "oracle_calls"]].iloc[met[0]]
+            found.loc[k] = run.frame[list(COSTS)].iloc[met[0]]
     return found
 
 

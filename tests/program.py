@@ -23,6 +23,20 @@ from ssvm_bench.runs.terminal import Silent
 
 USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
 OCR = ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=20")
+GRID = """
+grid:
+  seed: [0, 1]
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: [bcfw, mpbcfw]
+  clock: work
+  budget.max_iterations: 4
+figures:
+  suboptimality: [iteration]
+"""
+"""An experiment of four runs."""
+
 FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
 
 

@@ -6,24 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from program import call, end, install_solver, path_with, run_folders, started, wait_until
+from program import GRID, call, end, install_solver, path_with, run_folders, started, wait_until
 
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs import workers
-
-GRID = """
-grid:
-  seed: [0, 1]
-  dataset: usps
-  dataset.source: synthetic
-  dataset.n_samples: 30
-  solver: [bcfw, mpbcfw]
-  clock: work
-  budget.max_iterations: 4
-figures:
-  suboptimality: [iteration]
-"""
 
 MOODY = """
 import os, signal, time

@@ -9,6 +9,7 @@ from itertools import chain, product
 
 import pytest
 from program import (
+    GRID,
     call,
     config_of,
     environment,
@@ -27,19 +28,6 @@ from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
-
-GRID = """
-grid:
-  seed: [0, 1]
-  dataset: usps
-  dataset.source: synthetic
-  dataset.n_samples: 30
-  solver: [bcfw, mpbcfw]
-  clock: work
-  budget.max_iterations: 4
-figures:
-  suboptimality: [iteration]
-"""
 
 
 @pytest.fixture

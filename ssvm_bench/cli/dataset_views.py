@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.cli import point_views, structure_views
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import registry
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
@@ -16,7 +16,8 @@ from ssvm_bench.datasets.raw_files import RawFile
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
 from ssvm_bench.results.files import write
-from ssvm_bench.results.reading import is_finished, read_metadata, read_weights
+from ssvm_bench.results.reading import is_finished, read_metadata
+from ssvm_bench.runs import prediction
 
 
 def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
@@ -177,11 +178,6 @@ def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, lis
             f"{run} learned from other features than those of {dataset.name} now: they have been "
             "prepared anew by another version. Make that run again with force=true."
         )
-    values = metadata["config"]["oracle"]
-    module = registry.module("oracle", values["kind"])
-    oracle = module.build(typed.convert(module.Config, values, "oracle"), chosen)
-    w, iteration = read_weights(run)
-    if w.shape != (oracle.d,):
-        raise RunFailedError(f"The run {run} has {w.size} weights, expected {oracle.d}.")
-    title = f"{metadata['config']['solver']['name']}, iteration {iteration}"
-    return title, [oracle.predict(w, i) for i in range(chosen.n)]
+    model = prediction.load(run)
+    oracle = prediction.oracle_for(model, chosen)
+    return model.title, [oracle.predict(model.w, i) for i in range(chosen.n)]

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import typed
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import structures
 from ssvm_bench.figures.structures import Learned
-from ssvm_bench.results.reading import read_metadata, read_weights
+from ssvm_bench.results.reading import read_metadata
+from ssvm_bench.runs import prediction
 
 _DRAWN = {SEGMENTS: structures.segments, LANDMARKS: structures.landmarks}
 
@@ -66,17 +67,9 @@ def _learned(
     module: ModuleType, name: str, run: Path, training: Dataset, chosen: Dataset
 ) -> Learned:
     """Return the title and weights of a run, and its labels of the chosen images."""
-    config, metadata = _config(module, name, run), read_metadata(run)
-    if metadata["dataset"]["fingerprint"] not in (
-        training.fingerprint,
-        module.load(config).fingerprint,
-    ):
+    config, model = _config(module, name, run), prediction.load(run)
+    if model.fingerprint not in (training.fingerprint, module.load(config).fingerprint):
         raise RunFailedError(f"{run} learned from other images than those of {name} now.")
-    values = metadata["config"]["oracle"]
-    oracle_module = registry.module("oracle", values["kind"])
-    oracle = oracle_module.build(typed.convert(oracle_module.Config, values, "oracle"), chosen)
-    w, iteration = read_weights(run)
-    if w.shape != (oracle.d,):
-        raise RunFailedError(f"The run {run} has {w.size} weights, expected {oracle.d}.")
-    title = f"{metadata['config']['solver']['name']}, iteration {iteration}"
-    return Learned(title, w, oracle.predictions(np.zeros(oracle.d)), oracle.predictions(w))
+    oracle = prediction.oracle_for(model, chosen)
+    before, after = (oracle.predictions(w) for w in (np.zeros(oracle.d), model.w))
+    return Learned(model.title, model.w, before, after)

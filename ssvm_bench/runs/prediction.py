@@ -41,6 +41,8 @@ class Model(NamedTuple):
         Of the dataset that it was trained on.
     vocabulary : Vocabulary, optional
     w : ndarray of float64, shape (d,)
+    iteration : int
+        After which these were the weights.
     """
 
     folder: Path
@@ -48,6 +50,12 @@ class Model(NamedTuple):
     fingerprint: str
     vocabulary: Vocabulary | None
     w: np.ndarray
+    iteration: int
+
+    @property
+    def title(self) -> str:
+        """What a figure calls it."""
+        return f"{self.config['solver']['name']}, iteration {self.iteration}"
 
 
 class Examples(NamedTuple):
@@ -100,10 +108,8 @@ def load(folder: Path) -> Model:
         Its files cannot be read, or are of another version.
     """
     metadata = read_metadata(folder)
-    w, _ = read_weights(folder)
-    return Model(
-        folder, metadata["config"], metadata["dataset"]["fingerprint"], read_vocabulary(folder), w
-    )
+    config, fingerprint = metadata["config"], metadata["dataset"]["fingerprint"]
+    return Model(folder, config, fingerprint, read_vocabulary(folder), *read_weights(folder))
 
 
 def examples(model: Model, data: Path | None) -> Examples:
@@ -157,19 +163,31 @@ def predict(model: Model, dataset: Dataset) -> np.ndarray:
     """
     if dataset.structure == "latent":
         raise ConfigError(f"{model.folder} finds objects in canvases, and predicts no labels.")
-    config = registry.config("oracle", model.config["oracle"])
-    oracle = predictor(config, dataset)
+    oracle = oracle_for(model, dataset)
+    if dataset.structure == "regression":
+        return np.asarray(dataset.x @ model.w)
+    predicted = np.asarray(oracle.predictions(model.w))
+    if predicted.shape != dataset.y.shape:
+        name = model.config["oracle"]["name"]
+        raise ConfigError(f"oracle={name} predicts no labels of parts: ask it from Python.")
+    return predicted
+
+
+def oracle_for(model: Model, dataset: Dataset) -> Any:
+    """Return the oracle of a run for other examples.
+
+    Raises
+    ------
+    RunFailedError
+        The run has other weights than these examples need.
+    """
+    oracle = predictor(registry.config("oracle", model.config["oracle"]), dataset)
     if oracle.d != model.w.size:
         raise RunFailedError(
             f"The run {model.folder} has {model.w.size} weights, and these examples need "
             f"{oracle.d}."
         )
-    if dataset.structure == "regression":
-        return np.asarray(dataset.x @ model.w)
-    predicted = np.asarray(oracle.predictions(model.w))
-    if predicted.shape != dataset.y.shape:
-        raise ConfigError(f"oracle={config.name} predicts no labels of parts: ask it from Python.")
-    return predicted
+    return oracle
 
 
 def predictor(config: Any, dataset: Dataset) -> Any:

@@ -173,12 +173,12 @@ class Posed(NamedTuple):
 
     @property
     def origin_of(self) -> dict[Path, str]:
-        """The folder of each run, whatever its source → the first experiment that has it."""
+        """Each run's own folder, whatever its source → the first experiment that has it."""
         found: dict[Path, str] = {}
         for origin, configs in self.of_grids:
             for config in along_paths(configs):
                 for source in config.sources():
-                    found.setdefault(config.with_source(source).folder, origin)
+                    found.setdefault(config.with_source(source).own_folder, origin)
         return found
 
 

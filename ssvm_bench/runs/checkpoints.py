@@ -176,6 +176,6 @@ def resume(
         reason = (
             str(error) if isinstance(error, checkpoint_file.UnusableError) else described(error)
         )
-        say(f"The checkpoint in {folder} is left aside: {reason}. The run begins anew.")
+        say(f"The checkpoint in {folder} is left aside: {reason}. No run goes on from there.")
         return None
     return Resumed(state["solver"], state["record"], Place(**state["place"]))

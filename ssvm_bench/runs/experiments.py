@@ -64,10 +64,10 @@ class ExperimentOutcome:
         return [(self.configs[k], self.outcomes[k]) for k in sorted(self.outcomes)]
 
     @property
-    def folders(self) -> list[Path]:
-        """Folders of the finished runs, with those along their paths."""
+    def finished(self) -> list[RunConfig]:
+        """The finished runs, with those along their paths, and where their data came from."""
         known = [config.with_source(outcome.summary["source"]) for config, outcome in self._done]
-        return [config.folder for config in along_paths(known)]
+        return along_paths(known)
 
     @property
     def failed(self) -> int:

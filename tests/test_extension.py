@@ -5,12 +5,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from program import config_of, run_folders, run_here
+from program import call, config_of, run_folders, run_here
 from traces import make_trace
 
 import ssvm_bench
+from ssvm_bench.config.experiment import longest_first
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.report.contents import read as read_contents
+from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.runs import runner
@@ -86,6 +89,15 @@ def test_a_budget_that_a_run_does_not_have():
     assert goes_as_far(RUN, "max_iterations", Budget(5, None, 0.0))
     no_dual = RUN.assign(gap=math.nan)
     assert ending(no_dual, "max_iterations", Budget(None, None, 0.4)) is None
+
+
+def test_which_budget_contains_another():
+    one = Budget(10, 5.0, 0.1)
+    for larger in ((11, 5.0, 0.1), (10, 6.0, 0.1), (10, 5.0, 0.01), (None, 5.0, 0.0)):
+        assert Budget(*larger).contains(one)
+        assert not one.contains(Budget(*larger))
+    assert not Budget(20, 4.0, 0.1).contains(one)
+    assert one.contains(one)
 
 
 # ---- more ----------------------------------------------------------------------------------------
@@ -219,6 +231,48 @@ def test_where_a_run_ends_matters_along_a_path_and_in_rounds(tmp_path, option):
     assert plain == same
     assert len({plain, one, other}) == 3
     assert [len(config.folders) for config in configs] == [2, 2, 1, 1]
+
+
+# ---- several budgets together --------------------------------------------------------------------
+
+GRID = """
+grid:
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: mpbcfw
+  clock: work
+  budget.max_iterations: [3, 6, 5]
+figures:
+  suboptimality: [iteration]
+"""
+
+
+def test_an_experiment_with_budgets_shows_each_of_them(tmp_path):
+    file = tmp_path / "budgets.yaml"
+    file.write_text(GRID)
+    result = call("experiment", file, f"results_dir={tmp_path}")
+    assert result.exit_code == 0, result.output
+    assert run_folders(tmp_path) == ["seed=0"]  # the longest is made first
+    status = call("experiment", file, "--status", f"results_dir={tmp_path}")
+    assert "3 done, of 3 runs" in status.output
+    stored = stored_traces.read(tmp_path, "budgets")
+    ends = {trace.summary["iteration"]: len(trace.frame) for trace in stored}
+    assert ends == {3: 4, 5: 6, 6: 7}
+    table = pd.read_csv(tmp_path / "figures" / "budgets" / "iterations-synthetic.csv")
+    assert table.groupby("solver")["x"].max().to_dict() == {
+        f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)
+    }
+    # on the page, a run and what is stored of it are one
+    found = read_contents(tmp_path).traces
+    assert sorted(trace.summary["iteration"] for trace in found) == [3, 5, 6]
+
+
+def test_the_longest_of_several_budgets_goes_first(tmp_path):
+    def of(*numbers, solver="fw"):
+        return [config_of(tmp_path, f"solver={solver}", iterations(k)) for k in numbers]
+
+    assert longest_first([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == [1, 3, 2, 0]
 
 
 def test_weights_of_another_iterate_are_not_handed_out(tmp_path):

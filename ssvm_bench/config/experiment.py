@@ -37,7 +37,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -185,6 +185,24 @@ class Posed(NamedTuple):
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Return all runs that leave a folder, those along a path before its end, without repeats."""
     return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
+
+
+def longest_first(configs: Sequence[RunConfig]) -> list[int]:
+    """Return the numbers of runs in order, but of those that have others in them these first.
+
+    Such runs differ in their budget alone; the shorter ones are then there already.
+    """
+    alike: dict[RunConfig, list[int]] = {}
+    for number, config in enumerate(configs):
+        alike.setdefault(replace(config, budget=configs[0].budget), []).append(number)
+    order = list(range(len(configs)))
+    for numbers in alike.values():
+        held = {
+            k: sum(configs[k].budget.contains(configs[j].budget) for j in numbers) for k in numbers
+        }
+        for place, number in zip(numbers, sorted(numbers, key=lambda k: -held[k]), strict=True):
+            order[place] = number
+    return order
 
 
 def load(

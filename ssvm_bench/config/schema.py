@@ -74,6 +74,17 @@ class Budget(Options):
                 "budget.gap_tol."
             )
 
+    def contains(self, other: Budget) -> bool:
+        """Tell whether a run of this budget always has in it what one of the other one does.
+
+        Each limit that ends this one would have ended the other one, too.
+        """
+        mine, its = ((b.max_iterations, b.max_seconds) for b in (self, other))
+        return self.gap_tol <= other.gap_tol and all(
+            limit is None or (earlier is not None and earlier <= limit)
+            for limit, earlier in zip(mine, its, strict=True)
+        )
+
 
 @dataclass(frozen=True)
 class Eval(Options):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.config.experiment import Experiment, along_paths, longest_first
 from ssvm_bench.errors import RunFailedError, readable
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
@@ -135,7 +135,7 @@ def run(
     if shard is not None:
         configs = shard.of(configs)
     result = ExperimentOutcome(configs)
-    waiting = dict(enumerate(configs))
+    waiting = {number: configs[number] for number in longest_first(configs)}
     for number, config in enumerate(configs):
         before = finished_before(config)
         if before is not None:

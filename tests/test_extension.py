@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from program import call, config_of, run_folders, run_here
+from test_checkpoints import ALWAYS, broken_off
 from traces import make_trace
 
 import ssvm_bench
@@ -200,14 +201,35 @@ def test_a_run_that_was_not_evaluated_there_is_made_by_itself(tmp_path):
 
 def test_a_run_that_was_left_further_on_ends_there(tmp_path, monkeypatch):
     """Of seven iterations of ten, four are asked for: they are the beginning of what is there."""
-    from test_checkpoints import ALWAYS, broken_off
-
     broken_off(config_of(tmp_path / "a", *WORK, ALWAYS, iterations(10)), monkeypatch, 7)
     outcome, _ = made(tmp_path / "a", *WORK, iterations(4))
     assert (outcome.status, outcome.summary["iteration"]) == ("finished", 4)
     assert read_run(outcome.folder).summary["iteration"] == 7
     whole, _ = made(tmp_path / "b", *WORK, iterations(7))
     check_equal(made(tmp_path / "a", *WORK, iterations(7))[0], whole)
+
+
+def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
+    options = (*KEPT, "budget.gap_tol=0.95")
+    original = runner.loop
+
+    def killed(config, solver, recorder, goes_on, place, look):
+        def until(solver, recorder, place, reason):
+            look(solver, recorder, place, reason)
+            if reason == "gap_tol":
+                raise ZeroDivisionError
+
+        return original(config, solver, recorder, goes_on, place, until)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "loop", killed)
+        with pytest.raises(RunFailedError, match="ZeroDivisionError"):
+            made(tmp_path / "a", *options)
+    outcome, _ = made(tmp_path / "a", *options)
+    whole, _ = made(tmp_path / "b", *options)
+    assert outcome.stop_reason == whole.stop_reason == "gap_tol"
+    rows = [read_run(one.folder).frame.drop(columns=MEASURED) for one in (outcome, whole)]
+    pd.testing.assert_frame_equal(*rows, check_exact=True)
 
 
 def test_runs_of_older_versions_are_found_by_the_hash_of_their_budget(tmp_path):

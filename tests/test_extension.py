@@ -10,13 +10,14 @@ from test_checkpoints import ALWAYS, broken_off
 from traces import make_trace
 
 import ssvm_bench
-from ssvm_bench.config.experiment import longest_first
+from ssvm_bench.config.experiment import waves
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far
 from ssvm_bench.results.reading import read_run, read_weights
+from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
 
@@ -290,11 +291,11 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path):
     assert sorted(trace.summary["iteration"] for trace in found) == [3, 5, 6]
 
 
-def test_the_longest_of_several_budgets_goes_first(tmp_path):
+def test_runs_that_others_contain_come_last(tmp_path):
     def of(*numbers, solver="fw"):
         return [config_of(tmp_path, f"solver={solver}", iterations(k)) for k in numbers]
 
-    assert longest_first([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == [1, 3, 2, 0]
+    assert waves([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == ([1, 2], [0, 3])
 
 
 def test_weights_of_another_iterate_are_not_handed_out(tmp_path):
@@ -307,3 +308,14 @@ def test_weights_of_another_iterate_are_not_handed_out(tmp_path):
         _ = cut.weights
     forced = ssvm_bench.run(*options, iterations(2), force=True, **where)
     assert forced.weights.shape == (2560,)
+
+
+def test_runs_that_can_be_extended_are_repeats_of_others():
+    def of(**options):
+        trace = make_trace([1.0], [0.0])
+        trace.metadata["config"] |= options
+        return trace
+
+    kept = of(checkpoint={"every": 60.0, "keep": True}, seed=1)
+    assert labels([of(), kept]) == ["bcfw", "bcfw"]
+    assert len(set(labels([of(clock="wall"), of(clock="cpu")]))) == 2

@@ -187,22 +187,21 @@ def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
 
 
-def longest_first(configs: Sequence[RunConfig]) -> list[int]:
-    """Return the numbers of runs in order, but of those that have others in them these first.
+def waves(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the runs to make first, and of those that are then in one of them.
 
-    Such runs differ in their budget alone; the shorter ones are then there already.
+    Such runs differ in their budget alone.
     """
-    alike: dict[RunConfig, list[int]] = {}
-    for number, config in enumerate(configs):
-        alike.setdefault(replace(config, budget=configs[0].budget), []).append(number)
-    order = list(range(len(configs)))
-    for numbers in alike.values():
-        held = {
-            k: sum(configs[k].budget.contains(configs[j].budget) for j in numbers) for k in numbers
-        }
-        for place, number in zip(numbers, sorted(numbers, key=lambda k: -held[k]), strict=True):
-            order[place] = number
-    return order
+    alike: dict[RunConfig, list[RunConfig]] = {}
+    key = [replace(config, budget=configs[0].budget) for config in configs]
+    for of, config in zip(key, configs, strict=True):
+        alike.setdefault(of, []).append(config)
+    first, then = [], []
+    for number, (of, config) in enumerate(zip(key, configs, strict=True)):
+        others = (other.budget for other in alike[of] if other != config)
+        wave = then if any(other.contains(config.budget) for other in others) else first
+        wave.append(number)
+    return first, then
 
 
 def load(

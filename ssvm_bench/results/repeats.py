@@ -15,7 +15,8 @@ Key = TypeVar("Key")
 NOT_A_CURVE = frozenset(
     {
         *("seed", "results_dir", "force", "quiet", "dataset.source", "dataset.trust", "lam"),
-        *("prior.mean", "prior.variance", "checkpoint.every", "checkpoint.keep"),
+        *("prior.mean", "prior.variance"),
+        *("checkpoint", "checkpoint.every", "checkpoint.keep"),
     }
 )
 """Options that make no other curve: repeats, how to run, and what a problem instance covers."""

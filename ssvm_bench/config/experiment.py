@@ -196,12 +196,11 @@ def waves(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
     key = [replace(config, budget=configs[0].budget) for config in configs]
     for of, config in zip(key, configs, strict=True):
         alike.setdefault(of, []).append(config)
-    first, then = [], []
+    found: tuple[list[int], list[int]] = [], []
     for number, (of, config) in enumerate(zip(key, configs, strict=True)):
         others = (other.budget for other in alike[of] if other != config)
-        wave = then if any(other.contains(config.budget) for other in others) else first
-        wave.append(number)
-    return first, then
+        found[any(other.contains(config.budget) for other in others)].append(number)
+    return found
 
 
 def load(

@@ -27,7 +27,9 @@ from ssvm_bench.config import catalog, overrides, plug_ins
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.errors import RunFailedError
+from ssvm_bench.results.budgets import cut
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent, make_display
 
@@ -55,7 +57,19 @@ class Run:
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights w of the last iterate, float64, shape (d,); read when asked for."""
+        """The weights w of the last iterate, float64, shape (d,); read when asked for.
+
+        Raises
+        ------
+        RunFailedError
+            If they cannot be read; or are of a later iterate, of a run with a larger budget.
+        """
+        if "cut_from" in self.about:
+            raise RunFailedError(
+                f"{self.folder} has the weights after {self.about['cut_from']['iteration']} "
+                f"iterations, not those after {self.summary['iteration']}. With force=True, the "
+                "run is made by itself."
+            )
         return read_weights(self.folder)[0]
 
 
@@ -65,7 +79,7 @@ def run(
     progress: bool = False,
     **options: Any,
 ) -> Run:
-    """Make a run, unless it has finished before, and return it.
+    """Make a run, unless it or a longer one has finished before, and return it.
 
     Parameters
     ----------
@@ -118,7 +132,8 @@ def load_runs(
     RunFailedError
         A run's files are not what was written.
     """
-    return [_read(folder) for folder in find_runs(Path(results_dir), dataset, solver)]
+    folders = find_runs(Path(results_dir), dataset, solver)
+    return [_run(read_run(folder)) for folder in folders]
 
 
 def _made(config: RunConfig, progress: bool) -> Run:
@@ -127,12 +142,14 @@ def _made(config: RunConfig, progress: bool) -> Run:
         outcome = runner.run(config, display)
     if outcome.status == "interrupted":
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")
-    return _read(outcome.folder)
+    found = cut(read_run(outcome.folder), config.with_source(outcome.summary["source"]))
+    assert found is not None  # it has just been looked at
+    return _run(found)
 
 
-def _read(folder: Path) -> Run:
-    found = read_run(folder)
-    return Run(folder, found.frame, pd.Series(found.summary, name=str(folder)), found.metadata)
+def _run(found: Trace) -> Run:
+    summary = pd.Series(found.summary, name=str(found.folder))
+    return Run(found.folder, found.frame, summary, found.metadata)
 
 
 def _paths(config_dirs: Iterable[str | Path]) -> list[Path]:

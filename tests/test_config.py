@@ -423,7 +423,7 @@ def test_the_hash_covers_what_changes_the_result():
     assert digest("path=[10/n]") == digest("path=[10.0/n]", "lam=1/n") != digest("path=[10]")
     changed = [
         *(digest("lam=0.1"), digest("solver.T=9"), digest("clock=work"), digest("eval.every=2")),
-        *(digest("budget.max_iterations=51"), digest("dataset.n_samples=5")),
+        *(digest("dataset.n_samples=5"), digest("path=[1]"), digest("solver.latent_rounds=2")),
         *(digest("oracle.cost_call=1"), digest("solver=mpbcfw_avg"), digest(source="synthetic")),
         digest("oracle.cost_visit=1"),
     ]
@@ -431,6 +431,19 @@ def test_the_hash_covers_what_changes_the_result():
     assert len({base, *changed}) == len(changed) + 1
     assert len(base) == 12
     assert int(base, 16) >= 0
+
+
+@pytest.mark.parametrize("option", ["max_iterations=51", "max_seconds=3", "gap_tol=0.1"])
+def test_the_budget_is_in_the_own_hash_alone(option):
+    plain, other = (one(*words).with_source("real") for words in ((), (f"budget.{option}",)))
+    assert other.hash() == plain.hash()
+    assert len({plain.hash(), plain.own_hash(), other.own_hash()}) == 3
+    # where a run ends decides on where the next one begins
+    for begins in ("path=[1]", "solver.latent_rounds=2"):
+        plain, other = (
+            one(*words, begins).with_source("real") for words in ((), (f"budget.{option}",))
+        )
+        assert plain.hash() == plain.own_hash() != other.hash()
 
 
 def test_a_later_option_at_its_neutral_value_leaves_older_hashes_alone(monkeypatch):

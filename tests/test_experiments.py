@@ -15,6 +15,7 @@ from program import call, error_of
 
 import ssvm_bench.runs
 from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.config.schema import Budget
 from ssvm_bench.datasets import status
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
@@ -57,6 +58,7 @@ class Config:
     quiet: bool = False
     force: bool = False
     lam: None = None
+    budget: Budget = Budget(2, None, 0.0)  # noqa: RUF009  # it is frozen
 
     def stages(self):
         return [self]
@@ -74,6 +76,14 @@ class Config:
     def resolved(self):
         chosen = {group: getattr(self, group)._asdict() for group in ("dataset", "solver")}
         return {**chosen, "seed": self.seed, "lam": self.lam}
+
+    @property
+    def own_folder(self):
+        return self.folder
+
+    @property
+    def folders(self):
+        return (self.folder,)
 
     @property
     def folder(self):
@@ -104,6 +114,10 @@ def compose(tmp_path, monkeypatch):
             self.runs = lambda *args: list(product(*args))
 
     monkeypatch.setattr(module, "Composer", Composer)
+
+
+def folders_of(outcome):
+    return [config.folder for config in outcome.finished]
 
 
 def make_run(config, source):
@@ -248,7 +262,7 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, 
     first, _ = run(name)
     runner.source = "drawn"
     second, _ = run(name)
-    traces = [read_run(folder) for outcome in (first, second) for folder in outcome.folders]
+    traces = [read_run(folder) for outcome in (first, second) for folder in folders_of(outcome)]
     draw = experiment_files.draw
     written = draw(load(name), traces, (), tmp_path / "both", ("png",), pytest.fail)
     assert {path.stem for path in written} == {"iterations", "time"}
@@ -295,15 +309,15 @@ def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
 def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
     outcome, _ = run(name)
     run(name, "solver=fw")
-    foreign = outcome.folders[0].parents[2] / "fw" / "hash-real" / "seed=0"
+    foreign = folders_of(outcome)[0].parents[2] / "fw" / "hash-real" / "seed=0"
     (foreign / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
     assert len(files) == 4
     assert str(foreign) in said[0]
-    (outcome.folders[0] / "trace.parquet").write_bytes(b"PAR1")
+    (folders_of(outcome)[0] / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
     assert len(files) == 4
-    assert f"Passed over: Cannot read the run {outcome.folders[0]}: trace.parquet: " in said[0]
+    assert f"Passed over: Cannot read the run {folders_of(outcome)[0]}: trace.parquet: " in said[0]
     assert "force=true" in said[0]
     assert said[1] == "1 of 4 runs are missing: toy bcfw seed=0."
     assert str(foreign) in said[2]
@@ -312,14 +326,14 @@ def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
 
 def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name, runner, blank):
     outcome, _ = run(name, "seed=0,1,2,3,4,5,6,7")
-    for folder in outcome.folders[1:]:
+    for folder in folders_of(outcome)[1:]:
         (folder / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name, "seed=0,1,2,3,4,5,6,7")
     assert len(files) == 4
     assert said[-1] == f"Passed over: {15 - SHOWN} more that cannot be read."
     assert len(said) == SHOWN + 2
     assert sum(map(len, said)) < 2000
-    (outcome.folders[0] / "trace.parquet").unlink()
+    (folders_of(outcome)[0] / "trace.parquet").unlink()
     shutil.rmtree(outcome.results_dir / "traces")
     with pytest.raises(RunFailedError, match=r"No run of the experiment two .* force=true"):
         plot(name, "seed=0,1,2,3,4,5,6,7")
@@ -348,7 +362,9 @@ def test_where_an_experiment_stands(tmp_path):
     ]
     frame = pd.DataFrame({name: np.zeros(1, column.dtype) for name, column in COLUMNS.items()})
     summary = {"stop_reason": "max_seconds", "wall_time": 16.0}
-    write_run(configs[0].folder, frame, {}, {}, summary, np.zeros(2))
+    run = make_run(configs[0], "synthetic")
+    metadata = {**read_run(run).metadata, "config": configs[0].resolved()}
+    write_run(run, frame, metadata, {}, summary, np.zeros(2))
     write_partial(configs[1].folder, frame, {}, {"stop_reason": "diverged"})
     write_partial(configs[3].folder, frame, {}, {"stop_reason": "interrupted"})
     with lock(configs[4].folder):
@@ -497,7 +513,7 @@ def test_an_experiment_can_show_the_runs_of_several(tmp_path):
     assert configs == [*runs["one"], *runs["two"]]  # that of three is in one, too
     assert [config.eval.every for config in configs] == [3, 1, 4, 4]
     origin_of = every.posed(source).origin_of
-    assert [origin_of[config.folder] for config in configs] == ["one", "one", "two", "two"]
+    assert [origin_of[config.own_folder] for config in configs] == ["one", "one", "two", "two"]
     assert {config.lam for config in every.configs([*source, "lam=3"])} == {3.0}
     write("all", "like: []")
     with pytest.raises(ConfigError, match="like must be the name"):

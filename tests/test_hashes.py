@@ -39,6 +39,7 @@ def stored(experiment):
         for text in pq.read_table(path, columns=["run"])["run"].unique().to_pylist():
             run = json.loads(text)
             _, solver, digest, seed = run["folder"].split("/")
+            digest = run["metadata"].get("hash", digest)
             runs[solver, digest, seed] = run["metadata"]["config"]
     return runs
 
@@ -76,8 +77,10 @@ def test_stored_runs_keep_their_hashes_and_folders(experiment, monkeypatch):
     assert runs
     for (solver, digest, seed), options in runs.items():
         config = rebuilt(options, experiment)
-        assert (config.solver.name, config.hash(), f"seed={config.seed}") == (solver, digest, seed)
-        assert config.folder.parts[-3:] == (solver, digest, seed)
+        own = config.solver.name, config.own_hash(), f"seed={config.seed}"
+        assert own == (solver, digest, seed)
+        assert config.own_folder.parts[-3:] == (solver, digest, seed)
+        assert config.own_folder in config.folders
         # and nothing that was stored has got lost on the way
         assert config.resolved() == options
 

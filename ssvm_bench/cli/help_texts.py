@@ -37,7 +37,7 @@ Overrides that always exist [default]:
   eval.growth              after iteration k, evaluate not before growth · k [1]
   eval.after_exact_pass    evaluate the iterate before approximate passes, too [false]
   checkpoint.every         seconds between two states to go on from; null = none [60]
-  checkpoint.keep          a finished run keeps its last state [false]
+  checkpoint.keep          a finished run keeps its last state, to be extended [false]
   clock                    wall | cpu | work (counted; the same on every machine) [wall]
   dataset.source           auto | real | synthetic [auto]
   dataset.n_samples        use only so many examples [null = all]

@@ -37,7 +37,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -173,18 +173,34 @@ class Posed(NamedTuple):
 
     @property
     def origin_of(self) -> dict[Path, str]:
-        """The folder of each run, whatever its source → the first experiment that has it."""
+        """Each run's own folder, whatever its source → the first experiment that has it."""
         found: dict[Path, str] = {}
         for origin, configs in self.of_grids:
             for config in along_paths(configs):
                 for source in config.sources():
-                    found.setdefault(config.with_source(source).folder, origin)
+                    found.setdefault(config.with_source(source).own_folder, origin)
         return found
 
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Return all runs that leave a folder, those along a path before its end, without repeats."""
     return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
+
+
+def waves(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the runs to make first, and of those that are then in one of them.
+
+    Such runs differ in their budget alone.
+    """
+    alike: dict[RunConfig, list[RunConfig]] = {}
+    key = [replace(config, budget=configs[0].budget) for config in configs]
+    for of, config in zip(key, configs, strict=True):
+        alike.setdefault(of, []).append(config)
+    found: tuple[list[int], list[int]] = [], []
+    for number, (of, config) in enumerate(zip(key, configs, strict=True)):
+        others = (other.budget for other in alike[of] if other != config)
+        found[any(other.contains(config.budget) for other in others)].append(number)
+    return found
 
 
 def load(

@@ -1,8 +1,12 @@
 """What a run is: every option, typed and checked, and the hash that names its folder.
 
-Two runs share a hash exactly if they should give the same trace but for the seed. Hence the hash
-covers every option except those that say where and how loudly to run, and the versions of the code
-that an option stands for.
+Two runs share a hash exactly if they compute the same but for the seed, for however long. Hence
+the hash covers every option except those that say where and how loudly to run, and when to end; and
+the versions of the code that an option stands for. Where a run ends does change what is computed
+along a path and in rounds, which begin where others ended: there, the budget is hashed, too.
+
+With the budget, a hash tells apart what is shown of one run: its *own* hash. Runs that are older
+than the other one are in folders of that name, and are found there.
 
 An option that a component gets later must leave the runs that are older than it their hash: the
 ``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out. What
@@ -14,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -38,12 +42,12 @@ CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
 
 NOT_HASHED = ("seed", "results_dir", "force", "quiet", "checkpoint")
-"""Options of a run that leave its hash alone; the seed has a folder of its own."""
+"""Options of a run that leave any hash alone; the seed has a folder of its own."""
 
 
 @dataclass(frozen=True)
 class Budget(Options):
-    """When a run ends: at the first limit that it reaches.
+    """When a run ends: at the first limit that it reaches. What is computed does not depend on it.
 
     Attributes
     ----------
@@ -69,6 +73,17 @@ class Budget(Options):
                 "The run would never end. Set budget.max_iterations, budget.max_seconds or "
                 "budget.gap_tol."
             )
+
+    def contains(self, other: Budget) -> bool:
+        """Tell whether a run of this budget always has in it what one of the other one does.
+
+        Each limit that ends this one would have ended the other one, too.
+        """
+        mine, its = ((b.max_iterations, b.max_seconds) for b in (self, other))
+        return self.gap_tol <= other.gap_tol and all(
+            limit is None or (earlier is not None and earlier <= limit)
+            for limit, earlier in zip(mine, its, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -235,7 +250,7 @@ class RunConfig(Options):
         return plain
 
     def hash(self) -> str:
-        """Return 12 hexadecimal digits over everything that changes the result but the seed.
+        """Return 12 hexadecimal digits over everything that changes what is computed but the seed.
 
         Raises
         ------
@@ -245,9 +260,18 @@ class RunConfig(Options):
         ConfigError
             If a file of the prior cannot be used.
         """
+        goes_on_elsewhere = self.path or getattr(self.solver, "latent_rounds", 1) > 1
+        return self._hash(() if goes_on_elsewhere else ("budget",))
+
+    def own_hash(self) -> str:
+        """Return the hash of this budget's run; same conditions as :meth:`hash`."""
+        return self._hash(())
+
+    def _hash(self, but: Collection[str]) -> str:
         if self.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
-        content = {key: val for key, val in self.resolved().items() if key not in NOT_HASHED}
+        left_out = {*NOT_HASHED, *but}
+        content = {key: val for key, val in self.resolved().items() if key not in left_out}
         if "prior" in content:
             content["prior"] = self.prior.hashed(content["prior"])
         for group in catalog.COMPONENTS:
@@ -264,9 +288,22 @@ class RunConfig(Options):
 
     @property
     def folder(self) -> Path:
-        """Folder of the run's files; same condition as :meth:`hash`."""
+        """Folder of the run's files, for whatever budget; same conditions as :meth:`hash`."""
+        return self._folder(self.hash())
+
+    @property
+    def own_folder(self) -> Path:
+        """Folder of a run of this budget alone, and what it is called; as :meth:`own_hash`."""
+        return self._folder(self.own_hash())
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where the run may be; that of its own budget goes first."""
+        return tuple(dict.fromkeys((self.own_folder, self.folder)))
+
+    def _folder(self, digest: str) -> Path:
         runs = self.results_dir / "runs" / self.dataset.name / self.solver.name
-        return runs / self.hash() / f"seed={self.seed}"
+        return runs / digest / f"seed={self.seed}"
 
 
 def _plain(value: Any) -> Any:

@@ -83,12 +83,12 @@ def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -
             failures.append(found)
         else:
             traces.append(found)
-    raw = {trace.folder for trace in traces}
+    raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
     for folder in sorted(path for path in results_dir.glob("traces/*") if path.is_dir()):
         damaged: list[str] = []
         found_here = stored_traces.read(results_dir, folder.name, damaged.append)
-        stored.update({trace.folder: trace for trace in found_here})
+        stored.update({trace.own_folder: trace for trace in found_here})
         for text in damaged:
             tell(text)
             place = _place(folder, results_dir)
@@ -115,7 +115,7 @@ def _order(trace: Trace) -> tuple:
     """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
     data, config = trace.metadata["dataset"], trace.metadata["config"]
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
-    return (*instance, config["solver"]["name"], trace.folder.parent.name, config["seed"])
+    return (*instance, config["solver"]["name"], trace.own_folder.parent.name, config["seed"])
 
 
 def _read(folder: Path, results_dir: Path, tell: Callable[[object], object]) -> Trace | Failure:

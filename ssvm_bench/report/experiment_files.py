@@ -15,7 +15,6 @@ source of data: what the stand-ins gave goes to files of its own, ``…-syntheti
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -29,10 +28,11 @@ from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
+from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.files import sweep, write
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.reading import is_finished, read_run
+from ssvm_bench.results.reading import damage, is_finished
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import experiments
@@ -76,7 +76,7 @@ def make(
         )
     elif not outcome.interrupted:
         with PassedOver(say) as tell:
-            runs = [run for folder in outcome.folders if (run := _read(folder, tell))]
+            runs = [run for config in outcome.finished if (run := answer(config, tell))]
             if runs:
                 origins = experiment.posed(overrides, config_dirs).origin_of
                 outcome.figures = draw(experiment, runs, (), outcome.results_dir, (), tell, origins)
@@ -126,7 +126,7 @@ def plot(
         origins = posed.origin_of
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
             before = len(tell.problems)
-            found = _found(of_dataset, {trace.folder: trace for trace in every}, tell)
+            found = _found(of_dataset, {trace.own_folder: trace for trace in every}, tell)
             damaged = len(tell.problems) > before
             pairs = zip(of_dataset, found, strict=True)
             for origin, members in grouped(pairs, lambda pair: _origin(pair[0], origins)).items():
@@ -155,17 +155,8 @@ def plot(
 
 def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
     """Return the experiment that a run is of, whatever the source of its data."""
-    folders = (config.with_source(source).folder for source in config.sources())
+    folders = (config.with_source(source).own_folder for source in config.sources())
     return next(origins[folder] for folder in folders if folder in origins)
-
-
-def _read(folder: Path, tell: Callable[[object], object]) -> Trace | None:
-    """Return a finished run; None, and tell, if it is damaged."""
-    try:
-        return read_run(folder)
-    except RunFailedError as error:
-        tell(error)
-        return None
 
 
 def _found(
@@ -176,22 +167,23 @@ def _found(
     """Return the run of each config of one dataset, from its folder or as stored; of one source."""
     found: list[Trace | None] = []
     for source in LOADED_FROM:
-        folders = [
-            config.with_source(source).folder if source in config.sources() else None
-            for config in configs
+        runs = [
+            config.with_source(source) if source in config.sources() else None for config in configs
         ]
-        found = [None if folder is None else _run(folder, stored, tell) for folder in folders]
-        if any(folder in stored or os.path.lexists(folder) for folder in folders if folder):
+        found = [None if run is None else _run(run, stored, tell) for run in runs]
+        if any(found) or any(damage(place) for run in runs if run for place in run.folders):
             break
     return found
 
 
 def _run(
-    folder: Path, stored: Mapping[Path, Trace], tell: Callable[[object], object]
+    config: RunConfig, stored: Mapping[Path, Trace], tell: Callable[[object], object]
 ) -> Trace | None:
-    found = _read(folder, tell) if os.path.lexists(folder) else None
+    found = answer(config, tell)
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
-    return found if found or is_finished(folder) else stored.get(folder)
+    if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
+        return stored.get(config.own_folder)
+    return found
 
 
 def _with_earlier_versions(
@@ -282,7 +274,7 @@ def draw(
     tell : callable
         Told about files and other runs in the results folder that cannot be read.
     origins : mapping
-        Folder of a run → the experiment that its trace is stored with, by default ``runs``.
+        Own folder of a run → the experiment its trace is stored with, by default ``runs``.
 
     Returns
     -------
@@ -290,14 +282,14 @@ def draw(
         Figures and tables.
     """
     sweep(results_dir)
-    stored = {trace.folder: trace for trace in kept}
-    chosen = {run.folder: run for run in runs}
-    raw = [run for run in chosen.values() if stored.get(run.folder) is not run]
-    places = grouped(raw, lambda run: origins.get(run.folder, experiment.runs))
+    stored = {trace.own_folder: trace for trace in kept}
+    chosen = {run.own_folder: run for run in runs}
+    raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
+    places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
         thinned = stored_traces.write(members, results_dir, place, tell, hashes)
-        chosen.update({run.folder: run for run in thinned})
+        chosen.update({run.own_folder: run for run in thinned})
     traces = list(chosen.values())
     best = optima.reference(traces, results_dir, tell)
     written: list[Path] = []

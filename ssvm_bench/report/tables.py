@@ -53,7 +53,7 @@ def problems(groups: Mapping[ProblemInstance, Sequence[Group]], best: BestValues
 def runs(traces: Sequence[Trace]) -> Iterator[Html]:
     """Yield one closed part per configuration: what its runs share, and a row per run."""
     configurations = grouped(
-        traces, lambda trace: (instance_of(trace.metadata), trace.folder.parent)
+        traces, lambda trace: (instance_of(trace.metadata), trace.own_folder.parent)
     )
     for (_, folder), repeats in configurations.items():
         first = repeats[0]

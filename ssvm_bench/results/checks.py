@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -141,6 +142,9 @@ COUNT = Value("a positive integer", lambda value: type(value) is int and value >
 NUMBER = Value("a number", _is_number)
 POSITIVE = Value("a positive number", lambda value: _is_number(value) and value > 0)
 FLAG = Value("true or false", lambda value: isinstance(value, bool))
+HASH = Value(
+    "a hash", lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{12}", value))
+)
 MOMENT = Value("a date", _is_moment)
 MAPPING = Value("a mapping", lambda value: isinstance(value, dict))
 TEXTS = Value(
@@ -164,6 +168,8 @@ METADATA: Shape = {
     "started?": MOMENT,
     "git_dirty?": FLAG,
     "cores?": WHOLE,
+    "hash?": HASH,
+    "cut_from?": MAPPING,
     **dict.fromkeys(("versions?", "threads?"), TEXTS),
     **dict.fromkeys(("prior?", "objective?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
 }

@@ -127,7 +127,7 @@ def _instances(
     """Yield what each run saw."""
     for trace in traces:
         yield _instance(trace)
-    done = {trace.folder for trace in traces}
+    done = {trace.folder for trace in traces if not trace.is_cut}
     for dataset in dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces):
         for folder in find_runs(results_dir, dataset):
             if folder in done:
@@ -151,7 +151,7 @@ def _instance(trace: Trace) -> Instance:
             "value": float(value),
             "iteration": _iteration(trace, key, value),
             "solver": config["solver"]["name"],
-            "config": trace.folder.parent.name,
+            "config": trace.own_folder.parent.name,
             "seed": config["seed"],
             "oracle": oracle.get("name"),
             "exact": _is_exact(str(oracle.get("kind"))),

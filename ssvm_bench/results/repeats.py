@@ -16,9 +16,10 @@ NOT_A_CURVE = frozenset(
     {
         *("seed", "results_dir", "force", "quiet", "dataset.source", "dataset.trust", "lam"),
         *("prior.mean", "prior.variance"),
+        *("checkpoint", "checkpoint.every", "checkpoint.keep"),
     }
 )
-"""Options that make no other curve: repeats, verbosity, and what a problem instance covers."""
+"""Options that make no other curve: repeats, how to run, and what a problem instance covers."""
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

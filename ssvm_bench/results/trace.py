@@ -88,7 +88,8 @@ class Trace:
         The rows; columns as in ``COLUMNS``, and possibly more.
     metadata : dict
         Configuration, dataset {name, source, n, d, radius, fingerprint}, lam, seed, clock,
-        provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known.
+        provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known. ``hash``
+        is `RunConfig.own_hash`; older runs have the folder's name for it.
     summary : dict
         What ``summary.json`` holds.
     folder : Path
@@ -99,6 +100,17 @@ class Trace:
     metadata: dict[str, Any]
     summary: dict[str, Any]
     folder: Path
+
+    @property
+    def own_folder(self) -> Path:
+        """What the run is called: the folder that it would have if no other budget shared it."""
+        name = self.metadata.get("hash", self.folder.parent.name)
+        return self.folder.parent.with_name(name) / self.folder.name
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it is the beginning of a longer run, whose files are in the folder."""
+        return "cut_from" in self.metadata
 
 
 def dual_of_reported(frame: pd.DataFrame) -> np.ndarray:
@@ -118,6 +130,7 @@ def write_run(
     weights: np.ndarray | Mapping[str, np.ndarray],
     vocabulary: Vocabulary | None = None,
     with_checkpoint: bool = False,
+    partial: Path | None = None,
 ) -> None:
     """Write the folder of a finished run, all files at once, and remove its partial trace.
 
@@ -135,6 +148,8 @@ def write_run(
         What the labels and features of the dataset are called.
     with_checkpoint : bool
         Whether the checkpoint of the partial trace, the state at the end, is to be kept.
+    partial : Path, optional
+        Where that is; by default beside the folder.
 
     Raises
     ------
@@ -145,17 +160,18 @@ def write_run(
     arrays = weights if isinstance(weights, Mapping) else {"w": weights}
     stored = io.BytesIO()
     np.savez(stored, **{**arrays, "w": np.asarray(arrays["w"], dtype=np.float64)})  # type: ignore[arg-type]
-    text = yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
     beside = {
         CONFIG: text.encode(),
         WEIGHTS: stored.getvalue(),
-        SUMMARY: checks.json_bytes(_plain(summary)),
+        SUMMARY: checks.json_bytes(plain(summary)),
     }
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
-    state = {CHECKPOINT: partial_folder(folder) / CHECKPOINT} if with_checkpoint else {}
+    begun = partial or partial_folder(folder)
+    state = {CHECKPOINT: begun / CHECKPOINT} if with_checkpoint else {}
     write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside}, state)
-    shutil.rmtree(partial_folder(folder), ignore_errors=True)
+    shutil.rmtree(begun, ignore_errors=True)
 
 
 def write_partial(
@@ -191,7 +207,7 @@ def write_partial(
     """
     if summary.get("stop_reason") not in UNFINISHED:
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
-    beside = {SUMMARY: checks.json_bytes(_plain(summary))}
+    beside = {SUMMARY: checks.json_bytes(plain(summary))}
     if traceback is not None:
         beside["traceback.txt"] = traceback.encode(errors="backslashreplace")
     # quickly, because this happens while runs go on
@@ -223,7 +239,7 @@ def _parquet(
         for name in names
     ]
     table = pa.Table.from_arrays(arrays, names=names)
-    header = json.dumps({"format": FORMAT, **_plain(metadata)}, allow_nan=False).encode()
+    header = json.dumps({"format": FORMAT, **plain(metadata)}, allow_nan=False).encode()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     sums[TRACE] = checks.table_checksum(table, header)
     about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}
@@ -232,12 +248,12 @@ def _parquet(
     return buffer.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return the value in plain JSON types; not-a-number and infinities become null."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -38,6 +38,8 @@ class Place:
         Of the present round.
     due : int
         The iteration to be evaluated next.
+    evaluated : int
+        That evaluated last.
     begin : float
         Moment of the clock at which the round began.
     wall_time : float
@@ -50,6 +52,7 @@ class Place:
 
     iteration: int = 0
     due: int = 0
+    evaluated: int = -1
     begin: float = 0.0
     wall_time: float = 0.0
     checkpoint_time: float = 0.0
@@ -57,7 +60,7 @@ class Place:
 
     def next_round(self, begin: float) -> None:
         """Go to the beginning of a round."""
-        self.iteration, self.due, self.begin = 0, 0, begin
+        self.iteration, self.due, self.evaluated, self.begin = 0, 0, -1, begin
 
 
 class Resumed(NamedTuple):
@@ -173,6 +176,6 @@ def resume(
         reason = (
             str(error) if isinstance(error, checkpoint_file.UnusableError) else described(error)
         )
-        say(f"The checkpoint in {folder} is left aside: {reason}. The run begins anew.")
+        say(f"The checkpoint in {folder} is left aside: {reason}. No run goes on from there.")
         return None
     return Resumed(state["solver"], state["record"], Place(**state["place"]))

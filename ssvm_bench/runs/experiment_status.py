@@ -1,7 +1,7 @@
 """Where an experiment stands: which of its runs are done, and how long the others may take.
 
 ==========  ================================================================================
-``done``    it has finished
+``done``    it has finished, or a longer one that it is the beginning of
 ``running`` a process works on it
 ``failed``  the last try ended in an error in one of its iterations, or diverged
 ``missing`` none of these; also a run that was interrupted, which starts anew, and one that
@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.status import status as dataset_status
 from ssvm_bench.errors import SsvmBenchError
 from ssvm_bench.results import words
-from ssvm_bench.results.reading import damage, is_whole, read_summary
+from ssvm_bench.results.budgets import answer
+from ssvm_bench.results.reading import damage, read_summary
 from ssvm_bench.results.run_folder import is_locked, partial_folder
 
 if TYPE_CHECKING:
@@ -67,10 +67,11 @@ def _status(config: RunConfig) -> RunStatus:
 
 
 def _state(config: RunConfig) -> RunStatus:
+    before = answer(config)
+    if before is not None:
+        return RunStatus(config, "done", before.folder)
     folder = config.folder
-    problem = damage(folder)
-    if os.path.lexists(folder) and not problem:
-        return RunStatus(config, "done", folder)
+    problem = next(filter(None, map(damage, config.folders)), "")
     if is_locked(folder):
         return RunStatus(config, "running", folder)
     partial = partial_folder(folder)
@@ -105,11 +106,10 @@ def finished_before(config: RunConfig) -> Outcome | None:
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None
     config = config.with_source(sources[0])
-    if not all(is_whole(stage.folder) for stage in config.stages()):
+    found = [answer(stage) for stage in config.stages()]
+    if found[-1] is None or not all(found):
         return None
-    folder = config.folder
-    summary = read_summary(folder)
-    return Outcome("skipped", summary["stop_reason"], folder, summary)
+    return Outcome("skipped", found[-1].summary["stop_reason"], found[-1].folder, found[-1].summary)
 
 
 class Durations:

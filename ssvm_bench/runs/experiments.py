@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.config.experiment import Experiment, along_paths, waves
 from ssvm_bench.errors import RunFailedError, readable
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
@@ -64,10 +64,10 @@ class ExperimentOutcome:
         return [(self.configs[k], self.outcomes[k]) for k in sorted(self.outcomes)]
 
     @property
-    def folders(self) -> list[Path]:
-        """Folders of the finished runs, with those along their paths."""
+    def finished(self) -> list[RunConfig]:
+        """The finished runs, with those along their paths, and where their data came from."""
         known = [config.with_source(outcome.summary["source"]) for config, outcome in self._done]
-        return [config.folder for config in along_paths(known)]
+        return along_paths(known)
 
     @property
     def failed(self) -> int:
@@ -135,27 +135,27 @@ def run(
     if shard is not None:
         configs = shard.of(configs)
     result = ExperimentOutcome(configs)
-    waiting = dict(enumerate(configs))
-    for number, config in enumerate(configs):
-        before = finished_before(config)
-        if before is not None:
-            result.outcomes[number] = before
-            del waiting[number]
+    _look(result)
     if result.outcomes:
         say(f"{len(result.outcomes)} of {words.runs(len(configs))} had finished before.")
-    if jobs == 1:
-        _in_turn(waiting, result, make_display, say)
-    elif waiting:
-        _at_once(waiting, result, jobs, say)
+    for wave in waves(configs):
+        _look(result)
+        waiting = {k: configs[k] for k in wave if k not in result.outcomes}
+        if jobs == 1:
+            _in_turn(waiting, result, make_display, say)
+        elif waiting:
+            _at_once(waiting, result, jobs, say)
+        if result.interrupted:
+            break
     if result.interrupted:
-        _look_again(result)
+        _look(result)  # at those, too, whose processes were ended with their files just written
         how = "the same command, without force=true," if configs[0].force else "the same command"
         say(f"Interrupted; {result.failed} of {words.runs(len(configs))} missing: {how} goes on.")
     return result
 
 
-def _look_again(result: ExperimentOutcome) -> None:
-    """Count the runs whose processes were ended when their files had just been written."""
+def _look(result: ExperimentOutcome) -> None:
+    """Count the runs that are there."""
     for number, config in enumerate(result.configs):
         before = None if number in result.outcomes else finished_before(config)
         if before is not None:
@@ -211,7 +211,7 @@ def _at_once(
     from ssvm_bench.runs.workers import make
 
     left = dict(waiting)
-    begun = itertools.count(len(result.configs) - len(waiting) + 1)
+    begun = itertools.count(len(result.outcomes) + 1)
     durations = Durations((config, before.summary) for config, before in result.runs)
 
     def started(number: int) -> None:

@@ -107,7 +107,9 @@ def _round(
             reason = "interrupted"
         # before the evaluation with which a run ends: one that goes on may not make it
         look(solver, recorder, place, reason)
-        if reason is not None or place.iteration >= place.due:
+        wanted = reason is not None or place.iteration >= place.due
+        if wanted and place.evaluated < place.iteration:
+            place.evaluated = place.iteration
             place.due = config.eval.after(place.iteration)
             row = recorder.evaluate(solver, place.iteration)
             if not _is_finite(row, getattr(config.solver, "has_dual", False)):

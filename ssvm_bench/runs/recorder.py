@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.objective import Objective
+from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -192,9 +193,7 @@ class Recorder:
         primal, dual = (np.array([row[name] for row in rows]) for name in ("primal", "dual"))
         return {
             **self.rows[-1],
-            "best_primal": primal.min(),
-            "primal_rises": np.mean(primal[1:] > primal[:-1]) if primal.size > 1 else math.nan,
-            "best_dual": math.nan if np.isnan(dual).all() else np.nanmax(dual),
+            **best(primal, dual),
             **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
 

@@ -2,7 +2,9 @@
 
 While a run goes on, its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are put on
 disk: ``kill -9`` costs the rows of the last ten seconds, and what was computed since the last
-checkpoint. The next start of the same run goes on from there.
+checkpoint. The next start of the same run goes on from there; and one with a larger budget from
+its end, if it has kept its state (:mod:`ssvm_bench.runs.extension`). What a smaller budget has, is
+in the trace (:mod:`ssvm_bench.results.budgets`).
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import functools
 import hashlib
 import time
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ssvm_bench import interrupts
 from ssvm_bench.clock import Clock
@@ -31,11 +34,12 @@ from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.provenance import provenance
-from ssvm_bench.results.reading import damage, is_whole, read_metadata, read_summary
+from ssvm_bench.results.reading import damage, is_whole, read_metadata
 from ssvm_bench.results.run_folder import HeldError, lock, partial_folder
-from ssvm_bench.results.trace import write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place, resume
+from ssvm_bench.results.trace import Trace, write_partial, write_run
+from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place
 from ssvm_bench.runs.components import (
     build_oracle,
     check_data,
@@ -46,13 +50,11 @@ from ssvm_bench.runs.components import (
     started,
     warm_up,
 )
+from ssvm_bench.runs.extension import going_on, place
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,14 @@ class Outcome:
     Attributes
     ----------
     status : str
-        ``finished``, ``skipped`` (it had finished before), ``interrupted``, or ``held``: another
-        process works on it.
+        ``finished``, ``skipped`` (it had finished before, or a longer one), ``interrupted``, or
+        ``held``: another process works on it.
     stop_reason : str
         See :mod:`ssvm_bench.runs.loop`.
     folder : Path
         Where its files are; of an interrupted run, the partial ones.
     summary : dict
-        What ``summary.json`` holds; of a run that is held, nothing.
+        What ``summary.json`` holds, or would hold with this budget; of a run that is held, nothing.
     """
 
     status: str
@@ -120,25 +122,48 @@ def run(
             except HeldError:
                 return Outcome("held", "held", config.folder, {})
         if not config.force:
-            for damaged in filter(None, (damage(stage.folder) for stage, _ in stages)):
+            places = [folder for stage, _ in stages for folder in stage.folders]
+            for damaged in filter(None, map(damage, places)):
                 display.message(f"{damaged} It is made again.")
-            for stage, _ in stages:
-                _check_same_data(stage.folder, dataset)
-        if all(is_whole(stage.folder) for stage, _ in stages) and not config.force:
-            display.message(f"This run has finished before: {config.folder} (force=true redoes it)")
-            summary = read_summary(config.folder)
-            return Outcome("skipped", summary["stop_reason"], config.folder, summary)
+            for folder in places:
+                _check_same_data(folder, dataset)
+        before = [None if config.force else answer(stage) for stage, _ in stages]
+        if before[-1] is not None and all(before):
+            return _skipped(before[-1], display)
         _tell_unseen(dataset, display)
         warm_up(config, dataset, display, prior)
         about = dataset, display, begin, concurrent_runs
-        made = [_Run(stage, with_prior(terms, lam, prior), lam, *about) for stage, lam in stages]
+        made = []
+        for (stage, lam), found in zip(stages, before, strict=True):
+            problem, leads_on = with_prior(terms, lam, prior), stage is not stages[-1][0]
+            made.append(_Run(stage, problem, lam, found is not None, leads_on, *about))
         solver = None
         for one in made[_first(made) :]:
             outcome = one.make(solver)
             solver = one.solver
             if outcome.status == "interrupted":
-                break
-        return outcome
+                return outcome
+        found = None if one.config == config else answer(config)
+        return outcome if found is None else _of("finished", found)
+
+
+def _of(status: str, run: Trace) -> Outcome:
+    """Return what became of a run that is there, as far as it was asked for."""
+    return Outcome(status, run.summary["stop_reason"], run.folder, run.summary)
+
+
+def _skipped(before: Trace, display: Display) -> Outcome:
+    """Tell that there is nothing to do."""
+    if before.is_cut:
+        end, whole = before.summary["iteration"], before.metadata["cut_from"]["iteration"]
+        display.message(
+            f"A longer run has finished before, of {whole} iterations: {before.folder}. This one "
+            f"is its beginning, until iteration {end}; weights and losses are those of the end "
+            "(force=true makes this one by itself)."
+        )
+    else:
+        display.message(f"This run has finished before: {before.folder} (force=true redoes it)")
+    return _of("skipped", before)
 
 
 def _first(runs: list[_Run]) -> int:
@@ -180,6 +205,10 @@ class _Run:
     problem : Objective
     lam : float
         λ, or what stands for it.
+    had_finished : bool
+        Whether it is there already, as one on the path of another.
+    leads_on : bool
+        Whether another run of the path begins at its end.
     dataset : Dataset or DataStream
     display : Display
     begin : float
@@ -191,8 +220,6 @@ class _Run:
     ----------
     solver : Solver or None
         As it is, once there is one.
-    had_finished : bool
-        Whether the run is there already, as one on the path of another.
     """
 
     def __init__(
@@ -200,6 +227,8 @@ class _Run:
         config: RunConfig,
         problem: Objective,
         lam: float,
+        had_finished: bool,
+        leads_on: bool,
         dataset: Dataset | DataStream,
         display: Display,
         begin: float,
@@ -210,7 +239,7 @@ class _Run:
         self.concurrent_runs = concurrent_runs
         self.solver: Solver | None = None
         self.place = Place()
-        self.had_finished = is_whole(config.folder) and not config.force
+        self.had_finished, self.leads_on = had_finished, leads_on
         whose = f"{config.hash()}/seed={config.seed}"
         self.whose = checkpoint_file.identity(whose, dataset.fingerprint)
         held_out = {
@@ -222,21 +251,18 @@ class _Run:
         self.recorder = Recorder(problem, display, held_out, keep, rounds)
 
     def resume(self) -> bool:
-        """Go to where another process has left the run; return whether it has left a way."""
+        """Go to where the run was left, or has ended before; return whether there is a way."""
         if self.had_finished or self.config.force:
             return False
-        folder, say = partial_folder(self.config.folder), self.display.message
         others = registry.other_packages(self.config)
-        found = resume(folder, self.whose, self.problem, others, say)
+        found = going_on(
+            self.config, self.whose, self.problem, others, self.leads_on, self.display.message
+        )
         if found is None:
             return False
-        self.solver, self.place = found.solver, found.place
-        self.recorder.restore(found.record)
-        at = self.place.iteration
-        self.place.resumed.append({"iteration": at, "started": _now()})
-        say(
-            f"Going on after iteration {at}, from the checkpoint in {folder} (force=true does not)."
-        )
+        self.config, (self.solver, record, self.place) = found
+        self.recorder.restore(record)
+        self.place.resumed.append({"iteration": self.place.iteration, "started": _now()})
         return True
 
     def make(self, before: Solver | None) -> Outcome:
@@ -281,23 +307,27 @@ class _Run:
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has come to its end."""
         config, recorder, summary = self.config, self.recorder, self._summary(reason)
+        folder = config.folder
         if self.had_finished:
             self.display.message(
                 f"This run of the path had finished before, and is kept: {config.folder}"
             )
         else:
-            write_run(
-                config.folder,
-                recorder.rows,
-                self.metadata,
-                config.resolved(),
-                summary,
-                recorder.problem.arrays(recorder.w),
-                getattr(self.dataset, "vocabulary", None),
-                with_checkpoint=config.checkpoint.keep,
-            )
-        self.display.finish(summary, config.folder)
-        return Outcome("finished", reason, config.folder, summary)
+            folder = place(config, pd.DataFrame(recorder.rows), reason)
+            with nullcontext() if folder == config.folder else lock(folder):
+                write_run(
+                    folder,
+                    recorder.rows,
+                    self.metadata,
+                    config.resolved(),
+                    summary,
+                    recorder.problem.arrays(recorder.w),
+                    getattr(self.dataset, "vocabulary", None),
+                    with_checkpoint=config.checkpoint.keep,
+                    partial=partial_folder(config.folder),
+                )
+        self.display.finish(summary, folder)
+        return Outcome("finished", reason, folder, summary)
 
     def _diverged(self, where: Path) -> RunFailedError:
         """Return the error of a run whose numbers are not finite."""
@@ -349,6 +379,7 @@ class _Run:
                 "radius": problem.radius(),
                 "fingerprint": dataset.fingerprint,
             },
+            "hash": config.own_hash(),
             "lam": self.lam,
             **({"prior": prior} if prior else {}),
             **({"objective": problem.name} if problem.name else {}),

@@ -83,7 +83,9 @@ def _points(run: Trace) -> Points | None:
 def _labels(run: Trace, data: Points | None) -> np.ndarray | None:
     """Return the labels that a run found, if it is at hand."""
     try:
-        return None if data is None else read_labels(run.folder, data.n, data.n_labels)[0]
+        if data is None or run.is_cut:
+            return None
+        return read_labels(run.folder, data.n, data.n_labels)[0]
     except RunFailedError:
         return None
 

@@ -76,7 +76,9 @@ def _numbers(label: str) -> list[float]:
 
 def _found(run: Trace) -> Found | None:
     """Return what a run found, if it is at hand and the points are still these."""
-    if not is_finished(run.folder):  # nothing to draw: the pictures need not be there, either
+    if run.is_cut or not is_finished(
+        run.folder
+    ):  # nothing to draw: the pictures need not be there, either
         return None
     module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
     if data.fingerprint != run.metadata["dataset"]["fingerprint"]:

@@ -1,0 +1,155 @@
+"""What a finished run says of other budgets: its rows up to where they end.
+
+A budget says when a run ends, not what is computed. So a finished run is that of every budget that
+ends within its rows, which is at the first of them with
+
+.. code-block:: text
+
+    iteration ≥ max_iterations,   time ≥ max_seconds   or   (P − F)/max(|P|, 1e-12) ≤ gap_tol
+
+Of such a beginning, the rows, the best values and the stop reason are known; losses and weights are
+those of the run's end, and are not its own. A run that ended for a reason of its own (it converged)
+is that of every budget.
+
+A run has a row at the iteration at which it ends; so one that a limit of iterations ends has to be
+among the rows. Time is up at the first row that is late enough.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config import typed
+from ssvm_bench.config.schema import Budget
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results.reading import read_run
+from ssvm_bench.results.trace import Trace, plain
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+
+LIMITS = ("max_iterations", "max_seconds", "gap_tol")
+"""Stop reasons that are a limit of the budget, in the order in which they are looked at."""
+
+
+class Ending(NamedTuple):
+    """Where a budget ends a run: after so many rows, and why."""
+
+    rows: int
+    reason: str
+
+
+def ending(frame: pd.DataFrame, reason: str | None, budget: Budget) -> Ending | None:
+    """Return where a budget ends a run; None if that is not among its rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its rows.
+    reason : str or None
+        Why it has ended, if it has.
+    budget : Budget
+        Another one.
+    """
+    reached = _reached(frame, budget)
+    rows = np.flatnonzero(reached.any(axis=0))
+    if rows.size == 0:
+        return None if reason is None or reason in LIMITS else Ending(len(frame), reason)
+    last = int(rows[0])
+    if budget.max_iterations is not None and frame["iteration"].iloc[last] > budget.max_iterations:
+        return None
+    why = LIMITS[int(np.argmax(reached[:, last]))]
+    if reason is not None and reason not in LIMITS and why == "gap_tol" and last == len(frame) - 1:
+        why = reason  # it is looked at first
+    return Ending(last + 1, why)
+
+
+def goes_as_far(frame: pd.DataFrame, reason: str, budget: Budget) -> bool:
+    """Tell whether a run did not end before a budget would have ended it; as `ending`."""
+    return reason not in LIMITS or bool(_reached(frame, budget).any())
+
+
+def _reached(frame: pd.DataFrame, budget: Budget) -> np.ndarray:
+    """Return which limit each row has reached, shape (len(LIMITS), rows)."""
+    columns = ("iteration", "time", "primal", "gap")
+    iteration, time, primal, gap = (frame[name].to_numpy(float) for name in columns)
+    limits = budget.max_iterations, budget.max_seconds
+    most, longest = (math.inf if limit is None else limit for limit in limits)
+    small = gap <= budget.gap_tol * np.maximum(np.abs(primal), 1e-12)
+    return np.stack([iteration >= most, time >= longest, small & (budget.gap_tol > 0)])
+
+
+def budget_of(trace: Trace) -> Budget | None:
+    """Return the budget that a run was made with; None if it does not say."""
+    stored = trace.metadata["config"].get("budget")
+    try:
+        return None if stored is None else typed.build(Budget, stored, Budget.section)
+    except ConfigError:
+        return None
+
+
+def answer(
+    config: RunConfig, tell: Callable[[RunFailedError], object] = lambda _: None
+) -> Trace | None:
+    """Return the run of a configuration, as far as its budget goes, from what has finished.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Whose dataset's source is known.
+    tell : callable
+        Told what is there and cannot be read.
+
+    Returns
+    -------
+    Trace or None
+        None if there is no such run, or it does not go as far.
+    """
+    for folder in filter(os.path.lexists, config.folders):
+        try:
+            found = cut(read_run(folder), config)
+        except RunFailedError as error:
+            tell(error)
+        else:
+            if found is not None:
+                return found
+    return None
+
+
+def cut(trace: Trace, config: RunConfig) -> Trace | None:
+    """Return what a run has of a configuration that differs in the budget; None if too little."""
+    asked = config.resolved().get("budget")
+    about, frame = trace.metadata, trace.frame
+    if about["config"].get("budget") == asked:
+        return trace
+    end = ending(frame, trace.summary["stop_reason"], config.budget)
+    if end is None:
+        return None
+    about = {**about, "config": {**about["config"], "budget": asked}, "hash": config.own_hash()}
+    summary = {**trace.summary, "stop_reason": end.reason}
+    if end.rows < len(frame):
+        last = {"iteration": int(frame["iteration"].iloc[-1])}
+        about["cut_from"] = {**last, "stop_reason": trace.summary["stop_reason"]}
+        frame = frame[: end.rows]
+        unknown = ("wall_time", *(key for key in summary if key.endswith("_loss")))
+        summary |= {
+            **{name: column.iloc[-1] for name, column in frame.items()},
+            **best(*(frame[name].to_numpy(float) for name in ("primal", "dual"))),
+            **dict.fromkeys(unknown),
+        }
+    return Trace(frame, about, plain(summary), trace.folder)
+
+
+def best(primal: np.ndarray, dual: np.ndarray) -> dict[str, float]:
+    """Return what a summary has of all rows: the best values, and how often the primal rises."""
+    return {
+        "best_primal": primal.min(),
+        "primal_rises": np.mean(primal[1:] > primal[:-1]) if primal.size > 1 else math.nan,
+        "best_dual": math.nan if np.isnan(dual).all() else np.nanmax(dual),
+    }

@@ -1,0 +1,108 @@
+"""Runs that differ in their budget: which goes on from another one, and where each is written.
+
+They share a folder, which has the longest of them. A run goes on from where one of them was left,
+or has ended and kept its state; else it begins anew. One that does not go as far as that which is
+there, and is yet made by itself, has a folder of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.objective import Objective
+from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
+from ssvm_bench.results.reading import is_whole, read_run
+from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.runs.checkpoints import Resumed, resume
+
+
+def going_on(
+    config: RunConfig,
+    whose: dict[str, str],
+    problem: Objective,
+    packages: Collection[str],
+    leads_on: bool,
+    say: Callable[[str], object],
+) -> tuple[RunConfig, Resumed] | None:
+    """Return the run to make, and where it begins; None if that is the beginning, and say why.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run that is asked for.
+    whose, problem, packages
+        As for `checkpoints.resume`.
+    leads_on : bool
+        Whether another run begins at its end.
+    say : callable
+        Told what there is, and why it is of no use.
+    """
+    for folder in (partial_folder(config.folder), config.folder):
+        found = resume(folder, whose, problem, packages, say)
+        made = None if found is None else _made_of(found, config, leads_on)
+        if found is not None and made is not None:
+            say(
+                f"Going on after iteration {found.place.iteration}, from the checkpoint in "
+                f"{folder} (force=true does not)."
+            )
+            return made, found
+    if is_whole(config.folder):
+        say(_why_anew(config))
+    return None
+
+
+def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | None:
+    """Return the run that a state leads to; None if it is not the one asked for.
+
+    What is asked for can be the beginning of what the state has: then the run ends where it is.
+    """
+    if config.folder == config.own_folder:
+        return config  # it was left by a run of the same budget
+    at, budget = found.place.iteration, config.budget
+    if ending(pd.DataFrame(found.record["rows"]), None, budget) is not None:
+        return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
+    is_ahead = budget.max_iterations is None or at <= budget.max_iterations
+    return config if is_ahead else None
+
+
+def _why_anew(config: RunConfig) -> str:
+    """Say why a run begins anew where one has finished that differs in the budget."""
+    before = read_run(config.folder)
+    reason, at = before.summary["stop_reason"], before.frame["iteration"].iloc[-1]
+    if goes_as_far(before.frame, reason, config.budget):
+        return (
+            f"A longer run, {before.folder}, was not evaluated at iteration "
+            f"{config.budget.max_iterations}: this one is made by itself."
+        )
+    return (
+        f"{before.folder} has ended before, after iteration {at} ({reason}), and has no checkpoint "
+        "to go on from: the run begins anew. One that is made with checkpoint.keep=true can be "
+        "extended."
+    )
+
+
+def place(config: RunConfig, rows: pd.DataFrame, reason: str) -> Path:
+    """Return the folder for a finished run, which replaces no other that went further.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    rows : DataFrame
+        Its trace.
+    reason : str
+        Why it has ended.
+    """
+    if os.path.lexists(config.own_folder):
+        return config.own_folder
+    before = read_run(config.folder) if is_whole(config.folder) else None
+    budget = None if before is None else budget_of(before)
+    if budget is None or budget == config.budget or goes_as_far(rows, reason, budget):
+        return config.folder
+    return config.own_folder

@@ -6,30 +6,18 @@ component. What fails here has cost somebody all his runs: give a new option a n
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
 
 from ssvm_bench.config import catalog, registry, typed, yaml_files
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.config.schema import Eval, RunConfig
+from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.solvers.block import beyond, mpbcfw
 
 TRACES = Path(__file__).parents[1] / "results" / "traces"
 EXPERIMENTS = sorted(path.name for path in TRACES.iterdir())
-
-# Made before `eval.growth` was an option, which has no neutral value: they keep the hash that they
-# had without it, and a new run of the same experiment gets another one.
-BEFORE_GROWTH = ("quickstart", "segmentation")
-
-
-class EvalWithoutGrowth(Eval):
-    """What is hashed of `Eval` in runs that are older than ``eval.growth``."""
-
-    NEUTRAL: ClassVar = {**Eval.NEUTRAL, "growth": 1.0}
 
 
 def stored(experiment):
@@ -59,12 +47,7 @@ def rebuilt(options, experiment):
     for group in catalog.COMPONENTS:
         config = registry.module(group, options[group]["kind"]).Config
         values[group] = typed.build(config, options[group], group)
-    if experiment not in BEFORE_GROWTH:
-        return typed.build(RunConfig, values)
-    assert "growth" not in options["eval"]
-    values["eval"] = {**options["eval"], "growth": 1.0}
-    config = typed.build(RunConfig, values)
-    return replace(config, eval=EvalWithoutGrowth(**vars(config.eval)))
+    return typed.build(RunConfig, values)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

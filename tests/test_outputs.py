@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -112,7 +112,7 @@ def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
     stored_traces.write([long_trace(10, 1), long_trace(10, 2)], tmp_path, "some")
     assert [len(run.frame) for run in stored_traces.read(tmp_path, "some")] == [20, 10, 10]
     other = long_trace(5)
-    moved = SimpleNamespace(**{**vars(other), "folder": tmp_path / "runs/toy/bcfw/new/seed=0"})
+    moved = replace(other, folder=tmp_path / "runs/toy/bcfw/new/seed=0")
     stored_traces.write([moved], tmp_path, "some")
     assert [run.folder.parent.name for run in stored_traces.read(tmp_path, "some")] == ["new"]
     stored_traces.write([long_trace(5, source="synthetic")], tmp_path, "some")
@@ -171,6 +171,7 @@ def make_runs(file, results, *overrides, source="real"):
         metadata = {
             **run.metadata,
             "config": config.resolved(),
+            "hash": config.own_hash(),
             "dataset": {**run.metadata["dataset"], "name": "ocr"},
             "started": f"2020-01-0{1 + config.seed}T00:00:00+00:00",
             "versions": {"numpy": "2.0"},

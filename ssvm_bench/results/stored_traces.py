@@ -182,7 +182,9 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
 
 def _run(trace: Trace) -> str:
     """Return all of a run but its rows, and but where the results were on its machine."""
-    config = {**trace.metadata["config"], "results_dir": RESULTS_DIR}
+    config = dict(trace.metadata["config"])
+    if "results_dir" in config:
+        config["results_dir"] = RESULTS_DIR
     content = {
         "format": FORMAT,
         "folder": "/".join(trace.folder.parts[-4:]),

@@ -159,10 +159,9 @@ class Model:
         kept = np.flatnonzero(self._used[: self.size] > self._iteration - age)
         if kept.size == self.size:
             return False
-        for name in ("_planes", "_offsets", "_block", "_used", "_along"):
-            array = getattr(self, name)
+        for array in (self._offsets, self._block, self._used, self._along):
             array[: kept.size] = array[kept]
-        self._gram[: kept.size, : kept.size] = self._gram[np.ix_(kept, kept)]
+        _close_up(self._planes, self._gram, kept)
         # what one kind of problem does without, the last solution of the other may still use
         lost = np.ones(self.size, np.bool_)
         lost[kept] = False
@@ -283,6 +282,20 @@ def _four(plane, k):
 @kernel
 def _sum_of(x, y):
     return (x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3])
+
+
+@kernel
+def _close_up(planes, gram, kept):
+    """Move the rows ``kept``, in rising order, to the front; no row is read once it is written."""
+    for new in range(kept.size):
+        old = kept[new]
+        if new < old:
+            source, target = planes[old], planes[new]
+            for k in range(source.size):
+                target[k] = source[k]
+        source, target = gram[old], gram[new]
+        for other in range(kept.size):
+            target[other] = source[kept[other]]
 
 
 @kernel

@@ -128,7 +128,7 @@ def test_the_gram_matrix_is_that_of_the_planes(P):
     """Also where neither planes nor places come in fours, and where the storage is full."""
     d, rng = 11, np.random.default_rng(3)
     model, rows = Model(d, P, truth=False), np.empty((0, d))
-    for k in range(70 // P):
+    for _ in range(70 // P):
         rows = np.concatenate((rows, rng.normal(size=(P, d))))
         model.add(rows[-P:], np.zeros(P))
         gram = model.quadratic(LAM, 0.0)[0][: model.size, : model.size]

@@ -64,7 +64,7 @@ fidelity: $(PROGRAM) ## what the MP-BCFW paper leaves open, settled by runs on t
 	$(BIN)/ssvm-bench experiment fidelity --jobs $(JOBS) dataset.source=real
 
 rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on the real data: hours
-	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist all_solvers \
+	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist bmrm_drop all_solvers \
 	        agreement; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done

@@ -15,6 +15,7 @@ module         what it measures
 ``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
 ``chunking``   chunks of sentences beside CRFsuite (``crfsuite``: in a process of its own)
 ``streams``    passes over a file of examples beside those in memory; peak memory
+``dynamic_programs``: oracles of plates and landmarks; ``several_models``: P-BMRM beside BMRM
 ``jobs``       which of it is measured on which dataset: all, or what matters
 ``report``     the numbers with their targets: a table, and JSON
 ``against``    the same of another checkout, in turn with this one: ratios

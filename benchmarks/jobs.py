@@ -21,6 +21,8 @@ FUNCTIONS = {
     "streams": "measure_streams",
     "transductive": "measure_transductive",
     "chunking": "measure_chunking",
+    "dynamic_programs": "measure_dynamic_programs",
+    "several_models": "measure_several_models",
 }
 """The measuring function of each module; it says which datasets it has no rows for."""
 
@@ -69,6 +71,8 @@ MATTERS = {
     "adult": Part((), ("first_sweep", "coordinate")),
     "abalone": Part((), ("first_sweep", "coordinate")),
     "conll2000": Part((), ("chunking",)),
+    "plates": Part((), ("dynamic_programs",)),
+    "landmarks": Part((), ("dynamic_programs",)),
     "ssl_digit1": Part((), ("transductive",)),
     "davis_bmx_trees": Part((), ("transductive",)),
     "davis_car_shadow": Part((), ("transductive",)),

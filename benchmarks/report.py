@@ -56,6 +56,11 @@ FRAMES_MEMORY = "dcadmm: peak memory, data and all"
 CHUNKING = "mpbcfw_fast / CRFsuite's {}: time to the same test accuracy"
 CHUNKING_MEMORY = "mpbcfw_fast / CRFsuite's {}: peak memory"
 WRONG_CHUNKS = "{}: 100 % − F1 of test chunks"
+SCORES = "exact pass / product of columns and templates"
+PASS = "exact pass over {} images"
+SHORT_MEMORY = "mpbcfw: peak memory of a short run"
+AHEAD = "{} / bcfw: time to the same gap"
+SIXTEEN = "p_bmrm with P = 16 / bmrm: time to a gap of 1 %, λ = 10/n"
 RIVAL = "mpbcfw_fast / LinearSVC: time to a primal within 0.1 %"
 
 STREAM_REPEATS = (2, 4, 34, 68)
@@ -114,6 +119,10 @@ TARGETS: Mapping[tuple[str, str], float] = {
     ("conll2000", CHUNKING_MEMORY.format("L-BFGS")): 2.0,
     ("conll2000", CHUNKING_MEMORY.format("averaged perceptron")): 2.0,
     ("conll2000", WRONG_CHUNKS.format("mpbcfw_fast")): 6.5,
+    ("plates", SCORES): 3.0,
+    ("landmarks", PASS.format(7000)): 20.0,
+    ("landmarks", SHORT_MEMORY): 2000.0,
+    **{(dataset, AHEAD.format("mpbcfw")): 1.0 for dataset in ("plates", "landmarks")},
     ("program", HELP): 0.5,
 }
 """(subject, quantity) → the value not to exceed."""

@@ -253,6 +253,8 @@ def test_what_matters_has_every_target():
         report.WRONG_CHUNKS.format("mpbcfw_fast"): "chunking",
         **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
         **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
+        **dict.fromkeys((report.SCORES, report.PASS.format(7000)), "dynamic_programs"),
+        **dict.fromkeys((report.SHORT_MEMORY, report.AHEAD.format("mpbcfw")), "dynamic_programs"),
         **{
             row.format(60000 * repeat): "streams"
             for row in (report.STREAM_MEMORY, report.GROWTH)

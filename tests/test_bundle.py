@@ -123,6 +123,27 @@ def test_the_reduced_problem_is_minimised(data, alpha):
     np.testing.assert_allclose(near.w, model.minimise(LAM, 5.0, 1e-10, 10**6).w, atol=1e-7)
 
 
+@pytest.mark.parametrize("P", [1, 2, 3, 16])
+def test_the_gram_matrix_is_that_of_the_planes(P):
+    """Also where neither planes nor places come in fours, and where the storage is full."""
+    d, rng = 11, np.random.default_rng(3)
+    model, rows = Model(d, P, truth=False), np.empty((0, d))
+    for _ in range(70 // P):
+        rows = np.concatenate((rows, rng.normal(size=(P, d))))
+        model.add(rows[-P:], np.zeros(P))
+        gram = model.quadratic(LAM, 0.0)[0][: model.size, : model.size]
+        np.testing.assert_allclose(gram, rows @ rows.T, rtol=1e-12, atol=1e-13)
+        np.testing.assert_array_equal(gram, gram.T)
+    before = model.size
+    model.drop(2)
+    assert model.size < before
+    kept = np.flatnonzero((rows[:, None] == model._planes[: model.size]).all(axis=2).any(axis=1))
+    rows = np.concatenate((rows[kept], rng.normal(size=(P, d))))
+    model.add(rows[-P:], np.zeros(P))
+    gram = model.quadratic(LAM, 0.0)[0][: model.size, : model.size]
+    np.testing.assert_allclose(gram, rows @ rows.T, rtol=1e-12, atol=1e-13)
+
+
 def test_planes_without_weight_can_go(data):
     posed, rng = problem(data, LAM), np.random.default_rng(2)
     model = Model(posed.d, 2, truth=False)

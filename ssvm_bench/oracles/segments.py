@@ -39,7 +39,7 @@ from ssvm_bench.oracles.scoring import longest
 
 # mypy: disable-error-code="no-untyped-def"
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,9 @@ class Segments(NamedTuple):
         Scratch: b.
     choice : ndarray of int64, shape (longest,)
         Scratch: the first character of the best that begins at a column.
+    ahead, right : ndarrays of float64 and int64, shape (labels + 1,)
+        Scratch: of each label, the scores of the rest of its character from a column on, and how
+        many of its labels are true.
     """
 
     features: JointFeatures
@@ -69,6 +72,8 @@ class Segments(NamedTuple):
     widths: np.ndarray
     best: np.ndarray
     choice: np.ndarray
+    ahead: np.ndarray
+    right: np.ndarray
 
 
 class SegmentsOracle(LabelingOracle):
@@ -89,10 +94,11 @@ def build(config: Config, dataset: Dataset) -> SegmentsOracle:
     alphabet = dataset.admissible
     assert isinstance(alphabet, Alphabet)  # as every dataset of this structure has
     features = joint_features.build(dataset)
-    most = longest(features)
-    widths = np.array(alphabet.widths)
+    most, labels = longest(features), features.n_labels
     compiled = Segments(
-        features, alphabet.starts, widths, np.zeros(most + 1), np.zeros(most, np.int64)
+        *(features, alphabet.starts, np.array(alphabet.widths)),
+        *(np.zeros(most + 1), np.zeros(most, np.int64)),
+        *(np.zeros(labels + 1), np.zeros(labels + 1, np.int64)),
     )
     return SegmentsOracle(compiled)
 
@@ -104,23 +110,27 @@ def _best_text(oracle, w, i, theta, loss, y):
     L = features.offsets[i + 1] - first
     truth = features.truth[first : first + L]
     best, share = oracle.best, loss / L
+    ahead, right = oracle.ahead, oracle.right
+    ahead[:] = 0.0
+    right[:] = 0
     best[L] = 0.0
     for k in range(L - 1, -1, -1):
+        row = theta[k]
+        for c in range(features.n_labels):
+            ahead[c] = row[c] + ahead[c + 1]
+            right[c] = right[c + 1]
+        right[truth[k]] += 1
         best[k] = -inf
         oracle.choice[k] = 0
         for a in range(oracle.widths.size):
             end, c = k + oracle.widths[a], oracle.starts[a]
             if end <= L and best[end] > -inf:
-                total = 0.0
-                wrong = 0
-                for l in range(k, end):
-                    total += theta[l, c]
-                    wrong += c != truth[l]
-                    c += 1
-                total += share * wrong + best[end]
+                total = ahead[c] + (share * (oracle.widths[a] - right[c]) + best[end])
                 if total > best[k]:
                     best[k] = total
                     oracle.choice[k] = a
+            ahead[c] = 0.0  # the label before it is the last of another character
+            right[c] = 0
     k = 0
     while k < L:
         a = oracle.choice[k]

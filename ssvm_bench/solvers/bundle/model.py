@@ -106,7 +106,7 @@ class Model:
             _add_row(self._gram, self._planes, begin)
         else:
             across = np.ascontiguousarray(self._planes[new].T)
-            _add_rows(self._gram, self._planes, begin, across, np.zeros(self.P))
+            _add_rows(self._gram, self._planes, begin, across, np.zeros((4, self.P)))
         for j in range(begin, self.size):
             self._along[j] = _dot(self._planes[j], self._center)
         for weights in self._weights.values():
@@ -159,10 +159,9 @@ class Model:
         kept = np.flatnonzero(self._used[: self.size] > self._iteration - age)
         if kept.size == self.size:
             return False
-        for name in ("_planes", "_offsets", "_block", "_used", "_along"):
-            array = getattr(self, name)
+        for array in (self._offsets, self._block, self._used, self._along):
             array[: kept.size] = array[kept]
-        self._gram[: kept.size, : kept.size] = self._gram[np.ix_(kept, kept)]
+        _close_up(self._planes, self._gram, kept)
         # what one kind of problem does without, the last solution of the other may still use
         lost = np.ones(self.size, np.bool_)
         lost[kept] = False
@@ -240,33 +239,63 @@ def _add_row(gram, planes, new):
 
 
 @kernel
-def _add_rows(gram, planes, begin, across, row):
-    """Compute the last P rows and columns of G, from ``begin`` on.
+def _add_rows(gram, planes, begin, across, sums):
+    """Compute the last P rows and columns of G, from ``begin`` on: a product of matrices.
 
     ``across`` holds those planes as columns, shape (d, P): with them side by side, the inner loop
-    runs over P products at once.
+    runs over P products at once, for four of all planes, and four places: each number that is
+    loaded enters four products. ``sums`` is scratch, of shape (4, P).
     """
     d, P = across.shape
-    for j in range(begin + P):
-        plane = planes[j]
-        for p in range(P):
-            row[p] = 0.0
+    s0, s1, s2, s3 = sums[0], sums[1], sums[2], sums[3]
+    for first in range(0, begin + P, 4):
+        j = min(first, len(planes) - 4)
+        p0, p1, p2, p3 = planes[j], planes[j + 1], planes[j + 2], planes[j + 3]
+        sums[:] = 0.0
         k = 0
-        # four places at a time: a quarter of the loads and stores of ``row``
         while k + 4 <= d:
-            va, vb, vc, vd = plane[k], plane[k + 1], plane[k + 2], plane[k + 3]
             a, b, c, e = across[k], across[k + 1], across[k + 2], across[k + 3]
+            f0, f1, f2, f3 = _four(p0, k), _four(p1, k), _four(p2, k), _four(p3, k)
             for p in range(P):
-                row[p] += (va * a[p] + vb * b[p]) + (vc * c[p] + vd * e[p])
+                new = a[p], b[p], c[p], e[p]
+                s0[p] += _sum_of(f0, new)
+                s1[p] += _sum_of(f1, new)
+                s2[p] += _sum_of(f2, new)
+                s3[p] += _sum_of(f3, new)
             k += 4
         while k < d:
-            a = across[k]
-            for p in range(P):
-                row[p] += plane[k] * a[p]
+            for q in range(4):
+                for p in range(P):
+                    sums[q, p] += planes[j + q, k] * across[k, p]
             k += 1
-        for p in range(P):
-            gram[j, begin + p] = row[p]
-            gram[begin + p, j] = row[p]
+        for q in range(4):
+            for p in range(P):
+                gram[j + q, begin + p] = sums[q, p]
+                gram[begin + p, j + q] = sums[q, p]
+
+
+@kernel
+def _four(plane, k):
+    return plane[k], plane[k + 1], plane[k + 2], plane[k + 3]
+
+
+@kernel
+def _sum_of(x, y):
+    return (x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3])
+
+
+@kernel
+def _close_up(planes, gram, kept):
+    """Move the rows ``kept``, in rising order, to the front; no row is read once it is written."""
+    for new in range(kept.size):
+        old = kept[new]
+        if new < old:
+            source, target = planes[old], planes[new]
+            for k in range(source.size):
+                target[k] = source[k]
+        source, target = gram[old], gram[new]
+        for other in range(kept.size):
+            target[other] = source[kept[other]]
 
 
 @kernel

@@ -20,6 +20,8 @@ from ssvm_bench.jit import kernel
 _RIDGE = 1e-10
 """Of the diagonal of a Newton step's matrix, for planes that depend on each other."""
 
+_PANEL = 4
+
 TINY = 1e-300
 """Keeps from dividing by 0."""
 
@@ -27,7 +29,7 @@ TINY = 1e-300
 @kernel
 def newton_steps(gram, ends, mu, beta, g, scratch):
     """Do Newton steps over the positive β until none of them falls to 0; return their number."""
-    at, root, delta, change, d, L = scratch
+    at, root, delta, change, d, L, columns = scratch
     steps = 0
     free = 0
     while True:
@@ -35,7 +37,7 @@ def newton_steps(gram, ends, mu, beta, g, scratch):
             free = _free(ends, beta, at, root)
             if free == 0:
                 return steps
-            _factorise(gram, mu, at, root, free, L, change)
+            _factorise(gram, mu, at, root, free, L, columns)
         for a in range(free):
             d[a] = g[at[a]] - g[root[a]]
         _solve(L, d, free)
@@ -105,24 +107,36 @@ def _free(ends, beta, at, root):
 
 
 @kernel
-def _factorise(gram, mu, at, root, free, L, column):
-    """Let L be Cholesky's factor of K, a little ridge added; only its lower half is written."""
+def _factorise(gram, mu, at, root, free, L, columns):
+    """Let L be Cholesky's factor of K, a little ridge added; only its lower half is written.
+
+    Four columns at a time: what is right of them is loaded and stored once for all of them. They
+    are kept in ``columns``, shape (4, ≥ free), where each lies side by side.
+    """
     for a in range(free):
         j, r = at[a], root[a]
         for b in range(a + 1):
             k, s = at[b], root[b]
             L[a, b] = ((gram[j, k] - gram[j, s]) - (gram[r, k] - gram[r, s])) / mu
         L[a, a] += _RIDGE * L[a, a] + TINY
-    for k in range(free):
-        L[k, k] = np.sqrt(max(L[k, k], TINY))
-        for i in range(k + 1, free):
-            L[i, k] /= L[k, k]
-            column[i] = L[i, k]
-        for i in range(k + 1, free):
+    for k in range(0, free, _PANEL):
+        end = min(k + _PANEL, free)
+        for c in range(k, end):
+            column = columns[c - k]
+            L[c, c] = np.sqrt(max(L[c, c], TINY))
+            for i in range(c + 1, free):
+                L[i, c] /= L[c, c]
+                column[i] = L[i, c]
+                for j in range(c + 1, min(end, i + 1)):
+                    L[i, j] -= L[i, c] * L[j, c]
+        if end < k + _PANEL:
+            return
+        c0, c1, c2, c3 = columns[0], columns[1], columns[2], columns[3]
+        for i in range(end, free):
             row = L[i]
-            factor = column[i]
-            for j in range(k + 1, i + 1):
-                row[j] -= factor * column[j]
+            f0, f1, f2, f3 = c0[i], c1[i], c2[i], c3[i]
+            for j in range(end, i + 1):
+                row[j] = (((row[j] - f0 * c0[j]) - f1 * c1[j]) - f2 * c2[j]) - f3 * c3[j]
 
 
 @kernel

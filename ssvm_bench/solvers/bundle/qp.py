@@ -132,6 +132,7 @@ def _maximise(gram, block, q, mu, beta, tol, most_steps, g):
             np.empty(size),
             np.empty(size),
             np.empty((size, size)),
+            np.empty((4, size)),
         )
         while steps < most_steps:
             most = min(_TURNS * size, most_steps - steps)

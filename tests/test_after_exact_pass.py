@@ -9,7 +9,8 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.problem import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.runs import components, loop
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.starts import STARTS
 
@@ -85,7 +86,7 @@ def test_an_oracle_with_a_memory_is_asked_aside(tmp_path):
     for value in ("false", "true"):
         posed = Problem(oracle(data, warm_start=True), 0.05)
         options = ("solver=mpbcfw", f"eval.after_exact_pass={value}", *OPTIONS)
-        config, recorder = config_of(tmp_path, *options), runner.Recorder(posed, Silent())
+        config, recorder = config_of(tmp_path, *options), Recorder(posed, Silent())
         made = components.build_solver(config, posed, Clock("work", 1e-6, 1e-7))
         loop.loop(config, made, recorder)
         found.append([(row["primal"], row["dual"], row["approx_passes"]) for row in recorder.rows])

@@ -29,7 +29,7 @@ from ssvm_bench.problem import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import checkpoints, components, loop, runner, snapshot
+from ssvm_bench.runs import checkpoints, components, loop, runner, snapshot, stage
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
@@ -216,7 +216,7 @@ def broken_off(config, monkeypatch, iteration):
         return original(stage, solver, recorder, goes_on, place, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "loop", failing)
+        patch.setattr(stage, "loop", failing)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             runner.run(config, Silent())
 

@@ -18,7 +18,7 @@ from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
-from ssvm_bench.runs import runner
+from ssvm_bench.runs import runner, stage
 from ssvm_bench.runs.terminal import Silent
 
 MEASURED = ["eval_time", "cpu_time"]
@@ -212,7 +212,7 @@ def test_a_run_that_was_left_further_on_ends_there(tmp_path, monkeypatch):
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
     options = (*KEPT, "budget.gap_tol=0.95")
-    original = runner.loop
+    original = stage.loop
 
     def killed(config, solver, recorder, goes_on, place, look):
         def until(solver, recorder, place, reason):
@@ -223,7 +223,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
         return original(config, solver, recorder, goes_on, place, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "loop", killed)
+        patch.setattr(stage, "loop", killed)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             made(tmp_path / "a", *options)
     outcome, _ = made(tmp_path / "a", *options)

@@ -16,7 +16,8 @@ from ssvm_bench.oracles import multiclass
 from ssvm_bench.problem import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import loop, runner
+from ssvm_bench.runs import loop
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -136,7 +137,7 @@ def test_their_oracles_are_built_at_the_end_and_only_there(tmp_path):
         return multiclass.build(config.oracle, random_multiclass(5, 3, 2, seed))
 
     held_out = {"validation": lambda w: of(1).mean_loss(w), "test": lambda w: of(2).mean_loss(w)}
-    recorder = runner.Recorder(problem, Silent(), held_out)
+    recorder = Recorder(problem, Silent(), held_out)
     made = FrankWolfe(config.solver, problem, Clock("work"))
     recorder.evaluate(made, 0)
     assert built == []

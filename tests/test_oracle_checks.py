@@ -15,7 +15,8 @@ from ssvm_bench.oracles.base import Plane, Risk
 from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.problem import Problem
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.runs import components, loop
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
@@ -26,7 +27,7 @@ def train(tested, name, lam=0.5, **options):
     """Let a solver run to its end, and return the rows and the stop reason."""
     (config,) = compose_runs([f"solver={name}", "dataset=ocr", "budget.max_iterations=40"])
     posed = Problem(tested, lam)
-    recorder = runner.Recorder(posed, Silent())
+    recorder = Recorder(posed, Silent())
     reason = loop.loop(config, components.build_solver(config, posed, Clock("work")), recorder)
     return recorder.rows, reason
 

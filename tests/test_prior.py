@@ -41,6 +41,7 @@ from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import loop, runner
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import PlainLines, Silent
 
 CHAINS = random_chains([2, 1, 2], 2, 2, seed=6)
@@ -321,7 +322,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     mean, variance = moments("diagonal", inner.d)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
     held_out = {"test": lambda w: multiclass.build(run.oracle, test).mean_loss(w)}
-    recorder = runner.Recorder(posed, Silent(), held_out)
+    recorder = Recorder(posed, Silent(), held_out)
     made = solver(posed, "mpbcfw", clock=Clock("work"))
     loop.loop(run, made, recorder)
     seen = made.reported().w

@@ -25,6 +25,7 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
 DATA = {
@@ -125,7 +126,7 @@ def rows_of(folder, tested, *options, clock=None):
     """Run on a tiny problem from the oracle's start; return the rows and the stop reason."""
     config = config_of(folder, *options, "solver.start=oracle", "budget.max_iterations=2")
     posed = Problem(tested, 0.1)
-    recorder = runner.Recorder(posed, Silent())
+    recorder = Recorder(posed, Silent())
     made = components.build_solver(config, posed, clock or Clock("work"))
     reason = loop.loop(config, made, recorder)
     return reason, recorder.rows

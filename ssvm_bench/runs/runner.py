@@ -9,75 +9,33 @@ in the trace (:mod:`ssvm_bench.results.budgets`).
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import time
-import traceback
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ssvm_bench import interrupts
-from ssvm_bench.clock import Clock
-from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.errors import RunFailedError, contained, described
-from ssvm_bench.objective import Objective
+from ssvm_bench.errors import RunFailedError, contained
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
-from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.budgets import answer
-from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
-from ssvm_bench.results.run_folder import HeldError, lock, partial_folder
-from ssvm_bench.results.trace import Trace, write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place
+from ssvm_bench.results.run_folder import HeldError, lock
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs.components import (
     build_oracle,
     check_data,
     check_requirements,
     chunk_rows,
-    held_out_loss,
     load_dataset,
-    started,
     warm_up,
 )
-from ssvm_bench.runs.extension import going_on, place
-from ssvm_bench.runs.loop import BROKEN_OFF, loop
-from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.stage import Outcome, Stage
 from ssvm_bench.runs.terminal import Display
-from ssvm_bench.solvers.base import Solver
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run.
-
-    Attributes
-    ----------
-    status : str
-        ``finished``, ``skipped`` (it had finished before, or a longer one), ``interrupted``, or
-        ``held``: another process works on it.
-    stop_reason : str
-        See :mod:`ssvm_bench.runs.loop`.
-    folder : Path
-        Where its files are; of an interrupted run, the partial ones.
-    summary : dict
-        What ``summary.json`` holds, or would hold with this budget; of a run that is held, nothing.
-    """
-
-    status: str
-    stop_reason: str
-    folder: Path
-    summary: dict[str, Any]
 
 
 @contained("The run failed")
@@ -136,7 +94,7 @@ def run(
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
             problem, leads_on = with_prior(terms, lam, prior), stage is not stages[-1][0]
-            made.append(_Run(stage, problem, lam, found is not None, leads_on, *about))
+            made.append(Stage(stage, problem, lam, found is not None, leads_on, *about))
         solver = None
         for one in made[_first(made) :]:
             outcome = one.make(solver)
@@ -166,7 +124,7 @@ def _skipped(before: Trace, display: Display) -> Outcome:
     return _of("skipped", before)
 
 
-def _first(runs: list[_Run]) -> int:
+def _first(runs: list[Stage]) -> int:
     """Return which run of a path to begin with: the last one that goes on, or the first."""
     for k in reversed(range(len(runs))):
         if all(one.had_finished for one in runs[:k]) and runs[k].resume():
@@ -194,223 +152,3 @@ def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
                 f"{before}, that of {dataset.name} ({dataset.source}) is {dataset.fingerprint} now."
                 " Keep both with another results_dir, or make it again with force=true."
             )
-
-
-class _Run:
-    """One run, and what is said of it in its files.
-
-    Parameters
-    ----------
-    config : RunConfig
-    problem : Objective
-    lam : float
-        λ, or what stands for it.
-    had_finished : bool
-        Whether it is there already, as one on the path of another.
-    leads_on : bool
-        Whether another run of the path begins at its end.
-    dataset : Dataset or DataStream
-    display : Display
-    begin : float
-        When the work on it began, by ``time.perf_counter``.
-    concurrent_runs : int
-        Number of other runs that go on beside this one.
-
-    Attributes
-    ----------
-    solver : Solver or None
-        As it is, once there is one.
-    """
-
-    def __init__(
-        self,
-        config: RunConfig,
-        problem: Objective,
-        lam: float,
-        had_finished: bool,
-        leads_on: bool,
-        dataset: Dataset | DataStream,
-        display: Display,
-        begin: float,
-        concurrent_runs: int,
-    ) -> None:
-        self.config, self.problem, self.lam = config, problem, lam
-        self.dataset, self.display, self.begin = dataset, display, begin
-        self.concurrent_runs = concurrent_runs
-        self.solver: Solver | None = None
-        self.place = Place()
-        self.had_finished, self.leads_on = had_finished, leads_on
-        whose = f"{config.hash()}/seed={config.seed}"
-        self.whose = checkpoint_file.identity(whose, dataset.fingerprint)
-        held_out = {
-            name: functools.partial(held_out_loss, config.oracle, examples)
-            for name, examples in dataset.held_out.items()
-        }
-        keep = None if self.had_finished else self._keep
-        rounds = getattr(config.solver, "latent_rounds", 1)
-        self.recorder = Recorder(problem, display, held_out, keep, rounds)
-
-    def resume(self) -> bool:
-        """Go to where the run was left, or has ended before; return whether there is a way."""
-        if self.had_finished or self.config.force:
-            return False
-        others = registry.other_packages(self.config)
-        found = going_on(
-            self.config, self.whose, self.problem, others, self.leads_on, self.display.message
-        )
-        if found is None:
-            return False
-        self.config, (self.solver, record, self.place) = found
-        self.recorder.restore(record)
-        self.place.resumed.append({"iteration": self.place.iteration, "started": _now()})
-        return True
-
-    def make(self, before: Solver | None) -> Outcome:
-        """Do the run, from a solver that has solved another λ if there is one."""
-        config, display = self.config, self.display
-        if before is not None:
-            self.begin = time.perf_counter()
-        display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
-        self.metadata = self._metadata()
-        checkpoints = Checkpoints(
-            config.checkpoint, self.whose, self.problem, self._write_checkpoint, display.message
-        )
-        with interrupts.deferred() as arrived:
-            try:
-                solver = self._begun(before)
-                goes_on = before is not None
-                reason = loop(config, solver, self.recorder, goes_on, self.place, checkpoints.look)
-            except BaseException as error:  # a component may raise SystemExit
-                where = self._write_partial("error", traceback=traceback.format_exc())
-                raise RunFailedError(
-                    f"The run failed in iteration {len(self.recorder.rows)}: {described(error)}. "
-                    f"What it had measured, and the traceback, are in {where}."
-                ) from error
-            self.metadata |= self._latent()
-            if reason not in BROKEN_OFF:
-                return self._finish(reason)
-            where = self._write_partial(reason)
-            if reason == "diverged":
-                raise self._diverged(where)
-            arrived.answered = True
-            return Outcome("interrupted", reason, where, self._summary(reason))
-
-    def _begun(self, before: Solver | None) -> Solver:
-        """Return the solver, on its clock: as it was left, at another λ, or a new one."""
-        if self.solver is not None:
-            self.solver.clock.start()
-            return self.solver
-        clock = Clock(self.config.clock, *self.config.oracle.costs)
-        self.solver = started(self.config, self.problem, clock, before)
-        return self.solver
-
-    def _finish(self, reason: str) -> Outcome:
-        """Write the files of a run that has come to its end."""
-        config, recorder, summary = self.config, self.recorder, self._summary(reason)
-        folder = config.folder
-        if self.had_finished:
-            self.display.message(
-                f"This run of the path had finished before, and is kept: {config.folder}"
-            )
-        else:
-            folder = place(config, pd.DataFrame(recorder.rows), reason)
-            with nullcontext() if folder == config.folder else lock(folder):
-                write_run(
-                    folder,
-                    recorder.rows,
-                    self.metadata,
-                    config.resolved(),
-                    summary,
-                    recorder.problem.arrays(recorder.w),
-                    getattr(self.dataset, "vocabulary", None),
-                    with_checkpoint=config.checkpoint.keep,
-                    partial=partial_folder(config.folder),
-                )
-        self.display.finish(summary, folder)
-        return Outcome("finished", reason, folder, summary)
-
-    def _diverged(self, where: Path) -> RunFailedError:
-        """Return the error of a run whose numbers are not finite."""
-        row = self.recorder.rows[-1]
-        fixed = getattr(self.config.solver, "step", "line_search") != "line_search"
-        return RunFailedError(
-            f"The run diverged in iteration {row['iteration']}: primal {row['primal']}, dual "
-            f"{row['dual']}. Its trace is in {where}; try "
-            f"{'solver.step=line_search or ' if fixed else ''}a larger lam."
-        )
-
-    def _keep(self, rows: pd.DataFrame) -> None:
-        """Put the rows so far on disk, off the clock."""
-        assert self.solver is not None
-        with self.solver.clock.paused():
-            try:
-                self._write_partial("interrupted", rows)
-            except RunFailedError as error:
-                self.display.message(f"What was measured so far is not on disk: {error}")
-
-    def _write_checkpoint(self, dump: Dump) -> None:
-        """Put the rows so far on disk, and the state."""
-        if not self.had_finished:
-            self._write_partial("interrupted", checkpoint=dump)
-
-    def _write_partial(
-        self,
-        reason: str,
-        rows: pd.DataFrame | None = None,
-        traceback: str | None = None,
-        checkpoint: Dump | None = None,
-    ) -> Path:
-        measured = self.recorder.rows if rows is None else rows
-        summary = self._summary(reason)
-        return write_partial(
-            self.config.folder, measured, self.metadata, summary, traceback, checkpoint
-        )
-
-    def _metadata(self) -> dict[str, Any]:
-        config, dataset, problem = self.config, self.dataset, self.problem
-        prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
-        return {
-            "config": config.resolved(),
-            "dataset": {
-                "name": dataset.name,
-                "source": dataset.source,
-                "n": problem.n,
-                "d": problem.d,
-                "radius": problem.radius(),
-                "fingerprint": dataset.fingerprint,
-            },
-            "hash": config.own_hash(),
-            "lam": self.lam,
-            **({"prior": prior} if prior else {}),
-            **({"objective": problem.name} if problem.name else {}),
-            "seed": config.seed,
-            "clock": config.clock,
-            "concurrent_runs": self.concurrent_runs,
-            "started": _now(),
-            **({"resumed": self.place.resumed} if self.place.resumed else {}),
-            **self._latent(),
-            **provenance(),
-        }
-
-    def _latent(self) -> dict[str, str]:
-        """Return what tells the fixed latent values of the problem from others, if it has some."""
-        values = self.recorder.problem.latent()
-        if values is None:
-            return {}
-        return {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
-
-    def _summary(self, reason: str) -> dict[str, Any]:
-        return {
-            **self.recorder.summary(),
-            "stop_reason": reason,
-            "dataset": self.dataset.name,
-            "solver": self.config.solver.name,
-            "source": self.dataset.source,
-            "seed": self.config.seed,
-            "wall_time": self.place.wall_time + time.perf_counter() - self.begin,
-            "checkpoint_time": self.place.checkpoint_time,
-        }
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -27,7 +27,8 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.objective import Objective
 from ssvm_bench.random import bell, uniform
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.runs import components, loop
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
 FOLDER = Path(__file__).parent
@@ -131,7 +132,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
     frames, fingerprint = [], ""
     for config in compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True):
         problem, fingerprint = problem_of(config, name)
-        recorder = runner.Recorder(problem, Silent())
+        recorder = Recorder(problem, Silent())
         clock = Clock("work", *config.oracle.costs)
         loop.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows).reindex(columns=columns_of(name))

@@ -278,6 +278,14 @@ def plan(parts, few=True):
     return jobs(parts, {name: (f"dataset={name}",) for name in parts}, 20, 3, True, few)
 
 
+def test_what_matters_is_planned_wherever_its_data_come_from(monkeypatch):
+    planned = {}
+    monkeypatch.setattr("benchmarks.__main__._each", lambda work, keep, line: planned.update(work))
+    result = CliRunner().invoke(main, [], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert set(planned) == {job.title for job in plan(MATTERS)}
+
+
 def test_everything_is_measured_on_a_dataset_that_is_named():
     planned = plan({"usps": Part(), "ocr": Part()}, few=False)
     assert [job.title for job in planned[:2]] == ["usps: processes", "ocr: processes"]

@@ -76,9 +76,8 @@ def _numbers(label: str) -> list[float]:
 
 def _found(run: Trace) -> Found | None:
     """Return what a run found, if it is at hand and the points are still these."""
-    if run.is_cut or not is_finished(
-        run.folder
-    ):  # nothing to draw: the pictures need not be there, either
+    # with nothing to draw, the pictures need not be there, either
+    if run.is_cut or not is_finished(run.folder):
         return None
     module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
     if data.fingerprint != run.metadata["dataset"]["fingerprint"]:

@@ -385,7 +385,7 @@ def _squared_label_norm(features, part, labels, count, delta):
 
 
 @implements(scoring.label_difference_product, JointFeatures)
-def _label_difference_product(features, part, row, one, other):
+def _label_difference_product(features, part, row, labels, count, one, other):
     return row[one] - row[other]
 
 

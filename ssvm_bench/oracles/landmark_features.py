@@ -54,10 +54,13 @@ class LandmarkFeatures(NamedTuple):
         Nothing: a part's features are in ``maps``.
     gram_start, gram : ndarrays
         The identity, for every example.
-    maps : ndarray of uint8, shape (n, scales, H + 8, W + 8)
+    maps : ndarray of uint8, shape (n, scales · (H + 8) · (W + 8))
         Patterns of the images.
-    cells : ndarray of int64, shape (cells, 3)
-        Scale, row and column of the cells of a landmark; see `local_patterns.cells`.
+    across : int
+        W + 8.
+    cells : ndarray of int64, shape (cells,)
+        Where in the maps of an image the cells of a landmark at the first pixel are; those of one
+        r rows below and c columns right of it are r · across + c places on.
     parents : ndarray of int64, shape (P,)
     grids : ndarray of int64, shape (2P − 1, 4)
         First row and column, rows and columns of what the labels of a part are: positions, or
@@ -70,6 +73,8 @@ class LandmarkFeatures(NamedTuple):
         100 / the distance of the eyes and the mouth.
     counts : ndarray of float64, shape (256,)
         Scratch: all 0 between calls.
+    pixels : ndarray of int64, shape (labels,)
+        Scratch: where labels are, as `_pixel`.
     """
 
     offsets: np.ndarray
@@ -84,6 +89,7 @@ class LandmarkFeatures(NamedTuple):
     stride: int
     transitions: bool
     maps: np.ndarray
+    across: int
     cells: np.ndarray
     parents: np.ndarray
     grids: np.ndarray
@@ -91,6 +97,7 @@ class LandmarkFeatures(NamedTuple):
     unit: float
     scale: np.ndarray
     counts: np.ndarray
+    pixels: np.ndarray
 
     @property
     def columns(self) -> tuple[int, int]:
@@ -110,7 +117,7 @@ class LandmarkFeatures(NamedTuple):
         linear = (size - 1) / self.unit
         quadratic = np.maximum(low**2, last**2) / self.unit**2
         of_edges = (linear**2 + quadratic**2).sum()
-        return float(2 * self.parents.size * len(self.cells) + of_edges)
+        return float(2 * self.parents.size * self.cells.size + of_edges)
 
 
 def build(dataset: Dataset) -> LandmarkFeatures:
@@ -130,6 +137,7 @@ def build(dataset: Dataset) -> LandmarkFeatures:
     seen = np.concatenate((positions, positions[:, up] - positions[:, children]), axis=1)
     place = seen - grids[:, :2]
     H, W = (side + 2 * local_patterns.MARGIN for side in boxes.image)
+    scale, row, column = cells.T
     return LandmarkFeatures(
         offsets=L * np.arange(n + 1),
         truth=(place[..., 0] * grids[:, 3] + place[..., 1]).ravel().astype(label_type(n_labels)),
@@ -142,14 +150,16 @@ def build(dataset: Dataset) -> LandmarkFeatures:
         n_labels=n_labels,
         stride=padded(n_labels),
         transitions=False,
-        maps=np.ascontiguousarray(dataset.x).reshape(n, -1, H, W),
-        cells=cells,
+        maps=np.ascontiguousarray(dataset.x),
+        across=W,
+        cells=np.ascontiguousarray((scale * H + row) * W + column),
         parents=parents,
         grids=grids,
         begins=np.cumsum(weights) - weights,
         unit=boxes.image[0] / 4.0,
         scale=100.0 / boxes.scale(positions),
         counts=np.zeros(local_patterns.CODES),
+        pixels=np.zeros(n_labels, np.int64),
     )
 
 
@@ -168,13 +178,16 @@ def _part(features, part):
 
 
 @kernel
-def _code(features, i, k, row, column):
-    """Return the pattern of cell k around a position."""
-    return np.int64(
-        features.maps[
-            i, features.cells[k, 0], features.cells[k, 1] + row, features.cells[k, 2] + column
-        ]
-    )
+def _pixel(features, l, label):
+    """Return how many places on from the first pixel's a label's cells are in the maps."""
+    row, column = place_of(features, l, label)
+    return row * features.across + column
+
+
+@kernel
+def _code(features, i, k, pixel):
+    """Return the pattern of cell k around a pixel."""
+    return np.int64(features.maps[i, features.cells[k] + pixel])
 
 
 @kernel
@@ -192,10 +205,10 @@ def _label_score(features, w, part, label):
     if l >= features.parents.size:
         a, b, c, d = _deformation(features, l, label)
         return (here[0] * a + here[1] * b) + (here[2] * c + here[3] * d)
-    row, column = place_of(features, l, label)
+    pixel = _pixel(features, l, label)
     total = 0.0
-    for k in range(len(features.cells)):
-        total += here[256 * k + _code(features, i, k, row, column)]
+    for k in range(features.cells.size):
+        total += here[256 * k + _code(features, i, k, pixel)]
     return total
 
 
@@ -211,9 +224,9 @@ def _add_label(features, part, label, scale, v):
         here[2] += scale * c
         here[3] += scale * d
         return
-    row, column = place_of(features, l, label)
-    for k in range(len(features.cells)):
-        here[256 * k + _code(features, i, k, row, column)] += scale
+    pixel = _pixel(features, l, label)
+    for k in range(features.cells.size):
+        here[256 * k + _code(features, i, k, pixel)] += scale
 
 
 @allocating_kernel
@@ -236,12 +249,11 @@ def _unary_scores(features, w, i, theta):
                 row[label] = _label_score(features, w, features.offsets[i] + l, label)
             continue
         row[:] = 0.0
-        for k in range(len(features.cells)):
+        for k in range(features.cells.size):
             weights = w[features.begins[l] + 256 * k :]
-            codes = features.maps[i, features.cells[k, 0]]
-            down, right = features.cells[k, 1] + top, features.cells[k, 2] + left
+            codes = features.maps[i, features.cells[k] + top * features.across + left :]
             for r in range(rows):
-                line, here = codes[down + r, right:], row[r * columns :]
+                line, here = codes[r * features.across :], row[r * columns :]
                 for c in range(columns):
                     here[c] += weights[line[c]]
 
@@ -270,7 +282,7 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
 @implements(scoring.label_size, LandmarkFeatures)
 def _label_size(features, part):
     _, l = _part(features, part)
-    return _OF_EDGE if l >= features.parents.size else len(features.cells)
+    return _OF_EDGE if l >= features.parents.size else features.cells.size
 
 
 @implements(scoring.label_place, LandmarkFeatures)
@@ -278,8 +290,8 @@ def _label_place(features, part, k, label):
     i, l = _part(features, part)
     if l >= features.parents.size:
         return features.begins[l] + k
-    row, column = place_of(features, l, np.int64(label))
-    return features.begins[l] + 256 * k + _code(features, i, k, row, column)
+    pixel = _pixel(features, l, np.int64(label))
+    return features.begins[l] + 256 * k + _code(features, i, k, pixel)
 
 
 @implements(scoring.squared_label_norm, LandmarkFeatures)
@@ -293,25 +305,24 @@ def _squared_label_norm(features, part, labels, count, delta):
                 a, b = a + delta[s] * one[0], b + delta[s] * one[1]
                 c, d = c + delta[s] * one[2], d + delta[s] * one[3]
         return (a * a + b * b) + (c * c + d * d)
+    for s in range(count):
+        features.pixels[s] = _pixel(features, l, np.int64(labels[s]))
     total = 0.0
-    for k in range(len(features.cells)):
+    for k in range(features.cells.size):
         for s in range(count):
-            if delta[s] != 0.0:
-                row, column = place_of(features, l, np.int64(labels[s]))
-                features.counts[_code(features, i, k, row, column)] += delta[s]
+            features.counts[_code(features, i, k, features.pixels[s])] += delta[s]
         for s in range(count):
-            if delta[s] != 0.0:
-                row, column = place_of(features, l, np.int64(labels[s]))
-                code = _code(features, i, k, row, column)
-                total += features.counts[code] ** 2
-                features.counts[code] = 0.0
+            code = _code(features, i, k, features.pixels[s])
+            total += features.counts[code] ** 2
+            features.counts[code] = 0.0
     return total
 
 
 @implements(scoring.label_difference_product, LandmarkFeatures)
-def _label_difference_product(features, part, row, one, other):
+def _label_difference_product(features, part, row, labels, count, one, other):
     total = 0.0
-    for label in range(features.n_labels):
+    for k in range(count):
+        label = np.int64(labels[k])
         if row[label] != 0.0:
             product = _label_product(features, part, label, np.int64(one))
             total += row[label] * (product - _label_product(features, part, label, np.int64(other)))
@@ -325,10 +336,10 @@ def _label_product(features, part, label, other):
     if l >= features.parents.size:
         one, two = _deformation(features, l, label), _deformation(features, l, other)
         return (one[0] * two[0] + one[1] * two[1]) + (one[2] * two[2] + one[3] * two[3])
-    here, there = place_of(features, l, label), place_of(features, l, other)
+    here, there = _pixel(features, l, label), _pixel(features, l, other)
     same = 0.0
-    for k in range(len(features.cells)):
-        same += _code(features, i, k, here[0], here[1]) == _code(features, i, k, there[0], there[1])
+    for k in range(features.cells.size):
+        same += _code(features, i, k, here) == _code(features, i, k, there)
     return same
 
 

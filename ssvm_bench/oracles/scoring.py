@@ -61,8 +61,11 @@ def squared_label_norm(features, part, labels, count, delta):
 
 
 @generic
-def label_difference_product(features, part, row, one, other):
-    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part."""
+def label_difference_product(features, part, row, labels, count, one, other):
+    """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part.
+
+    All c with row[c] ≠ 0 are among the first ``count`` labels, of which none is there twice.
+    """
 
 
 @generic

@@ -198,7 +198,7 @@ def _squared_label_norm(features, part, labels, count, delta):
 
 
 @implements(scoring.label_difference_product, SignedFeatures)
-def _label_difference_product(features, part, row, one, other):
+def _label_difference_product(features, part, row, labels, count, one, other):
     return _sum(features, row) * (features.signs[one] - features.signs[other])
 
 

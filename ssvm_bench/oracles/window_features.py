@@ -290,9 +290,10 @@ def _squared_label_norm(features, part, labels, count, delta):
 
 
 @implements(scoring.label_difference_product, WindowFeatures)
-def _label_difference_product(features, part, row, one, other):
+def _label_difference_product(features, part, row, labels, count, one, other):
     features.dense[:] = 0.0
-    for c in range(1, features.n_labels):
+    for k in range(count):
+        c = np.int64(labels[k])
         if row[c] != 0.0:
             _add_window(features, part, c, row[c], features.dense)
     score = _window_score(features, features.dense, part, one)

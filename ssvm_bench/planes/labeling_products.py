@@ -136,9 +136,12 @@ def _against(blocks, i, q, of_truth):
             gram = features.gram[features.gram_start[i] + l * L :]
             for s in range(blocks.moved[blocks.moved.size - 1]):
                 m = blocks.moved[s]
-                row = blocks.dense[m]
-                overlap = label_difference_product(features, first + l, row, here, truth)
-                total += gram[m] * overlap
+                if gram[m] != 0.0:
+                    row, labels = blocks.dense[m], blocks.seen[first + m]
+                    count = blocks.seen_count[first + m]
+                    total += gram[m] * label_difference_product(
+                        features, first + l, row, labels, count, here, truth
+                    )
     if features.transitions:
         for l in range(1, L):
             total += blocks.move_delta[blocks.links[base + l]]

@@ -169,10 +169,11 @@ def _squared_length(blocks, i):
         gram = features.gram[features.gram_start[i] + l * L :]
         for t in range(s):
             m = blocks.moved[t]
-            overlap = 0.0
-            for k in range(count):
-                overlap += delta[k] * blocks.dense[m, seen[k]]
-            total += 2.0 * gram[m] * overlap
+            if gram[m] != 0.0:
+                overlap = 0.0
+                for k in range(count):
+                    overlap += delta[k] * blocks.dense[m, seen[k]]
+                total += 2.0 * gram[m] * overlap
         blocks.dense[l] = 0.0
         for k in range(count):
             blocks.dense[l, seen[k]] = delta[k]

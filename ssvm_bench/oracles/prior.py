@@ -110,11 +110,15 @@ def build(config: PriorConfig, d: int) -> Prior:
         If they are for another number of weights, or a file of theirs cannot be used.
     """
     mean, variance = config.moments(d)
+    means = np.broadcast_to(mean, d)
     if variance.ndim == 0:
-        root, scale = np.ones(d), float(variance)
-    else:
-        root, scale = np.sqrt(variance) if variance.ndim == 1 else np.linalg.cholesky(variance), 1.0
-    return Prior(np.broadcast_to(mean, d).copy(), root, scale)
+        ones, scale = np.broadcast_to(1.0, d), float(variance)
+        if not mean.any():  # no plane changes, and nobody reads these: they take no memory
+            return Prior(means, ones, scale)
+        return Prior(means.copy(), ones.copy(), scale)
+    return Prior(
+        means.copy(), np.sqrt(variance) if variance.ndim == 1 else np.linalg.cholesky(variance)
+    )
 
 
 def text(config: PriorConfig, constraint: str = "") -> str:

@@ -88,7 +88,8 @@ class Recorder:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self._earlier, (self._iterate, dual) = self._iterate, solver.reported()
+            self._earlier = self._iterate  # and the one before it is free, before there is another
+            self._iterate, dual = solver.reported()
             if self._begins_at is not None:
                 self._iterate, self._begins_at = self._begins_at, None
             self.w = self.problem.weights(self._iterate)
@@ -114,7 +115,7 @@ class Recorder:
                 **after,
                 **self._of_round(),
             }
-            if primal < self._best[0]:
+            if self.latent_rounds > 1 and primal < self._best[0]:
                 self._best = primal, self._iterate
             self._add(row)
         return row

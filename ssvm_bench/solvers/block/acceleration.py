@@ -95,6 +95,10 @@ class Acceleration:
         beta = (1.0 - root) / (1.0 + root)
         _leave(w, self._centre, self._last, self.lam, self.kappa, beta)
 
+    def end(self) -> None:
+        """End an iteration's passes: nothing of them is needed any more, and it takes memory."""
+        self._centre, self._last = np.zeros(0), np.zeros(0)
+
     def _anew(self, w: np.ndarray) -> None:
         self._centre, self._last = w.copy(), w.copy()
 
@@ -166,6 +170,7 @@ class AcceleratedPasses(PlainPasses):
             for array, saved in zip(self._changing(), self._saved, strict=True):
                 array[:] = saved
         self._saved = []
+        self.acceleration.end()
 
     def go_on(self, lam: float) -> None:
         """Begin with another λ."""

@@ -66,10 +66,11 @@ def segments(
     for k, (line, title, image) in enumerate(zip(panels, titles, images, strict=True)):
         parts = slice(dataset.offsets[k], dataset.offsets[k + 1])
         truth = dataset.y[parts]
-        _plate(line[0], image, alphabet, truth, TRUE, f"{title}\n{_text(alphabet, truth)}")
+        heading = f"{title}\n\n{_text(alphabet, truth)}"
+        _plate(line[0], image, alphabet, truth, TRUE, heading)
         for panel, (name, y) in zip(line[1:], _labelings(learned), strict=True):
             wrong = f"{np.mean(y[parts] != truth):.1%} of columns wrong"
-            heading = f"{name}: {wrong}\n{_text(alphabet, y[parts])}"
+            heading = f"{name}\n{wrong}\n{_text(alphabet, y[parts])}"
             _plate(panel, image, alphabet, y[parts], FOUND, heading)
     f = dataset.n_features
     for k, run in enumerate(learned):

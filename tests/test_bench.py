@@ -250,7 +250,7 @@ def test_what_matters_has_every_target():
             for row in (report.CHUNKING, report.CHUNKING_MEMORY)
             for name in chunking.ALGORITHMS.values()
         },
-        report.WRONG_CHUNKS.format("mpbcfw_fast"): "chunking",
+        **dict.fromkeys((report.WRONG_CHUNKS.format("mpbcfw_fast"), report.PREDICTION), "chunking"),
         **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
         **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
         **dict.fromkeys((report.SCORES, report.PASS.format(7000)), "dynamic_programs"),
@@ -321,19 +321,24 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch)
     call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
     assert list(rows) == [
+        report.PREDICTION,
         report.WRONG_CHUNKS.format("mpbcfw_fast"),
         *(
             row.format(name)
             for algorithm in chunking.ALGORITHMS.values()
             for row, name in (
                 (report.CHUNKING, algorithm),
+                (report.CHUNKING_GAP, algorithm),
                 (report.CHUNKING_MEMORY, algorithm),
                 (report.WRONG_CHUNKS, f"CRFsuite's {algorithm}"),
             )
         ),
     ]
     for algorithm in chunking.ALGORITHMS.values():
-        timed = rows[report.CHUNKING.format(algorithm)]
+        timed, to_gap = (
+            rows[row.format(algorithm)] for row in (report.CHUNKING, report.CHUNKING_GAP)
+        )
+        assert 0.0 < timed.value < to_gap.value
         theirs = float(re.search(r"CRFsuite ([\d.]+) s", timed.note)[1])
         assert timed.seconds == pytest.approx(timed.value * theirs, rel=0.2, abs=0.1)
         assert rows[report.WRONG_CHUNKS.format(f"CRFsuite's {algorithm}")].value < 30.0

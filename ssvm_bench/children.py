@@ -7,7 +7,7 @@ while it waits for work, and when its parent dies in any way, ``kill -9`` includ
 of a pipe that only the parent holds is closed then. That is a SIGTERM to itself
 (:mod:`ssvm_bench.interrupts`): a run keeps the rows that it has, all else ends at once.
 
-There are neither semaphores, shared memory nor trackers of them, which could stay behind.
+There are neither semaphores, named shared memory nor trackers of them, which could stay behind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
@@ -45,18 +45,26 @@ class Child:
         Function of a module, called as ``work(connection, *arguments)``.
     arguments
         For it.
-    variables : str
+    variables : mapping of str to str
         Environment variables of the process.
+    descriptors : tuple of int
+        Open files that it has, too, under the same numbers.
     """
 
-    def __init__(self, work: Callable[..., None], *arguments: Any, **variables: str) -> None:
+    def __init__(
+        self,
+        work: Callable[..., None],
+        *arguments: Any,
+        variables: Mapping[str, str] | None = None,
+        descriptors: tuple[int, ...] = (),
+    ) -> None:
         self.connection, theirs = Pipe()
-        descriptors = _lifeline(), theirs.fileno()
-        program = PROGRAM.format(path=sys.path, lifeline=descriptors[0], descriptor=descriptors[1])
+        lifeline, own = _lifeline(), theirs.fileno()
+        program = PROGRAM.format(path=sys.path, lifeline=lifeline, descriptor=own)
         self.process = subprocess.Popen(
             [sys.executable, "-c", program],
-            env={**os.environ, **variables},
-            pass_fds=descriptors,
+            env={**os.environ, **(variables or {})},
+            pass_fds=(lifeline, own, *descriptors),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 
 class Clock:
@@ -40,7 +41,16 @@ class Clock:
         Exact oracle calls; calls of working sets, and planes evaluated in them.
     oracle_time : float
         Seconds of this clock spent inside the exact oracle.
+    caller : Caller or None
+        Who makes the calls, where that is not the oracle itself: it knows ``seconds`` and
+        ``waited``, of all calls so far. It belongs to the process, and is not stored with the
+        clock.
+    caller_seconds, caller_waited : float
+        Seconds that the counted calls took, summed over who made them, and that they were waited
+        for; whatever the kind of clock.
     """
+
+    caller: Any = None
 
     def __init__(
         self, kind: str, cost_call: float = 0.0, cost_plane: float = 0.0, cost_visit: float = 0.0
@@ -50,6 +60,7 @@ class Clock:
         self.approx_calls = 0
         self.plane_evaluations = 0
         self.oracle_time = 0.0
+        self.caller_seconds = self.caller_waited = 0.0
         self._cost_call = cost_call
         self._cost_plane = cost_plane
         self._cost_visit = cost_visit
@@ -81,14 +92,25 @@ class Clock:
         ExactCalls
             The block may correct the number, and the share, which is all of it by default.
         """
-        start = self.now()
+        start, (seconds, waited) = self.now(), self._called()
         made = ExactCalls(calls)
         yield made
+        after = self._called()
+        self.caller_seconds += after[0] - seconds
+        self.caller_waited += after[1] - waited
         self.oracle_calls += made.calls
         if self.kind == "work":
             self.oracle_time = self.oracle_calls * self._cost_call
         else:
             self.oracle_time += made.share * (self.now() - start)
+
+    def _called(self) -> tuple[float, float]:
+        """Return what all calls took that others have made so far, and the wait for them."""
+        return (0.0, 0.0) if self.caller is None else (self.caller.seconds, self.caller.waited)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is stored."""
+        return {name: value for name, value in vars(self).items() if name != "caller"}
 
     def approximate(self, calls: int, plane_evaluations: int) -> None:
         """Count calls of working sets, and the planes evaluated in them."""

@@ -19,12 +19,13 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.config import ALTERED, DRAWN, SOURCES, catalog, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
+from ssvm_bench.config.parallel import Parallel
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
     Count,
@@ -167,6 +168,8 @@ class RunConfig(Options):
         No status output.
     checkpoint : Checkpoint
         When to keep what is needed to go on.
+    parallel : Parallel
+        Who calls the oracle.
     """
 
     dataset: Any
@@ -183,11 +186,13 @@ class RunConfig(Options):
     force: bool
     quiet: bool
     checkpoint: Checkpoint = Checkpoint()
+    parallel: Parallel = field(default_factory=Parallel)
 
     NEUTRAL: ClassVar[Mapping[str, Any]] = {
         "path": (),
         "prior": PriorConfig(),
         "checkpoint": Checkpoint(),
+        "parallel": Parallel(),
     }
 
     def __post_init__(self) -> None:
@@ -274,6 +279,8 @@ class RunConfig(Options):
         content = {key: val for key, val in self.resolved().items() if key not in left_out}
         if "prior" in content:
             content["prior"] = self.prior.hashed(content["prior"])
+        if content.pop("parallel", None) and (of_calls := self.parallel.hashed(self.clock)):
+            content["parallel"] = of_calls
         for group in catalog.COMPONENTS:
             for name in getattr(getattr(self, group), "NOT_HASHED", ()):
                 content[group].pop(name, None)

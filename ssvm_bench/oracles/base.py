@@ -37,9 +37,11 @@ With λ, an oracle makes a :class:`Problem`:
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -51,6 +53,7 @@ from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.objective import STRUCTURAL_SVM, Objective, Terms
 from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.calls.caller import Caller
 from ssvm_bench.oracles.constraints import Constraints
 
 
@@ -83,6 +86,9 @@ class OracleConfig(Options):
         ``clock=work``.
     cost_visit : float
         Seconds that every visit of a term, exact or approximate, counts for besides.
+    delay : float
+        Seconds that a solver's exact call sleeps, for a costly oracle; under ``clock=work`` it
+        counts for so much more.
     structures : tuple of str
         Structures of the datasets that the oracle accepts; none named: any.
     has_expectations : bool or None
@@ -98,7 +104,7 @@ class OracleConfig(Options):
     """
 
     section: ClassVar[str] = "oracle"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0, "delay": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
     has_latent: ClassVar[bool] = False
     has_expectations: ClassVar[bool | None] = None
@@ -112,6 +118,7 @@ class OracleConfig(Options):
     cost_call: NotNegative = field(default=1e-5, kw_only=True)
     cost_plane: NotNegative = field(default=1e-7, kw_only=True)
     cost_visit: NotNegative = field(default=0.0, kw_only=True)
+    delay: NotNegative = field(default=0.0, kw_only=True)
 
     @property
     def needs_all_examples(self) -> bool:
@@ -121,7 +128,7 @@ class OracleConfig(Options):
     @property
     def costs(self) -> tuple[float, float, float]:
         """What a `Clock` takes: seconds of a call, of a plane, of a visit."""
-        return self.cost_call, self.cost_plane, self.cost_visit
+        return self.cost_call + self.delay, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:
         """Raise ``ConfigError`` unless the dataset is of a kind that the oracle knows.
@@ -169,9 +176,13 @@ class Oracle(Terms):
         Number of terms, and of weights.
     exact : bool
         Whether ``argmax`` always returns a maximiser.
+    caller : Caller or None
+        Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.calls.caller`); None: it calls
+        itself.
     """
 
     exact: bool = True
+    caller: Caller | None = None
 
     @abstractmethod
     def truth(self, i: int) -> np.ndarray:
@@ -224,10 +235,73 @@ class Oracle(Terms):
         RunFailedError
             If it is no plane, or, of an exact oracle, below that of the ground truth.
         """
-        y = self.argmax(w, i)
+        return self.plane_at(w, i, self.argmax(w, i))
+
+    def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
+        """Return the plane of what `argmax` has found at w, and its value; as `best_plane`."""
         indices, values, offset, value = checks.check_plane(self, i, self.plane(i, y), w)
         checks.check_value(self, i, y, value, w)
         return Plane(indices, values, offset), value
+
+    def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
+        """Yield the `best_plane` of each of some terms, by the caller's calls."""
+        if self.caller is None:
+            for i in terms:
+                checkpoint()
+                yield self.best_plane(w, i)
+        else:
+            for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
+                yield self.plane_at(w, i, y)
+
+    def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield the `argmax` of each of some terms, by the caller's calls."""
+        if self.caller is None:
+            for i in terms:
+                checkpoint()
+                yield self.argmax(w, i)
+        else:
+            yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
+
+    # ---- calls that others make
+
+    def called_by(self, caller: Caller) -> Oracle:
+        """Return the oracle whose calls a caller makes."""
+        made = copy.copy(self)
+        made.caller = caller
+        return made
+
+    def found(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+        """Return the labelings of some terms, by calls of this oracle itself.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (inner_d,)
+        terms : ndarray of int64
+        loss : float
+            Weight of Δ: 1, but of oracles that solvers call with another one.
+        """
+        return [self.argmax(w, i) for i in terms.tolist()]
+
+    @property
+    def inner_d(self) -> int:
+        """Length of the w that `found` takes."""
+        return self.d
+
+    @property
+    def batch(self) -> int:
+        """Terms that a solver which moves w in between asks for at one w."""
+        return 1 if self.caller is None else self.caller.batch
+
+    def hurrying(self) -> AbstractContextManager[None]:
+        """Return a block in which no call is slowed down on purpose."""
+        return nullcontext() if self.caller is None else self.caller.hurrying()
+
+    def pause(self, calls: int) -> None:
+        """Be as slow as so many calls, if calls are slowed down on purpose."""
+        if self.caller is not None:
+            self.caller.pause(calls)
+
+    # ---- the problem
 
     def problem(self, lam: float) -> Problem:
         """Return the problem with a λ."""
@@ -310,9 +384,7 @@ class Oracle(Terms):
             Sum over the terms ``begin … end − 1`` only.
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
-        for i in range(begin, self.n if end is None else end):
-            checkpoint()
-            plane, height = self.best_plane(w, i)
+        for plane, height in self.best_planes(w, range(begin, self.n if end is None else end)):
             value += height
             offset += plane.offset
             if with_plane:
@@ -349,6 +421,11 @@ class Problem(Objective):
         """Number of weights."""
         return self.oracle.d
 
+    @property
+    def caller(self) -> Caller | None:
+        """Who calls the oracle, if it does not call itself."""
+        return self.oracle.caller
+
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
         return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
@@ -366,7 +443,8 @@ class Problem(Objective):
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that took."""
         self.oracle.diagnostics()  # those of the calls so far
-        return self.primal(point), self.oracle.diagnostics()
+        with self.oracle.hurrying():
+            return self.primal(point), self.oracle.diagnostics()
 
     def weights(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features."""

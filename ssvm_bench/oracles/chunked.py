@@ -13,6 +13,7 @@ own only chunk.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
@@ -21,6 +22,7 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Risk
+from ssvm_bench.oracles.calls.caller import Caller
 
 
 class Examples(Protocol):
@@ -39,6 +41,10 @@ def _of_one(*_: object) -> NoReturn:
 
 
 _OF_ONE: Any = _of_one
+
+
+def _called_by(caller: Caller, build: Callable[[Dataset], Oracle], chunk: Dataset) -> Oracle:
+    return build(chunk).called_by(caller)
 
 
 class ChunkedOracle(Oracle):
@@ -67,6 +73,13 @@ class ChunkedOracle(Oracle):
     def head(self) -> Oracle:
         """The oracle of the first example."""
         return self._head
+
+    def called_by(self, caller: Caller) -> Oracle:
+        """Return the oracle whose chunks have oracles whose calls a caller makes."""
+        made = super().called_by(caller)
+        assert isinstance(made, ChunkedOracle)
+        made._build = functools.partial(_called_by, caller, self._build)
+        return made
 
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
         """Yield, chunk by chunk, the number of its first example and its oracle."""

@@ -75,6 +75,7 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
     features = oracle.features
     omega = joint_features.pack(features, z[:-1])
     star = np.zeros_like(omega)
+    oracle.pause(oracle.n)
     total, offset = _pass(oracle.compiled, omega, float(z[-1]), star)
     if not math.isfinite(total):
         raise RunFailedError(

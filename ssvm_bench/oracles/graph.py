@@ -100,12 +100,11 @@ class GraphOracle(PartsOracle):
         """Return φ^{iy}, summed over the parts whose label is wrong."""
         return self._scaled(*_plane(*self._problem, i, y, *self._scratch))
 
-    def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
-        """Return the plane of the labeling that `argmax` finds, and its value H_i(w).
+    def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
+        """Return the plane of the labeling that `argmax` has found, and its value H_i(w).
 
         A plane that is made here, of a labeling that was checked, need not be checked itself.
         """
-        y = self.argmax(w, i)
         *found, climb = _plane_at(*self._problem, i, y, w, *self._scratch)
         plane = self._scaled(*found)
         value = climb / self.n + plane.offset
@@ -124,8 +123,7 @@ class GraphOracle(PartsOracle):
         """Add up by one call per term."""
         packed = joint_features.pack(self.features, w)
         value = offset = 0.0
-        for i in range(begin, end):
-            y = self.argmax(w, i)
+        for i, y in zip(range(begin, end), self.argmaxes(w, range(begin, end)), strict=True):
             climb, circ = _value(*self._problem, i, y, packed, self.potts)
             checks.check_value(self, i, y, climb + circ, w)
             value += climb + circ

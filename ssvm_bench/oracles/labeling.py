@@ -7,11 +7,11 @@ operation :func:`maximise`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel, generic, kernel
+from ssvm_bench.jit import allocating_kernel, generic, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.parts import PartsOracle
@@ -89,6 +89,28 @@ def judged(features, exact, w, i, theta, loss, y):
     return share, score, checks.NONE
 
 
+class Answered(NamedTuple):
+    """A compiled oracle that has been asked before, and now only says what was answered.
+
+    Attributes
+    ----------
+    features : NamedTuple
+        Those of the oracle that was asked.
+    labels : ndarray, shape (parts,)
+        The labelings of the terms that it was asked for.
+    """
+
+    features: Any
+    labels: np.ndarray
+
+
+@implements(maximise, Answered)
+def _answer(oracle, w, i, theta, loss, y):
+    first = oracle.features.offsets[i]
+    for l in range(oracle.features.offsets[i + 1] - first):
+        y[l] = oracle.labels[first + l]
+
+
 class LabelingOracle(PartsOracle):
     """A max-oracle with a compiled maximisation.
 
@@ -108,6 +130,36 @@ class LabelingOracle(PartsOracle):
         super().__init__(compiled.features)
         self.compiled = self.predicting = compiled
 
+    def answering(self, w: np.ndarray, terms: np.ndarray, loss: float = 1.0) -> Any:
+        """Return what kernels call `maximise` with, for some terms at one w.
+
+        That is the compiled oracle, unless others make the calls: then they are made here.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (inner_d,)
+        terms : ndarray of int64
+        loss : float
+            Weight of Δ.
+        """
+        if self.caller is None:
+            return self.compiled
+        offsets, labels = self.features.offsets, np.zeros_like(self.features.truth)
+        for i, y in zip(terms.tolist(), self.caller.labelings(self, w, terms, loss), strict=True):
+            labels[offsets[i] : offsets[i + 1]] = y
+        return Answered(self.features, labels)
+
+    def found(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+        """Return the labelings of some terms, by one compiled pass over them."""
+        labels, i, fault = _labelings(self.compiled, self.exact, w, terms, loss)
+        checks.check_fault(self, i, fault)
+        return np.split(labels, np.cumsum([self._parts[i] for i in terms.tolist()])[:-1])
+
+    @property
+    def inner_d(self) -> int:
+        """Length of w in the layout of kernels."""
+        return int(joint_features.inner_dimension(self.features))
+
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the maximiser."""
         oracle = self.compiled if augmented else self.predicting
@@ -123,9 +175,9 @@ class LabelingOracle(PartsOracle):
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
     ) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
-        value, offset, i, fault = _risk(
-            self.compiled, self.exact, self._pack(w), with_plane, begin, end, star
-        )
+        packed = self._pack(w)
+        oracle = self.answering(packed, np.arange(begin, end))
+        value, offset, i, fault = _risk(oracle, self.exact, packed, with_plane, begin, end, star)
         checks.check_fault(self, i, fault)
         return value, offset
 
@@ -158,6 +210,28 @@ def _labeling(oracle, w, i, loss):
     unary_scores(features, w, i, theta)
     maximise(oracle, w, i, theta, loss, y)
     return y
+
+
+@allocating_kernel
+def _labelings(oracle, exact, w, terms, loss):
+    """Return the labelings of some terms, one after the other; the last term and its fault."""
+    features = oracle.features
+    size, most = 0, 0
+    for i in terms:
+        L = features.offsets[i + 1] - features.offsets[i]
+        size, most = size + L, max(most, L)
+    labels = np.zeros(size, features.truth.dtype)
+    theta = np.zeros((most, features.stride))
+    at, i = 0, 0
+    for i in terms:
+        y = labels[at:]
+        unary_scores(features, w, i, theta)
+        maximise(oracle, w, i, theta, loss, y)
+        _, _, fault = judged(features, exact, w, i, theta, loss, y)
+        if fault != checks.NONE:
+            return labels, i, fault
+        at += features.offsets[i + 1] - features.offsets[i]
+    return labels, i, checks.NONE
 
 
 @allocating_kernel

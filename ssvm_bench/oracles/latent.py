@@ -119,7 +119,9 @@ class LatentOracle(LabelingOracle):
         truth = self.features.truth.copy()
         truth[positive], _ = self._best_windows(w, positive)
         changed = int(np.count_nonzero(truth != self.features.truth))
-        return LatentOracle(Detection(self.features._replace(truth=truth))), changed
+        better = LatentOracle(Detection(self.features._replace(truth=truth)))
+        better.caller = self.caller
+        return better, changed
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the share of examples whose object is missed, or found where there is none."""

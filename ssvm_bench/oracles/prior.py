@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,6 +158,7 @@ class WithPrior(Oracle):
     def __init__(self, inner: Oracle, prior: Prior) -> None:
         self.inner, self.prior = inner, prior
         self.n, self.d, self.exact = inner.n, inner.d, inner.exact
+        self.caller = inner.caller
 
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return w for ŵ."""
@@ -199,6 +200,11 @@ class WithPrior(Oracle):
         """Return the plane that is best at w."""
         plane, value = self.inner.best_plane(self.prior.weights(w), i)
         return self.prior.plane(plane), value
+
+    def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
+        """Yield the planes that are best at w."""
+        for plane, value in self.inner.best_planes(self.prior.weights(w), terms):
+            yield self.prior.plane(plane), value
 
     @property
     def head(self) -> Oracle:

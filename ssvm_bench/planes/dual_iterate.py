@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.calls.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.oracles.signed_oracle import SignedOracle
@@ -122,9 +122,17 @@ class DualIterate(ABC):
         self.state = self.state._replace(**constants)
 
     def exact_pass(
-        self, policy: Any, order: np.ndarray, clock: Clock, may_skip: bool = False
+        self,
+        policy: Any,
+        order: np.ndarray,
+        clock: Clock,
+        may_skip: bool = False,
+        still: bool = False,
     ) -> Tally:
         """Visit terms with their exact oracle, and tell the clock.
+
+        Where others call the oracle, its planes of ``oracle.batch`` terms are those at one w, of
+        all terms if no visit moves w; the visits come one after the other, as they always do.
 
         Parameters
         ----------
@@ -135,9 +143,12 @@ class DualIterate(ABC):
         clock : Clock
         may_skip : bool
             Whether the policy may do without the oracle.
+        still : bool
+            Whether no visit moves w.
         """
+        batch = order.size if still else self.problem.oracle.batch
         with clock.exact(order.size) as count:
-            tally = self._exact_pass(policy, order, may_skip)
+            tally = self._exact_pass(policy, order, may_skip, batch)
             count.calls, count.share = tally.calls, tally.share
         if tally.skipped:
             clock.approximate(tally.skipped, tally.evaluated)
@@ -199,8 +210,8 @@ class DualIterate(ABC):
         """Return w, given in the outer layout, in the storage's; a copy, shape (D,)."""
 
     @abstractmethod
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
-        """Visit terms with their exact oracle."""
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        """Visit terms with their exact oracle; others call it for ``batch`` terms at one w."""
 
     @abstractmethod
     def _scale_terms(self, policy: Any, scale: float) -> None:
@@ -231,11 +242,35 @@ class _Labelings(DualIterate):
         self.state.steps[0] = 0
         return labelings.follow_truth(self.blocks)
 
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))
-        tally = passes.exact_pass(
-            policy, self.oracle.compiled, self.oracle.exact, self.blocks, order, self.state
-        )
+        if self.oracle.caller is not None:
+            return self._called(policy, order, may_skip, batch, self.oracle.caller)
+        return self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
+
+    def _called(
+        self, policy: Any, order: np.ndarray, may_skip: bool, batch: int, caller: Caller
+    ) -> Tally:
+        """Visit terms with what a caller of the oracle has found for them, batch by batch."""
+        tallies, waited, begin = [], caller.waited, perf_counter()
+        for k in range(0, order.size, batch):
+            asked, skipped, evaluated = order[k : k + batch], 0, 0
+            if may_skip:
+                asked, skipped, evaluated = passes.skip(policy, self.blocks, asked, self.state)
+            answered = self.oracle.answering(self.state.w, asked)
+            # that it is no worse than the truth was seen at the w where it was asked
+            exact = self.oracle.exact and asked.size == 1
+            tally = self._visit(answered, policy, asked, False, exact)
+            tallies.append(tally._replace(skipped=skipped, evaluated=evaluated))
+        changed, _, calls, skipped, evaluated, *_ = map(sum, zip(*tallies, strict=True))
+        share = (caller.waited - waited) / max(perf_counter() - begin, 1e-9)
+        return Tally(changed, share, calls, skipped, evaluated, last=-1, fault=checks.NONE)
+
+    def _visit(
+        self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
+    ) -> Tally:
+        """Visit terms with a compiled oracle."""
+        tally = passes.exact_pass(policy, oracle, exact, self.blocks, order, self.state, may_skip)
         checks.check_fault(self.oracle, tally.last, tally.fault)
         return tally
 
@@ -262,25 +297,26 @@ class _Rows(DualIterate):
     def inner(self, w: np.ndarray) -> np.ndarray:
         return w.copy()
 
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         oracle, state = self.problem.oracle, self.state
         changed, oracle_time, begin = 0, 0.0, perf_counter()
         skipped = evaluated = 0
-        for i in order.tolist():
+        for k in range(0, order.size, batch):
+            asked = order[k : k + batch]
             if may_skip:
-                seen = passes.visit_with_planes(policy, self.blocks, i, state)
-                if seen > 0:
-                    skipped, evaluated = skipped + 1, evaluated + seen
-                    continue
-            checkpoint()
-            start = perf_counter()
-            plane, _ = oracle.best_plane(state.w, i)
-            oracle_time += perf_counter() - start
-            moved, *room = passes.visit_with_row(policy, self.blocks, i, *plane, state)
-            if any(room):
-                self.blocks = rows.make_room(self.blocks, i, *room)
-                moved, *_ = passes.visit_with_row(policy, self.blocks, i, *plane, state)
-            changed += moved
+                asked, without, seen = passes.skip(policy, self.blocks, asked, state)
+                skipped, evaluated = skipped + without, evaluated + seen
+            terms = asked.tolist()
+            planes = oracle.best_planes(state.w if len(terms) < 2 else state.w.copy(), terms)
+            for i in terms:
+                start = perf_counter()
+                plane, _ = next(planes)
+                oracle_time += perf_counter() - start
+                moved, *room = passes.visit_with_row(policy, self.blocks, i, *plane, state)
+                if any(room):
+                    self.blocks = rows.make_room(self.blocks, i, *room)
+                    moved, *_ = passes.visit_with_row(policy, self.blocks, i, *plane, state)
+                changed += moved
         share = oracle_time / (perf_counter() - begin)
         return Tally(
             changed, share, order.size - skipped, skipped, evaluated, last=-1, fault=checks.NONE
@@ -304,7 +340,7 @@ class _AllLabels(_Labelings):
         self._reserve(np.full(problem.n, K))
         passes.insert_all_labels(self.blocks, 0)
 
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         return _whole(passes.whole_pass_of_labels, policy, self.blocks, order, self.state)
 
 
@@ -331,7 +367,7 @@ class _GivenRows(DualIterate):
         passes.whole_pass(policy, self.blocks, order, state)
         clock.approximate(order.size, int(self.blocks.n_planes[order].sum()))
 
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool) -> Tally:
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         return _whole(passes.whole_pass, policy, self.blocks, order, self.state)
 
     def _scale_terms(self, policy: Any, scale: float) -> None:

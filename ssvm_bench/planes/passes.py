@@ -172,7 +172,7 @@ class Tally(NamedTuple):
 
 
 @allocating_kernel
-def exact_pass(policy, oracle, exact, blocks, order, state):
+def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
     """Visit terms with a compiled oracle (Algorithm 3, step 5).
 
     Parameters
@@ -186,6 +186,8 @@ def exact_pass(policy, oracle, exact, blocks, order, state):
     order : ndarray of int64, shape (visits,)
         The terms.
     state : State
+    may_skip : bool
+        Whether the policy may do without the oracle.
 
     Returns
     -------
@@ -204,11 +206,12 @@ def exact_pass(policy, oracle, exact, blocks, order, state):
     for k in range(order.size):
         i = order[k]
         prefetch_term(blocks, order[min(k + 1, order.size - 1)])
-        seen = visit_without_oracle(policy, blocks, i, state)
-        if seen > 0:
-            skipped += 1
-            evaluated += seen
-            continue
+        if may_skip:
+            seen = visit_without_oracle(policy, blocks, i, state)
+            if seen > 0:
+                skipped += 1
+                evaluated += seen
+                continue
         start = nanoseconds(timespec)
         unary_scores(oracle.features, state.w, i, theta)
         maximise(oracle, state.w, i, theta, 1.0, y)
@@ -310,10 +313,27 @@ def visit_with_row(policy, blocks, i, indices, values, offset, state):
     return exact_visit(policy, blocks, i, state), 0, 0
 
 
-@kernel
-def visit_with_planes(policy, blocks, i, state):
-    """Do a `visit_without_oracle`."""
-    return visit_without_oracle(policy, blocks, i, state)
+@allocating_kernel
+def skip(policy, blocks, order, state):
+    """Do a `visit_without_oracle` at every term.
+
+    Returns
+    -------
+    ndarray of int64
+        The terms whose oracle is to be called.
+    skipped, evaluated : int
+        Visits that did without, and planes evaluated in these.
+    """
+    asked = np.empty_like(order)
+    count = 0
+    evaluated = 0
+    for i in order:
+        seen = visit_without_oracle(policy, blocks, i, state)
+        evaluated += seen
+        if seen == 0:
+            asked[count] = i
+            count += 1
+    return asked[:count], order.size - count, evaluated
 
 
 # ---- sums, truths and multiples ---------------------------------------------------------------

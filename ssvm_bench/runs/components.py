@@ -21,6 +21,7 @@ from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.calls.caller import Here
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.oracles.prior import text as prior_text
@@ -189,12 +190,17 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
 
 
 def warm_up(
-    config: RunConfig, dataset: Dataset | DataStream, display: Display, prior: Prior | None = None
+    config: RunConfig,
+    dataset: Dataset | DataStream,
+    display: Display,
+    prior: Prior | None = None,
+    called: bool = False,
 ) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
     Two are enough, unless the solver's config has a larger ``least_n``. One process at a time: what
-    it compiles, the others load.
+    it compiles, the others load. Of an oracle that is ``called`` by others, those are what is
+    compiled for its answers, and the maximisation itself.
     """
     size = max(2, getattr(config.solver, "least_n", 2))
     head = dataset.head(size)
@@ -204,6 +210,8 @@ def warm_up(
     try:
         with _alone(), parts[0], parts[1]:
             terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
+            if called:
+                terms = terms.called_by(Here(config.parallel.batch))
             problem = terms.problem(1.0)
             if prior is not None and prior.mean.size == terms.d:
                 problem = with_prior(terms, 1.0, prior)

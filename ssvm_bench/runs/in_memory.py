@@ -18,6 +18,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
+from ssvm_bench.runs.calls import caller_of, check_calls
 from ssvm_bench.runs.components import (
     check_data,
     check_requirements,
@@ -71,11 +72,14 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
         If the run fails.
     """
     check_requirements(config)
+    check_calls(config, in_memory=True)
     check_data(config, dataset)
-    terms = oracle_of(config.oracle, dataset)
+    terms, caller = oracle_of(config.oracle, dataset), caller_of(config, dataset.fingerprint)
+    if caller is not None:
+        terms = terms.called_by(caller)
     prior = priors.build(config.prior, terms.d)
     if (kind := _kind(config, dataset)) not in _warm:
-        warm_up(config, dataset, display, prior)
+        warm_up(config, dataset, display, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
     for stage in config.stages():
@@ -85,6 +89,7 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
         rounds = getattr(stage.solver, "latent_rounds", 1)
         recorder = Recorder(problem, display, latent_rounds=rounds)
         goes_on, clock = solver is not None, Clock(stage.clock, *stage.oracle.costs)
+        clock.caller = caller
         solver = started(stage, problem, clock, solver)
         reason = loop(stage, solver, recorder, goes_on)
         if reason == "diverged":
@@ -98,5 +103,5 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
 def _kind(config: RunConfig, dataset: Dataset) -> Hashable:
     """Return what decides which kernels there are."""
     x, y = dataset.x, dataset.y
-    options = config.oracle, config.solver, config.prior, bool(config.path)
+    options = config.oracle, config.solver, config.prior, config.parallel, bool(config.path)
     return *options, dataset.structure, type(x), x.dtype, y.dtype

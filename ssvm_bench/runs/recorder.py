@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.clock import Clock
 from ssvm_bench.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display
@@ -114,6 +115,7 @@ class Recorder:
                 **solver.diagnostics(),
                 **after,
                 **self._of_round(),
+                **_of_calls(solver.clock),
             }
             if self.latent_rounds > 1 and primal < self._best[0]:
                 self._best = primal, self._iterate
@@ -197,6 +199,13 @@ class Recorder:
             **best(primal, dual),
             **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
+
+
+def _of_calls(clock: Clock) -> dict[str, float]:
+    """Return what the calls took that others than the oracle itself have made, if they have."""
+    if clock.caller is None:
+        return {}
+    return {"oracle_seconds": clock.caller_seconds, "oracle_wait": clock.caller_waited}
 
 
 class Keeper:

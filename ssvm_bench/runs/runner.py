@@ -26,6 +26,7 @@ from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.runs.calls import caller_of, check_calls, check_oracle
 from ssvm_bench.runs.components import (
     build_oracle,
     check_data,
@@ -65,13 +66,18 @@ def run(
     """
     begin = time.perf_counter()
     check_requirements(config)
+    check_calls(config)
     with silence(config.quiet):
         rows = chunk_rows(config)
         dataset = load_dataset(config.dataset, rows)
     check_data(config, dataset)
     terms = build_oracle(config.oracle, config.dataset, rows)
+    check_oracle(config, terms)
     prior = priors.build(config.prior, terms.d)
     config = config.with_source(dataset.source)
+    caller = caller_of(config, dataset.fingerprint)
+    if caller is not None:
+        terms = terms.called_by(caller)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
     with ExitStack() as locks:
         for stage, _ in stages:
@@ -89,7 +95,10 @@ def run(
         if before[-1] is not None and all(before):
             return _skipped(before[-1], display)
         _tell_unseen(dataset, display)
-        warm_up(config, dataset, display, prior)
+        warm_up(config, dataset, display, prior, called=caller is not None)
+        if caller is not None:
+            locks.callback(caller.close)
+            caller.start(terms, display.message)
         about = dataset, display, begin, concurrent_runs
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):

@@ -164,10 +164,13 @@ class Stage:
 
     def _begun(self, before: Solver | None) -> Solver:
         """Return the solver, on its clock: as it was left, at another λ, or a new one."""
+        caller = getattr(self.problem, "caller", None)
         if self.solver is not None:
+            self.solver.clock.caller = caller
             self.solver.clock.start()
             return self.solver
         clock = Clock(self.config.clock, *self.config.oracle.costs)
+        clock.caller = caller
         self.solver = started(self.config, self.problem, clock, before)
         return self.solver
 

@@ -172,7 +172,7 @@ class Worker:
         self.dataset: str | None = None
         variables = dict.fromkeys(THREAD_VARIABLES, "1")
         folders = plug_ins.folders()
-        self.child = Child(work, self.core, self.concurrent_runs, folders, **variables)
+        self.child = Child(work, self.core, self.concurrent_runs, folders, variables=variables)
 
     @property
     def busy(self) -> bool:

@@ -111,6 +111,7 @@ class ExponentiatedGradient(Solver):
         """Visit terms."""
         order = next(self._orders)
         with self.clock.exact(order.size) as count:
+            self.oracle.pause(order.size)
             compiled, lam = self.oracle.compiled, self.problem.lam
             count.calls, count.share = _pass(compiled, order, self.state, lam)
 

@@ -24,11 +24,19 @@ Both averages are kept by one sparse update a step. With Δ_t = v_{t+1} − v_t 
     Σ_{t≤k} t w_t = 1/λ (k v_k − Σ_{t<k} t Δ_t)        Σ_{t≤k} w_t = 1/λ (h_k v_k − Σ_{t<k} h_t Δ_t)
 
 There is no dual value.
+
+Where others call the oracle (``parallel``), a step takes a mini-batch B of τ terms, the next ones in
+the order, and follows the mean of their subgradients at w; a pass has n/τ steps:
+
+.. code-block:: text
+
+    w ← w − 1/(λ(k + 1)) (λ w + n/|B| Σ_{i∈B} φ̂^i⋆)
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, ClassVar, NamedTuple
@@ -40,6 +48,7 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles.calls.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
 from ssvm_bench.problem import Problem
@@ -81,7 +90,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> Subgradi
 
 
 class SubgradientMethod(Solver):
-    """The stochastic subgradient method; an iteration is n steps."""
+    """The stochastic subgradient method; an iteration is n oracle calls."""
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -100,11 +109,13 @@ class SubgradientMethod(Solver):
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
-        """Do n steps."""
+        """Do the steps of a pass over the terms."""
         order = next(self._orders)
         with self.clock.exact(order.size) as count:
             if self.labeling is None:
                 count.share = self._steps(order)
+            elif self.labeling.caller is not None:
+                count.share = self._called_steps(order, self.labeling, self.labeling.caller)
             else:
                 kind = AVERAGES.index(self.config.average)
                 oracle = self.labeling.compiled
@@ -152,22 +163,59 @@ class SubgradientMethod(Solver):
         """Do the steps of a pass with an oracle that is called from Python."""
         (v, z, steps, harmonic), oracle = self.state, self.problem.oracle
         oracle_time, begin = 0.0, perf_counter()
-        for i in order.tolist():
-            checkpoint()
+        for batch in _batches(order, oracle.batch):
             k = int(steps[0])
             start = perf_counter()
             w = v / (self.problem.lam * max(k, 1))
-            plane, _ = oracle.best_plane(w, i)
+            planes = list(oracle.best_planes(w, batch.tolist()))
             oracle_time += perf_counter() - start
-            change = -self.problem.n * plane.values
-            v[plane.indices] += change
-            if z.size:
-                z[plane.indices] += change * (
-                    k if self.config.average == "weighted" else harmonic[0]
-                )
+            for plane, _ in planes:
+                change = -self.problem.n * plane.values / batch.size
+                v[plane.indices] += change
+                if z.size:
+                    z[plane.indices] += change * (
+                        k if self.config.average == "weighted" else harmonic[0]
+                    )
             steps[0] += 1
             harmonic[0] += 1.0 / steps[0]
         return oracle_time / (perf_counter() - begin)
+
+    def _called_steps(self, order: np.ndarray, oracle: LabelingOracle, caller: Caller) -> float:
+        """Do the steps of a pass with what a caller of the oracle finds for each batch."""
+        kind = AVERAGES.index(self.config.average)
+        waited, begin = caller.waited, perf_counter()
+        for batch in _batches(order, caller.batch):
+            k = int(self.state.steps[0])
+            loss = self.problem.lam * k if k > 0 else 1.0
+            answered = oracle.answering(self.state.v, batch, loss)
+            _batch_step(answered, batch, self.state, kind)
+        return (caller.waited - waited) / (perf_counter() - begin)
+
+
+def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Yield the terms of an order, so many at a time."""
+    for k in range(0, order.size, size):
+        checkpoint()
+        yield order[k : k + size]
+
+
+@allocating_kernel
+def _batch_step(answered, batch, state, average):
+    """Do the step of a batch whose labelings are known."""
+    features = answered.features
+    labels = np.zeros(2, features.truth.dtype)
+    signs = np.array([-1.0, 1.0]) / batch.size
+    weights = np.zeros(2)
+    if average > 0:
+        weight = float(state.steps[0]) if average == 1 else state.harmonic[0]
+        weights[0], weights[1] = signs[0] * weight, signs[1] * weight
+    for i in batch:
+        y = answered.labels[features.offsets[i] : features.offsets[i + 1]]
+        add_difference(features, i, y, labels, signs, state.v)
+        if average > 0:
+            add_difference(features, i, y, labels, weights, state.z)
+    state.steps[0] += 1
+    state.harmonic[0] += 1.0 / state.steps[0]
 
 
 @allocating_kernel

@@ -55,5 +55,5 @@ def _exact_visit(policy, blocks, i, state):
 
 def begin_at_oracle(phi: DualIterate, clock: Clock) -> None:
     """Move φ from the ground truths' planes to those that the oracle finds at w = 0."""
-    phi.exact_pass(AtOracle(phi.N), np.arange(phi.problem.n), clock)
+    phi.exact_pass(AtOracle(phi.N), np.arange(phi.problem.n), clock, still=True)
     phi.recompute()

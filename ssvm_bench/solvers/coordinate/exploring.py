@@ -322,10 +322,19 @@ class _Compiled(Explorer):
         self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
     ) -> Explored:
         oracle, (cache, policy, state) = self.oracle, cached.parts
-        found = _explore(
-            oracle.compiled, oracle.exact, cache, policy, state, plan, seen, order, position
-        )
-        return Explored(*found)
+        exact, about = oracle.exact, (cache, policy, state, plan, seen)
+        caller = oracle.caller
+        if caller is None:
+            return Explored(*_explore(oracle.compiled, exact, *about, order, position))
+        waited, begin = caller.waited, perf_counter()
+        reason, fault = NOTHING, checks.NONE
+        while position < order.size and reason == NOTHING and fault == checks.NONE:
+            checkpoint()
+            end = position + 1
+            answered = oracle.answering(state.w, order[position:end])
+            position, reason, _, fault = _explore(answered, exact, *about, order[:end], position)
+        share = (caller.waited - waited) / max(perf_counter() - begin, 1e-9)
+        return Explored(position, reason, share, fault)
 
 
 class _CalledFromPython(Explorer):
@@ -341,7 +350,7 @@ class _CalledFromPython(Explorer):
             checkpoint()
             i = int(order[position])
             start = perf_counter()
-            (indices, values, offset), value = self.oracle.best_plane(w, i)
+            (((indices, values, offset), value),) = self.oracle.best_planes(w, [i])
             oracle_time += perf_counter() - start
             reason = _consider_row(indices, n * values, n * offset, n * value, *parts, i)
             position += reason in (NOTHING, GAP)

@@ -90,7 +90,7 @@ class CuttingPlanes(Solver):
         for begin in range(0, order.size, count):
             asked = order[begin : begin + count]
             self.visits.prepare(self.phi.blocks.n_planes, asked, whole=True)
-            added += self.phi.exact_pass(adding, asked, self.clock).changed
+            added += self.phi.exact_pass(adding, asked, self.clock, still=True).changed
             if added >= count and begin + count < order.size and not self.ended:
                 self._solve(order, adding)
                 added, moved = 0, True

@@ -89,7 +89,7 @@ class OneSlack(Solver):
         if self.iteration > 1 and self.config.cache > 0:
             self._use_caches()
         self._empty()
-        self.phi.exact_pass(self.collecting, self._order, self.clock)
+        self.phi.exact_pass(self.collecting, self._order, self.clock, still=True)
         self.primal = self._collected()
         if self.primal < self._best[0]:
             self._best = self.primal, self.phi.state.w.copy()

@@ -1,0 +1,1 @@
+"""Who calls the oracle of terms that are known at once: this process, others, or a cluster."""

@@ -1,0 +1,129 @@
+"""Where labelings come from that a solver wants at one w: the calls of a batch of terms.
+
+.. code-block:: text
+
+    y_i = argmax_y Δ(y_i,y) + Θ_i(y) + ⟨w, ϕ(x_i,y)⟩        for all i of a batch, at the same w
+
+Who makes these calls is a `Caller`. All that comes back are labelings, which are small; planes are
+made of them where they are needed, by the code that makes them of an oracle's own answers. So the
+numbers of a run do not depend on who has called. An oracle without one calls itself.
+
+A caller may make calls slow on purpose: each sleeps for ``delay`` seconds, but for those of
+evaluations, which no clock counts (`Caller.hurrying`).
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ssvm_bench.interrupts import checkpoint
+
+Oracle = Any
+"""Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
+
+Answer: TypeAlias = tuple[list[np.ndarray], float]
+"""Labelings, and the seconds that the calls took, summed over who made them."""
+
+_NAP = 0.1  # a second signal ends a pause after that
+
+
+def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float) -> Answer:
+    """Call an oracle for some terms, with a pause before each call."""
+    begin = perf_counter()
+    if delay == 0:
+        return oracle.found(w, terms, loss), perf_counter() - begin
+    labelings = []
+    for k in range(terms.size):
+        checkpoint()
+        time.sleep(delay)
+        labelings += oracle.found(w, terms[k : k + 1], loss)
+    return labelings, perf_counter() - begin
+
+
+class Caller(ABC):
+    """Who makes the calls.
+
+    Parameters
+    ----------
+    batch : int
+        Terms that solvers which move w in between ask for at one w.
+    delay : float
+        Seconds that each call sleeps.
+
+    Attributes
+    ----------
+    seconds, waited : float
+        What all calls took so far, summed over who made them; and for how long they were waited
+        for.
+    """
+
+    def __init__(self, batch: int = 1, delay: float = 0.0) -> None:
+        self.batch, self.delay = batch, delay
+        self.seconds = self.waited = 0.0
+
+    def labelings(
+        self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float = 1.0
+    ) -> list[np.ndarray]:
+        """Return the labelings of some terms, in their order.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            Of this process.
+        w : ndarray of float64
+            As `Oracle.found` takes it.
+        terms : ndarray of int64
+        loss : float
+            Weight of Δ.
+        """
+        begin = perf_counter()
+        found, seconds = self._ask(oracle, w, terms, loss, self.delay)
+        self.waited += perf_counter() - begin
+        self.seconds += seconds
+        return found
+
+    @contextmanager
+    def hurrying(self) -> Iterator[None]:
+        """Let no call of the block sleep."""
+        delay, self.delay = self.delay, 0.0
+        try:
+            yield
+        finally:
+            self.delay = delay
+
+    def pause(self, calls: int) -> None:
+        """Sleep for so many calls, which are made at once by what knows of no caller."""
+        begin = perf_counter()
+        while (left := begin + calls * self.delay - perf_counter()) > 0:
+            checkpoint()
+            time.sleep(min(left, _NAP))
+        self.waited += perf_counter() - begin
+        self.seconds += perf_counter() - begin
+
+    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:  # noqa: B027
+        """Get ready, off any clock; ``say`` is told what happens later to those who call."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of whoever calls."""
+
+    @abstractmethod
+    def _ask(
+        self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
+    ) -> Answer:
+        """Make the calls."""
+
+
+class Here(Caller):
+    """The process itself, one call after the other."""
+
+    def _ask(
+        self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
+    ) -> Answer:
+        return answer(oracle, w, terms, loss, delay)

@@ -1,0 +1,171 @@
+"""Calls by the workers of a dask scheduler, on whatever machines they are.
+
+Each worker builds the oracle of a dataset once, from the data that it finds on its machine, and
+keeps it. w goes to them once for a batch. What a worker that dies was doing, the scheduler gives to
+another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.config import plug_ins
+from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, described
+from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
+from ssvm_bench.oracles.calls.pool import Build
+
+PATIENCE = 5.0
+"""Seconds in which a scheduler has to answer, and to have enough workers."""
+
+TASK_SECONDS = 2e-2
+"""A task makes calls of about that long, if they are shorter."""
+
+_POLL_SECONDS = 0.2  # a signal does not end a wait
+
+
+class Cluster(Caller):
+    """The workers of a scheduler.
+
+    Parameters
+    ----------
+    address : str
+        As ``tcp://host:port``.
+    build : callable
+        Returns the oracle in a worker: a function of a module, or a `functools.partial` of one.
+    workers : int
+        How many parts of a batch are called for at once; so many workers must be there.
+    batch, delay
+        As for `Caller`.
+    """
+
+    def __init__(
+        self, address: str, build: Build, workers: int, batch: int = 1, delay: float = 0.0
+    ) -> None:
+        super().__init__(batch, delay)
+        self.address, self.build, self.workers = address, build, workers
+        self._client: Any = None
+        self._calls = 0
+
+    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
+        """Find the scheduler and its workers, and let them build their oracles."""
+        try:
+            import distributed
+        except ImportError:
+            raise ConfigError(
+                f"parallel.address={self.address} needs dask, which is not installed: "
+                "pip install 'ssvm-bench[dask]'."
+            ) from None
+        try:
+            self._client = distributed.Client(
+                self.address, timeout=PATIENCE, set_as_default=False, name="ssvm-bench"
+            )
+            self._client.wait_for_workers(self.workers, timeout=PATIENCE)
+        except ValueError as error:
+            raise ConfigError(
+                f"parallel.address={self.address} is no address of a scheduler: {error}."
+            ) from None
+        except (OSError, TimeoutError):
+            missing = "nobody answers"
+            if self._client is not None:
+                missing = f"there are {self._count()} of {self.workers} workers (parallel.workers)"
+            self.close()
+            raise RunFailedError(
+                f"The dask scheduler at {self.address} cannot be used: within {PATIENCE:g} s, "
+                f"{missing}. Start it with `dask scheduler`, its workers with `dask worker`."
+            ) from None
+        self._say = say
+        self.labelings(oracle, np.zeros(oracle.inner_d), np.zeros(self.workers, np.int64))
+
+    def close(self) -> None:
+        """Leave the scheduler alone."""
+        if self._client is not None:
+            self._client.close(timeout=PATIENCE)
+            self._client = None
+
+    def _count(self) -> int:
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def _ask(
+        self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
+    ) -> Answer:
+        (shared,) = self._client.scatter([w], broadcast=True, hash=False)
+        size = self._task_size(terms.size, delay)
+        parts = [slice(k, k + size) for k in range(0, terms.size, size)]
+        folders = plug_ins.folders()
+        tasks = [
+            self._client.submit(
+                work, self.build, folders, shared, terms[part], loss, delay, pure=False
+            )
+            for part in parts
+        ]
+        try:
+            self._wait(tasks)
+            answers = self._client.gather(tasks)
+        except SsvmBenchError:
+            raise
+        except Exception as error:  # whatever dask says of workers that died on this
+            raise RunFailedError(
+                f"The workers of the dask scheduler at {self.address} could not call the oracle: "
+                f"{described(error)}."
+            ) from error
+        self._calls += terms.size
+        labelings = [y for found, _ in answers for y in found]
+        return labelings, sum(seconds for _, seconds in answers)
+
+    def _task_size(self, calls: int, delay: float) -> int:
+        """Return how many calls a task makes."""
+        share = -(-calls // self.workers)
+        mean = max(delay, self.seconds / self._calls if self._calls and not delay else 0.0)
+        return share if mean == 0.0 else max(1, min(share, int(TASK_SECONDS / mean)))
+
+    def _wait(self, tasks: Sequence[Any]) -> None:
+        """Wait for tasks, as long as there is somebody to work on them."""
+        import distributed
+
+        left = PATIENCE
+        while True:
+            checkpoint()
+            try:
+                distributed.wait(tasks, timeout=_POLL_SECONDS)
+                return
+            except TimeoutError:
+                alive = self._client.status == "running" and self._count() > 0
+            left = PATIENCE if alive else left - _POLL_SECONDS
+            if left <= 0:
+                raise RunFailedError(
+                    f"None of the workers of the dask scheduler at {self.address} is left to call "
+                    "the oracle, or the scheduler has ended. Start them again; the same command "
+                    "goes on from the last checkpoint."
+                )
+
+
+# ---- in a worker's process --------------------------------------------------------------------
+
+_lock = threading.Lock()
+"""Kernels have scratch memory in the oracle, and a worker may have several threads."""
+
+
+def work(
+    build: Build,
+    folders: Sequence[Path],
+    w: np.ndarray,
+    terms: np.ndarray,
+    loss: float,
+    delay: float,
+) -> Answer:
+    """Make calls, with the oracle that this process has."""
+    with _lock:
+        plug_ins.use(tuple(folders))
+        return answer(_built(build.func, *build.args), w, terms, loss, delay)  # type: ignore[attr-defined]
+
+
+@functools.lru_cache(maxsize=1)
+def _built(function: Callable[..., Oracle], *arguments: Any) -> Oracle:
+    return function(*arguments)

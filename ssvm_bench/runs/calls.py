@@ -47,8 +47,8 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
     found = load_dataset(dataset).fingerprint
     if found != fingerprint:
         raise RunFailedError(
-            f"A worker has other data of {dataset.name} than the run: their fingerprint is {found}, "
-            f"and that of the run's is {fingerprint}. Give all machines the same files."
+            f"A worker has other data of {dataset.name} than the run: their fingerprint is "
+            f"{found}, not {fingerprint}. Give all machines the same files."
         )
     return build_oracle(oracle, dataset)
 

@@ -25,8 +25,8 @@ Both averages are kept by one sparse update a step. With Δ_t = v_{t+1} − v_t 
 
 There is no dual value.
 
-Where others call the oracle (``parallel``), a step takes a mini-batch B of τ terms, the next ones in
-the order, and follows the mean of their subgradients at w; a pass has n/τ steps:
+Where others call the oracle (``parallel``), a step takes a mini-batch B of τ terms, the next ones
+in the order, and follows the mean of their subgradients at w; a pass has n/τ steps:
 
 .. code-block:: text
 

@@ -19,13 +19,14 @@ from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, described
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
+from ssvm_bench.oracles.calls.chunks import Chunks
 from ssvm_bench.oracles.calls.pool import Build
 
 PATIENCE = 5.0
 """Seconds in which a scheduler has to answer, and to have enough workers."""
 
-TASK_SECONDS = 2e-2
-"""A task makes calls of about that long, if they are shorter."""
+TASK_SECONDS = 2e-3
+"""What a task costs the scheduler and the network."""
 
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 
@@ -51,7 +52,7 @@ class Cluster(Caller):
         super().__init__(batch, delay)
         self.address, self.build, self.workers = address, build, workers
         self._client: Any = None
-        self._calls = 0
+        self._chunks: dict[float, Chunks] = {}  # for each delay
 
     def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
         """Find the scheduler and its workers, and let them build their oracles."""
@@ -96,7 +97,8 @@ class Cluster(Caller):
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
     ) -> Answer:
         (shared,) = self._client.scatter([w], broadcast=True, hash=False)
-        size = self._task_size(terms.size, delay)
+        chunks = self._chunks.setdefault(delay, Chunks(self.workers, TASK_SECONDS))
+        size = chunks.size(terms.size)
         parts = [slice(k, k + size) for k in range(0, terms.size, size)]
         folders = plug_ins.folders()
         tasks = [
@@ -115,15 +117,10 @@ class Cluster(Caller):
                 f"The workers of the dask scheduler at {self.address} could not call the oracle: "
                 f"{described(error)}."
             ) from error
-        self._calls += terms.size
+        for found, seconds in answers:
+            chunks.learn(len(found), seconds)
         labelings = [y for found, _ in answers for y in found]
         return labelings, sum(seconds for _, seconds in answers)
-
-    def _task_size(self, calls: int, delay: float) -> int:
-        """Return how many calls a task makes."""
-        share = -(-calls // self.workers)
-        mean = max(delay, self.seconds / self._calls if self._calls and not delay else 0.0)
-        return share if mean == 0.0 else max(1, min(share, int(TASK_SECONDS / mean)))
 
     def _wait(self, tasks: Sequence[Any]) -> None:
         """Wait for tasks, as long as there is somebody to work on them."""

@@ -6,7 +6,7 @@ That w is written once for a batch, before the first of its messages, and not ag
 answer is there.
 
 Terms are handed out as workers get free, so that nobody waits for a slow call but at the end of a
-batch; several at a time where calls are short, as each message costs a tenth of a millisecond. A
+batch; how many at a time, :mod:`~ssvm_bench.oracles.calls.chunks` decides. A
 worker that dies is not replaced: the others make its calls again.
 """
 
@@ -25,12 +25,13 @@ from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import RunFailedError, SsvmBenchError, described
 from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
+from ssvm_bench.oracles.calls.chunks import Chunks
 from ssvm_bench.oracles.calls.shared import SharedVector, attached
 
 Build = Callable[[], Oracle]
 
-MESSAGE_SECONDS = 5e-3
-"""A message asks for calls of about that long, if they are shorter."""
+MESSAGE_SECONDS = 2e-4
+"""What a message costs, with its answer."""
 
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 
@@ -61,7 +62,7 @@ class Pool(Caller):
         self.build, self.workers, self.variables = build, workers, dict(variables or {})
         self._children: dict[Child, str] = {}
         self._w: SharedVector | None = None
-        self._calls = 0
+        self._chunks: dict[float, Chunks] = {}  # for each delay
 
     def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
         """Start the workers, and wait until their oracles are there."""
@@ -99,7 +100,8 @@ class Pool(Caller):
         if self._w is None:
             raise RunFailedError("The workers that call the oracle have not been started.")
         self._w.values[:] = w
-        size = self._message_size(terms.size, delay)
+        chunks = self._chunks.setdefault(delay, Chunks(self.workers, MESSAGE_SECONDS))
+        size = chunks.size(terms.size)
         waiting = [slice(k, k + size) for k in range(0, terms.size, size)][::-1]
         labelings: list[np.ndarray | None] = [None] * terms.size
         busy: dict[Child, slice] = {}
@@ -115,18 +117,13 @@ class Pool(Caller):
                 for child in self._ready() if busy else ():
                     found = self._received(child)
                     if found is not None:
-                        labelings[busy.pop(child)], took = found
+                        part = busy.pop(child)
+                        labelings[part], took = found
+                        chunks.learn(len(found[0]), took)
                         seconds += took
                     elif child in busy:  # not so if it died while it had nothing to do
                         waiting.append(busy.pop(child))
-        self._calls += terms.size
         return labelings, seconds  # type: ignore[return-value]
-
-    def _message_size(self, calls: int, delay: float) -> int:
-        """Return for how many calls to ask at a time."""
-        share = -(-calls // max(len(self._children), 1))
-        mean = max(delay, self.seconds / self._calls if self._calls and not delay else 0.0)
-        return share if mean == 0.0 else max(1, min(share, int(MESSAGE_SECONDS / mean)))
 
     def _ready(self) -> list[Child]:
         """Return the workers that have sent something, or have died; wait for one."""

@@ -6,11 +6,14 @@ operation :func:`maximise`.
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.jit import allocating_kernel, generic, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
@@ -170,6 +173,17 @@ class LabelingOracle(PartsOracle):
         value, star, offset = self.risk(w, begin=i, end=i + 1)
         indices = np.flatnonzero(star)
         return Plane(indices, star[indices], offset), value
+
+    def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
+        """Yield the `best_plane` of each of some terms, by the caller's calls."""
+        oracle = self
+        if self.caller is not None:
+            oracle = copy.copy(self)
+            oracle.compiled = self.answering(self._pack(w), np.asarray(terms, np.int64))
+            oracle.caller = None
+        for i in terms:
+            checkpoint()
+            yield oracle.best_plane(w, i)
 
     def add_planes(
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray

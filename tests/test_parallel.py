@@ -1,0 +1,245 @@
+"""Oracle calls by others: the numbers are those of an oracle that calls itself."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from helpers import Plain, oracle, random_chains, random_graphs, solver
+
+from ssvm_bench.clock import Clock
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles import prior as priors
+from ssvm_bench.oracles.calls.caller import Here
+from ssvm_bench.oracles.calls.chunks import Chunks
+from ssvm_bench.oracles.calls.pool import Pool
+from ssvm_bench.problem import Problem
+
+LAM = 0.1
+LENGTHS = [3, 1, 4, 2, 3, 2, 1, 3, 2, 4]
+
+
+def chains():
+    """Build the oracle of the tests, here or in a worker."""
+    return oracle(random_chains(LENGTHS, 3, 2, seed=3))
+
+
+def graphs():
+    return oracle(random_graphs([4, 2, 4, 1, 4, 3, 3, 2], 2, 8, seed=8))
+
+
+def plain_chains():
+    return Plain(chains())
+
+
+class Broken(Plain):
+    def argmax(self, w, i):
+        if w.any():
+            raise ZeroDivisionError("of this oracle")
+        return super().argmax(w, i)
+
+
+def broken():
+    return Broken(chains())
+
+
+ORACLES = {"chains": chains, "graphs": graphs, "rows": plain_chains}
+
+
+@pytest.fixture(scope="module")
+def pools():
+    """Return a started pool of two workers for each oracle of the tests."""
+    made = {}
+    for name, build in ORACLES.items():
+        made[name] = Pool(build, 2)
+        made[name].start(build(), pytest.fail)
+    yield made
+    for pool in made.values():
+        pool.close()
+
+
+def rows_of(posed, name, passes=6, **options):
+    """Return P, F, the clock's time, the calls and w after every iteration."""
+    made, found = solver(posed, name, **options), []
+    for _ in range(passes):
+        made.iterate()
+        w, dual = made.reported()
+        found.append([posed.primal(w), dual, made.clock.now(), made.clock.oracle_calls, *w])
+    return np.array(found)
+
+
+BATCH_METHODS = ("fw", "cutting_plane", "one_slack", "bmrm", "p_bmrm", "prox_bmrm")
+SMALL = {"p_bmrm": {"P": 3}, "cutting_plane": {"accumulate": 4}}
+ONE_BY_ONE = ("bcfw", "mpbcfw", "mpbcfw_avg", "mpbcfw_fast", "bcfw_gap", "ssg", "ssg_tail")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((kind, name) for kind in ORACLES for name in (*BATCH_METHODS, *ONE_BY_ONE)),
+        ("rows", "dcd_online"),
+    ],
+)
+def test_workers_find_what_the_oracle_finds_itself(pools, kind, name):
+    options = SMALL.get(name, {})
+    serial = rows_of(Problem(ORACLES[kind](), LAM), name, **options)
+    called = rows_of(Problem(ORACLES[kind]().called_by(pools[kind]), LAM), name, **options)
+    np.testing.assert_array_equal(called, serial)
+
+
+def test_they_do_so_under_a_prior(pools):
+    prior = priors.Prior(np.full(15, 0.1), np.linspace(1, 2, 15))
+    results = [
+        rows_of(Problem(prior.oracle(made), LAM), name)
+        for made in (chains(), chains().called_by(pools["chains"]))
+        for name in ("fw", "mpbcfw", "ssg")
+    ]
+    for serial, called in zip(results[:3], results[3:], strict=True):
+        np.testing.assert_array_equal(called, serial)
+
+
+# ---- mini-batches --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [2, 3, 100])
+@pytest.mark.parametrize(
+    "name", ["bcfw", "mpbcfw", "mpbcfw_gram", "mpbcfw_pairwise", "mpbcfw_need"]
+)
+@pytest.mark.parametrize("kind", ORACLES)
+def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, name, batch):
+    posed = Problem(ORACLES[kind]().called_by(Here(batch)), LAM)
+    rows = rows_of(posed, name, passes=40)
+    primal, dual = rows[:, 0], rows[:, 1]
+    assert (np.diff(dual) >= -1e-12).all()  # rounding of sums over all terms
+    assert (dual <= primal + 1e-12).all()
+    best = rows_of(Problem(ORACLES[kind](), LAM), "mpbcfw_pairwise", passes=60)
+    assert dual[-1] == pytest.approx(best[-1, 1], rel=2e-2)
+
+
+def test_a_batch_is_asked_for_at_one_w():
+    asked = []
+
+    class Watching(Here):
+        def labelings(self, oracle, w, terms, loss=1.0):
+            asked.append((w.copy(), terms.tolist()))
+            return super().labelings(oracle, w, terms, loss)
+
+    posed = Problem(chains().called_by(Watching(4)), LAM)
+    made = solver(posed, "bcfw")
+    made.iterate()
+    assert [len(terms) for _, terms in asked] == [4, 4, 2]
+    assert sorted(sum((terms for _, terms in asked), [])) == list(range(10))
+    assert not np.array_equal(asked[0][0], asked[1][0])
+
+
+@pytest.mark.parametrize("kind", ["chains", "rows"])
+@pytest.mark.parametrize("name", ["ssg", "ssg_weighted"])
+def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
+    batch, passes = 4, 3
+    data = ORACLES[kind]()
+    made = solver(Problem(data.called_by(Here(batch)), LAM), name, sampling="permutation")
+    same = solver(Problem(data, LAM), name, sampling="permutation")
+    v, k, average = np.zeros(data.d), 0, np.zeros(data.d)
+    for _ in range(passes):
+        order = next(same._orders)
+        for begin in range(0, order.size, batch):
+            terms = order[begin : begin + batch]
+            w = v / (LAM * max(k, 1))
+            for i in terms.tolist():
+                plane, _ = data.best_plane(w, i)
+                v[plane.indices] -= data.n * plane.values / terms.size
+            k += 1
+            average += k * v / (LAM * k)
+        made.iterate()
+        expected = v / (LAM * k) if name == "ssg" else 2 * average / (k * (k + 1))
+        np.testing.assert_allclose(made.reported().w, expected, rtol=1e-12, atol=1e-13)
+
+
+# ---- what calls take -----------------------------------------------------------------------------
+
+
+def test_a_slow_oracle_costs_the_clock_its_delay_and_evaluations_nothing():
+    posed = Problem(chains().called_by(Here(delay=0.005)), LAM)
+    clock = Clock("wall")
+    clock.caller = posed.oracle.caller
+    made = solver(posed, "mpbcfw", clock=clock)
+    made.iterate()
+    assert 10 * 0.005 <= clock.caller_seconds <= clock.now()
+    assert clock.caller_seconds <= clock.caller_waited <= clock.now()
+    assert clock.oracle_time >= 10 * 0.005
+    begin, seconds = time.perf_counter(), clock.caller_seconds
+    posed.measured(made.reported().w)
+    assert time.perf_counter() - begin < 10 * 0.005
+    made.iterate()
+    assert clock.caller_seconds - seconds >= 10 * 0.005
+
+
+def test_workers_sleep_at_the_same_time(pools):
+    pool = pools["chains"]
+    pool.delay = 0.02
+    try:
+        terms = np.zeros(20, np.int64)
+        before = pool.seconds, pool.waited
+        pool.labelings(None, np.zeros(chains().inner_d), terms)
+        seconds, waited = pool.seconds - before[0], pool.waited - before[1]
+        assert seconds >= 20 * 0.02
+        assert waited < 0.9 * seconds
+    finally:
+        pool.delay = 0.0
+
+
+def test_messages_are_small_where_calls_differ_and_large_where_they_do_not():
+    equal, unequal = Chunks(4, 1e-4), Chunks(4, 1e-4)
+    assert equal.size(160) == 10
+    for k in range(50):
+        equal.learn(2, 0.02)
+        unequal.learn(2, 0.02 if k % 5 else 0.2)
+    assert equal.size(160) == 40
+    assert unequal.size(160) == 1
+    assert Chunks(1, 1e-4).size(160) == 160
+
+
+# ---- workers that fail ---------------------------------------------------------------------------
+
+
+def test_calls_of_a_worker_that_dies_are_made_again_by_others():
+    said = []
+    pool = Pool(chains, 2)
+    made = chains().called_by(pool)
+    pool.start(made, said.append)
+    try:
+        victim = next(iter(pool._children))
+        pool.delay = 0.05
+        timer = threading.Timer(0.1, victim.process.kill)
+        timer.start()
+        found = pool.labelings(made, np.ones(made.inner_d), np.arange(10))
+        expected = chains().found(np.ones(made.inner_d), np.arange(10), 1.0)
+        assert all(map(np.array_equal, found, expected))
+        assert len(said) == 1
+        assert "signal 9" in said[0]
+        assert len(pool._children) == 1
+        threading.Timer(0.1, next(iter(pool._children)).process.kill).start()
+        with pytest.raises(RunFailedError, match=r"None of the 2 workers .* is left"):
+            pool.labelings(made, np.ones(made.inner_d), np.arange(10))
+    finally:
+        pool.close()
+
+
+def test_what_an_oracle_raises_in_a_worker_ends_the_run_and_its_workers():
+    pool = Pool(broken, 2)
+    made = broken().called_by(pool)
+    pool.start(made, pytest.fail)
+    processes = [child.process for child in pool._children]
+    with pytest.raises(RunFailedError, match="ZeroDivisionError: of this oracle"):
+        made.risk(np.ones(made.d))
+    assert all(process.poll() is not None for process in processes)
+    pool.close()
+
+
+def nothing():
+    raise ConfigError("There are no such data.")
+
+
+def test_what_the_building_of_an_oracle_raises_is_told():
+    with pytest.raises(ConfigError, match="no such data"):
+        Pool(nothing, 2).start(chains(), pytest.fail)

@@ -15,7 +15,7 @@
       suboptimality: [iteration, time]
       targets: [time, calls]
       claims: [mpbcfw]             # the papers whose claims are judged
-    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figure targets, errors of rates
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figures targets and scaling, errors of rates
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides are for all of them. So options that only some solvers have can vary:
@@ -52,7 +52,7 @@ RUNS = ("grid", "each", "instead")
 
 KEYS = ("title", *RUNS, "like", "figures", "gaps")
 
-WITH_GAPS = ("targets", "rates")
+WITH_GAPS = ("targets", "rates", "scaling")
 """Kinds of figures that ``gaps`` are for."""
 
 GAPS = (0.1, 0.05, 0.02, 0.01)
@@ -99,7 +99,7 @@ class Experiment:
     figures : dict
         Kind of figure → its x axes, or what else is chosen of it.
     gaps : tuple of float
-        Relative gaps of the figure ``targets``, and errors of ``rates``, falling.
+        Relative gaps of the figures ``targets`` and ``scaling``, errors of ``rates``, falling.
     """
 
     name: str

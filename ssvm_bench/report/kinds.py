@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ssvm_bench.config import experiment
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.figures import agreement, selection, suboptimality, targets
+from ssvm_bench.figures import agreement, scaling, selection, suboptimality, targets
 from ssvm_bench.papers import claims_table, fidelity
 from ssvm_bench.papers.bcfw_poster import rates
 from ssvm_bench.papers.bmrm import relative, risks, speedup
@@ -16,7 +16,7 @@ from ssvm_bench.papers.transduction import accuracies, errors, pictured
 from ssvm_bench.papers.transduction import drawn as transduction
 
 _MODULES = (
-    *(suboptimality, selection, claims_table, fidelity, targets, agreement),
+    *(suboptimality, selection, claims_table, fidelity, targets, agreement, scaling),
     *(rates, relative, risks, speedup, dual_coordinate, errors),
     *(accuracies, pictured, transduction),
 )

@@ -83,6 +83,8 @@ class Caller(ABC):
         loss : float
             Weight of Δ.
         """
+        if not terms.size:
+            return []
         begin = perf_counter()
         found, seconds = self._ask(oracle, w, terms, loss, self.delay)
         self.waited += perf_counter() - begin

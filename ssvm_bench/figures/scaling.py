@@ -1,0 +1,196 @@
+"""Time to a relative gap against the number of workers that call the oracle.
+
+.. code-block:: text
+
+    speed-up    S(P) = T(1)/T(P)        T(P) the time to the gap with P workers
+    share       S(P)/P
+
+What P workers have for themselves in that time, P T(P) seconds, is spent on three things: calls
+(``oracle_seconds``), the solver's own steps, during which all of them wait (P (T − ``oracle_wait``)),
+and waiting for others (the rest): for messages, and at the end of a batch for its last call.
+
+MP-BCFW decides by its clock how many approximate passes pay, so that the calls to a gap may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
+from ssvm_bench.figures.document import Cells, Sheet, bold, sheet_of
+from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.results.problem_instance import columns_of, instance_of
+from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE, number
+
+ENOUGH = 0.8
+"""Share of P that a speed-up is to be."""
+
+CURVE = ["dataset", "source", "n", "lam", "fingerprint", "solver", "batch", "engine", "delay"]
+"""Columns that tell curves from each other."""
+
+QUANTITIES = {"time": "seconds to the gap", "speedup": "speed-up"}
+
+_SPENT = {
+    "time": "time",
+    "calls": "oracle_calls",
+    "summed": "oracle_seconds",
+    "wait": "oracle_wait",
+}
+
+_LOSSES = {"steps": "the solver's steps", "others": "waiting for others"}
+
+
+def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
+    """Return what each curve had spent at a relative gap, by workers; medians over the repeats.
+
+    That gap is the smallest of ``gaps`` that all runs on the problem instance have reached; if they
+    have reached none, the largest.
+
+    Returns
+    -------
+    DataFrame
+        ``CURVE``, ``workers``, ``gap``, ``repeats``, ``reached``; ``time, calls, summed, wait``,
+        NaN unless all repeats got there; ``speedup`` and ``share`` against one worker; and the
+        shares of the workers' time: ``calling``, ``steps``, ``others``.
+    """
+    of_instance = grouped(traces, lambda trace: instance_of(trace.metadata))
+    rows = pd.DataFrame(
+        {**_about(trace), "gap": gap, **_spent(trace, gap)}
+        for runs in of_instance.values()
+        for gap in [_reached_by_all(runs, gaps)]
+        for trace in runs
+    )
+    if rows.empty:
+        return rows
+    found = rows.groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
+    table = found[list(_SPENT)].median()
+    table["reached"], table["repeats"] = found["time"].count(), found.size()
+    table.loc[table["reached"] < table["repeats"], list(_SPENT)] = np.nan
+    table = table.reset_index().sort_values([*CURVE, "workers"], ignore_index=True)
+    alone = table[table["workers"] == 1].set_index([*CURVE[:-2], "delay"])["time"]
+    keys = pd.MultiIndex.from_frame(table[[*CURVE[:-2], "delay"]])
+    table["speedup"] = alone.reindex(keys).to_numpy() / table["time"]
+    table["share"] = table["speedup"] / table["workers"]
+    table["calling"] = table["summed"] / (table["workers"] * table["time"])
+    table["steps"] = 1.0 - table["wait"] / table["time"]
+    table["others"] = 1.0 - table["calling"] - table["steps"]
+    return table
+
+
+def _reached_by_all(runs: Sequence[Trace], gaps: Sequence[float]) -> float:
+    """Return the smallest gap that all runs have reached, or the largest."""
+    worst = max(float((run.frame["gap"] / run.frame["primal"].abs()).min()) for run in runs)
+    return min((gap for gap in gaps if gap >= worst), default=max(gaps))
+
+
+def _about(trace: Trace) -> dict[str, Any]:
+    """Return who called the oracle of a run, and what the run was."""
+    config = trace.metadata["config"]
+    parallel = config.get("parallel", {})
+    return {
+        **columns_of(trace.metadata),
+        "solver": config["solver"]["name"],
+        "batch": parallel.get("batch", 1),
+        "engine": "dask" if parallel.get("address") else "processes",
+        "delay": float(config["oracle"].get("delay", 0.0)),
+        "workers": parallel.get("workers", 1),
+    }
+
+
+def _spent(trace: Trace, gap: float) -> dict[str, float]:
+    """Return what a run had spent when its relative gap was small enough; NaN if it never was."""
+    frame = trace.frame
+    reached = frame[frame["gap"] <= gap * frame["primal"].abs()]
+    return {
+        name: float(reached[of].iloc[0]) if len(reached) and of in frame else np.nan
+        for name, of in _SPENT.items()
+    }
+
+
+def curve_name(row: Mapping[Any, Any]) -> str:
+    """Say what a curve is but for its delay: solver, τ, engine."""
+    batch = f", τ = {row['batch']}" * (row["batch"] > 1)
+    return f"{style.solver_label(row['solver'])}{batch}" + ", dask" * (row["engine"] == "dask")
+
+
+def oracle_name(delay: float) -> str:
+    """Say how costly the oracle is."""
+    return f"{1000 * delay:g} ms a call" if delay else "its own cost"
+
+
+def _percent(name: str) -> Any:
+    return lambda row: NONE if np.isnan(row[name]) else f"{100 * row[name]:.0f} %"
+
+
+CELLS: Cells = {
+    "solver": curve_name,
+    "oracle": lambda row: oracle_name(row["delay"]),
+    "workers": lambda row: f"{row['workers']}",
+    "seconds": lambda row: number(row["time"], ".3g"),
+    "calls": lambda row: number(row["calls"], ".0f"),
+    "speed-up": lambda row: bold(number(row["speedup"], ".2f"), row["share"] >= ENOUGH),
+    "calling": _percent("calling"),
+    "steps": _percent("steps"),
+    "waiting": _percent("others"),
+}
+
+
+def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield the numbers on each problem instance, and up to where its curves scale."""
+    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+        title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
+        yield sheet_of(title, CELLS, rows.to_dict("records"), words=2)
+        header = ["solver", "oracle", f"at least {ENOUGH:g} × workers up to", "then lost to"]
+        ends = [_end(curve) for _, curve in rows.groupby(CURVE, sort=False, dropna=False)]
+        title = f"Where it stops to scale: {style.problem_title(rows)}"
+        yield Sheet(title, header, ends, words=len(header))
+
+
+def _end(curve: pd.DataFrame) -> list[str]:
+    """Return up to how many workers a curve scales, and what most of the rest is spent on."""
+    enough = curve["share"] >= ENOUGH
+    beyond = curve[~enough.cummin()]
+    last = curve.loc[enough.cummin(), "workers"].max()
+    why = NONE
+    if len(beyond) and beyond.iloc[0][list(_LOSSES)].notna().all():
+        first = beyond.iloc[0]
+        name = max(_LOSSES, key=lambda loss: first[loss])
+        why = f"{_LOSSES[name]}, {100 * first[name]:.0f} % with {first['workers']} workers"
+    about = curve.iloc[0].to_dict()
+    return [curve_name(about), oracle_name(about["delay"]), number(last, ".0f"), why]
+
+
+READING = (
+    "Seconds on the wall clock until the relative gap was small enough, workers' start not "
+    f"counted; in bold, speed-ups of at least {ENOUGH:g} × workers. The last three columns are what "
+    "the workers' time went to: calls of the oracle; the solver's own steps, during which all wait; "
+    "and waiting for others, that is for messages and, at the end of a batch, for its last call. "
+    "With τ terms in a batch, no more than τ workers have something to do."
+)
+
+
+def _outputs(material: Material, quantities: Sequence[str]) -> Iterator[Output]:
+    from ssvm_bench.figures.scaling_drawing import draw_scaling
+
+    table = scaling(material.traces, material.gaps)
+    if table.empty:
+        return
+    notes = ["Grey: in proportion to the workers."]
+    busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in material.traces)
+    if busy:
+        notes.append(
+            f"{busy} of {len(material.traces)} runs were timed while others were going on."
+        )
+    figure = draw_scaling(table, quantities, material.title, notes)
+    title = "Oracle calls in parallel: time to a gap against workers"
+    yield Output("scaling", table, title, [READING, *notes[1:], *sheets(table)], figure)
+
+
+KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities"), _outputs)

@@ -15,7 +15,7 @@
       suboptimality: [iteration, time]
       targets: [time, calls]
       claims: [mpbcfw]             # the papers whose claims are judged
-    gaps: [0.1, 0.01, 0.001]       # relative gaps of the figures targets and scaling, errors of rates
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of targets and of scaling, errors of rates
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides are for all of them. So options that only some solvers have can vary:

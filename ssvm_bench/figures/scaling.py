@@ -6,8 +6,8 @@
     share       S(P)/P
 
 What P workers have for themselves in that time, P T(P) seconds, is spent on three things: calls
-(``oracle_seconds``), the solver's own steps, during which all of them wait (P (T − ``oracle_wait``)),
-and waiting for others (the rest): for messages, and at the end of a batch for its last call.
+(``oracle_seconds``), the solver's own steps, during which all wait (P (T − ``oracle_wait``)), and
+waiting for others (the rest): for messages, and at the end of a batch for its last call.
 
 MP-BCFW decides by its clock how many approximate passes pay, so that the calls to a gap may differ.
 """
@@ -168,10 +168,10 @@ def _end(curve: pd.DataFrame) -> list[str]:
 
 
 READING = (
-    "Seconds on the wall clock until the relative gap was small enough, workers' start not "
-    f"counted; in bold, speed-ups of at least {ENOUGH:g} × workers. The last three columns are what "
-    "the workers' time went to: calls of the oracle; the solver's own steps, during which all wait; "
-    "and waiting for others, that is for messages and, at the end of a batch, for its last call. "
+    "Seconds on the wall clock until the relative gap was small enough, the start of the workers "
+    f"not counted; in bold, speed-ups of at least {ENOUGH:g} × workers. The last three columns are "
+    "what the workers' time went to: calls of the oracle; the solver's own steps, during which all "
+    "wait; and waiting for others: for messages and, at the end of a batch, for its last call. "
     "With τ terms in a batch, no more than τ workers have something to do."
 )
 

@@ -9,7 +9,9 @@ What P workers have for themselves in that time, P T(P) seconds, is spent on thr
 (``oracle_seconds``), the solver's own steps, during which all wait (P (T − ``oracle_wait``)), and
 waiting for others (the rest): for messages, and at the end of a batch for its last call.
 
-MP-BCFW decides by its clock how many approximate passes pay, so that the calls to a gap may differ.
+MP-BCFW decides by its clock how many approximate passes pay: where calls are quick, fewer of them
+do, and it makes more calls on its way to a gap. What of them it makes beyond those with one worker
+is lost, too.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _SPENT = {
     "wait": "oracle_wait",
 }
 
-_LOSSES = {"steps": "the solver's steps", "others": "waiting for others"}
+_LOSSES = {"more": "more calls", "steps": "the solver's steps", "others": "waiting for others"}
 
 
 def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
@@ -57,8 +59,9 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
     -------
     DataFrame
         ``CURVE``, ``workers``, ``gap``, ``repeats``, ``reached``; ``time, calls, summed, wait``,
-        NaN unless all repeats got there; ``speedup`` and ``share`` against one worker; and the
-        shares of the workers' time: ``calling``, ``steps``, ``others``.
+        NaN unless all repeats got there; ``speedup`` and ``share`` against one worker; the shares
+        of the workers' time: ``calling``, ``steps``, ``others``; and the share of the calls that
+        are ``more`` than one worker's.
     """
     of_instance = grouped(traces, lambda trace: instance_of(trace.metadata))
     rows = pd.DataFrame(
@@ -74,13 +77,15 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
     table["reached"], table["repeats"] = found["time"].count(), found.size()
     table.loc[table["reached"] < table["repeats"], list(_SPENT)] = np.nan
     table = table.reset_index().sort_values([*CURVE, "workers"], ignore_index=True)
-    alone = table[table["workers"] == 1].set_index([*CURVE[:-2], "delay"])["time"]
-    keys = pd.MultiIndex.from_frame(table[[*CURVE[:-2], "delay"]])
-    table["speedup"] = alone.reindex(keys).to_numpy() / table["time"]
+    same = [name for name in CURVE if name != "engine"]
+    alone = table[(table["workers"] == 1) & (table["engine"] == "processes")].set_index(same)
+    alone = alone.reindex(pd.MultiIndex.from_frame(table[same])).reset_index()
+    table["speedup"] = alone["time"] / table["time"]
     table["share"] = table["speedup"] / table["workers"]
     table["calling"] = table["summed"] / (table["workers"] * table["time"])
     table["steps"] = 1.0 - table["wait"] / table["time"]
     table["others"] = 1.0 - table["calling"] - table["steps"]
+    table["more"] = 1.0 - alone["calls"] / table["calls"]
     return table
 
 

@@ -1,0 +1,208 @@
+"""Runs whose oracle others call: their options, hashes and traces, and how they fail."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from program import USPS, call, config_of, error_of, run_here, started, wait_until
+
+from ssvm_bench.estimator import StructuredSVM
+from ssvm_bench.figures import scaling
+from ssvm_bench.report.kinds import load
+from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.run_folder import partial_folder
+
+WORK = ("clock=work", "budget.max_iterations=5", "solver=mpbcfw", "parallel.batch=7")
+MEASURED = ["eval_time", "cpu_time"]
+OF_CALLS = ["oracle_seconds", "oracle_wait"]
+
+
+def frame_of(outcome):
+    return read_trace(outcome.folder).frame
+
+
+def hash_of(*options):
+    return config_of("results", "dataset.source=synthetic", *options).hash()
+
+
+def test_the_hash_covers_what_changes_the_numbers():
+    alone = hash_of()
+    assert hash_of("parallel.batch=1", "parallel.workers=1") == alone
+    assert len({alone, hash_of("parallel.batch=2"), hash_of("parallel.batch=3")}) == 3
+    # times are numbers, too, unless they are counted
+    here, there = "parallel.address=tcp://a:1", "parallel.address=tcp://b:2"
+    two = hash_of("parallel.workers=2")
+    assert (
+        len({alone, two, hash_of("parallel.workers=4"), hash_of("parallel.workers=2", here)}) == 4
+    )
+    assert hash_of(here) == hash_of(there)
+    counted = hash_of("clock=work")
+    assert hash_of("clock=work", "parallel.workers=4") == counted
+    assert hash_of("clock=work", here) == counted
+    assert hash_of("clock=work", "parallel.batch=4") != counted
+    assert hash_of("oracle.delay=0.01") != alone
+
+
+def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
+    alone = run_here(tmp_path / "1", *WORK)
+    two = run_here(tmp_path / "2", *WORK, "parallel.workers=2")
+    frames = [frame_of(one) for one in (alone, two)]
+    assert list(frames[0].columns[-2:]) == OF_CALLS
+    without = [frame.drop(columns=[*MEASURED, *OF_CALLS]) for frame in frames]
+    pd.testing.assert_frame_equal(*without, check_exact=True)
+    weights = [np.load(one.folder / "weights.npz")["w"] for one in (alone, two)]
+    np.testing.assert_array_equal(*weights)
+    plain = run_here(tmp_path / "3", "clock=work", "budget.max_iterations=2", "solver=mpbcfw")
+    assert not set(OF_CALLS) & set(frame_of(plain).columns)
+
+
+def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
+    options = ("solver=bcfw", "budget.max_iterations=2", "oracle.delay=0.002")
+    counted = frame_of(run_here(tmp_path, *options, "clock=work"))
+    cost = config_of(tmp_path).oracle.cost_call
+    assert counted["time"].iloc[-1] == pytest.approx(60 * (0.002 + cost))
+    wall = frame_of(run_here(tmp_path, *options, "clock=wall"))
+    last = wall.iloc[-1]
+    assert last["time"] >= last["oracle_time"] >= 60 * 0.002
+    assert last["oracle_wait"] >= last["oracle_seconds"] >= 60 * 0.002
+    assert wall["eval_time"].iloc[-1] < 60 * 0.002 + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("parallel.workers=2", "clock=cpu"), "clock=cpu counts"),
+        (("oracle.delay=0.1", "clock=cpu"), "clock=cpu counts"),
+        (("parallel.workers=2", "solver=eg"), "asks the oracle for expectations"),
+        (("parallel.workers=0",), "parallel.workers must be ≥ 1"),
+        (("parallel.batch=0",), "parallel.batch must be ≥ 1"),
+        (("oracle.delay=-1",), "oracle.delay must be ≥ 0"),
+        (("dataset=moons", "solver=dcadmm", "oracle.delay=1"), "without one"),
+        (("dataset=latent", "parallel.workers=2", "solver.latent_rounds=2"), "latent values"),
+        (
+            ("dataset=stanford", "oracle.warm_start=true", "parallel.workers=2"),
+            "depend on its earlier calls",
+        ),
+    ],
+)
+def test_what_cannot_be_called_elsewhere_is_said_before_anything_is_done(tmp_path, options, said):
+    words = ("dataset.source=synthetic", "dataset.n_samples=30", f"results_dir={tmp_path}")
+    data = words if options[0] not in ("dataset=moons", "dataset=latent") else words[2:]
+    assert said in error_of(call("run", "dataset=usps", *data, *options), status=2)
+
+
+def test_an_estimator_has_slow_oracles_and_no_workers():
+    x, y = np.eye(4), [0, 1, 0, 1]
+    made = StructuredSVM(options={"oracle.delay": 0.001, "parallel.batch": 2}, max_iterations=3)
+    assert made.fit(x, y).history_["oracle_seconds"].iloc[-1] >= 4 * 0.001
+    with pytest.raises(Exception, match=r"parallel\.workers"):
+        StructuredSVM(options={"parallel.workers": 2}).fit(x, y)
+
+
+def children_of(process):
+    folder = f"/proc/{process.pid}/task/{process.pid}/children"
+    with open(folder) as file:
+        return [int(pid) for pid in file.read().split()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells who is whose child")
+def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
+    options = (
+        *(*USPS, "solver=bcfw", "clock=work", "oracle.delay=0.02", "parallel.batch=6"),
+        *("parallel.workers=2", "budget.max_iterations=12", f"results_dir={tmp_path}"),
+    )
+    log = tmp_path / "log"
+    with started("run", *options, log=log) as process:
+        wait_until(lambda: "exact calls" in log.read_text(), seconds=60)
+        time.sleep(0.3)
+        victim = children_of(process)[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: "has ended (signal 9)" in log.read_text(), seconds=10)
+        left = children_of(process)
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    assert "make its oracle calls again" in log.read_text()
+    wait_until(lambda: not any(os.path.isdir(f"/proc/{pid}") for pid in left), seconds=5)
+    config = config_of(tmp_path, *options[3:-1])
+    assert partial_folder(config.folder).is_dir()
+    gone_on = frame_of(run_here(tmp_path, *options[3:-1]))
+    whole = frame_of(run_here(tmp_path / "whole", *options[3:-1]))
+    drop = [*MEASURED, *OF_CALLS]
+    pd.testing.assert_frame_equal(gone_on.drop(columns=drop), whole.drop(columns=drop))
+
+
+# ---- a dask cluster ------------------------------------------------------------------------------
+
+
+def test_a_scheduler_that_is_not_there_is_said(tmp_path):
+    pytest.importorskip("distributed")
+    begin = time.monotonic()
+    address = "parallel.address=tcp://127.0.0.1:9"
+    said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=1)
+    assert "tcp://127.0.0.1:9 cannot be used: within 5 s, nobody answers" in said
+    assert time.monotonic() - begin < 30
+    said = error_of(call("run", *USPS, "parallel.address=x:y:z", f"results_dir={tmp_path}"), 2)
+    assert "is no address of a scheduler" in said
+
+
+def test_without_dask_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    address = "parallel.address=tcp://127.0.0.1:9"
+    said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=2)
+    assert "pip install 'ssvm-bench[dask]'" in said
+
+
+def test_the_workers_of_a_scheduler_find_the_same(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    alone = frame_of(run_here(tmp_path / "1", *WORK))
+    drop = [*MEASURED, *OF_CALLS]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        at = (f"parallel.address={cluster.scheduler_address}", "parallel.workers=2")
+        two = frame_of(run_here(tmp_path / "2", *WORK, *at))
+        pd.testing.assert_frame_equal(
+            two.drop(columns=drop), alone.drop(columns=drop), check_exact=True
+        )
+        three = call("run", *USPS, at[0], "parallel.workers=3", f"results_dir={tmp_path}")
+        assert "there are 2 of 3 workers" in error_of(three, status=1)
+        for worker in cluster.workers.values():
+            worker.process.process.kill() if worker.process else None
+            break
+        again = frame_of(run_here(tmp_path / "3", *WORK, at[0], "force=true"))
+        pd.testing.assert_frame_equal(
+            again.drop(columns=drop), alone.drop(columns=drop), check_exact=True
+        )
+
+
+# ---- the experiment ------------------------------------------------------------------------------
+
+
+def test_the_experiment_keeps_runs_with_various_workers_apart():
+    runs = [run for grid in load("parallel").grids for run in grid.words]
+    assert any("parallel.workers" in word for word in runs)
+
+
+def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
+    options = ("solver=bcfw", "oracle.delay=0.005", "parallel.batch=10", "lam=200/n")
+    runs = [
+        read_trace(run_here(tmp_path, *options, f"parallel.workers={workers}").folder)
+        for workers in (1, 2)
+    ]
+    table = scaling.scaling(runs, [0.5, 1e-9])
+    assert table["workers"].tolist() == [1, 2]
+    assert set(table["gap"]) == {0.5}
+    assert table["calls"].nunique() == 1
+    assert table["speedup"].iloc[0] == 1.0
+    assert table["speedup"].iloc[1] > 1.0
+    parts = table[["calling", "steps", "others"]]
+    np.testing.assert_allclose(parts.sum(axis=1), 1.0)
+    assert (parts > -0.01).to_numpy().all()
+    assert (table["more"] == 0.0).all()
+    sheets = list(scaling.sheets(table))
+    assert len(sheets) == 2
+    assert len(sheets[1].rows) == 1

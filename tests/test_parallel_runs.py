@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,10 +36,8 @@ def test_the_hash_covers_what_changes_the_numbers():
     assert len({alone, hash_of("parallel.batch=2"), hash_of("parallel.batch=3")}) == 3
     # times are numbers, too, unless they are counted
     here, there = "parallel.address=tcp://a:1", "parallel.address=tcp://b:2"
-    two = hash_of("parallel.workers=2")
-    assert (
-        len({alone, two, hash_of("parallel.workers=4"), hash_of("parallel.workers=2", here)}) == 4
-    )
+    two, dask = hash_of("parallel.workers=2"), hash_of("parallel.workers=2", here)
+    assert len({alone, two, dask, hash_of("parallel.workers=4")}) == 4
     assert hash_of(here) == hash_of(there)
     counted = hash_of("clock=work")
     assert hash_of("clock=work", "parallel.workers=4") == counted
@@ -104,9 +103,8 @@ def test_an_estimator_has_slow_oracles_and_no_workers():
 
 
 def children_of(process):
-    folder = f"/proc/{process.pid}/task/{process.pid}/children"
-    with open(folder) as file:
-        return [int(pid) for pid in file.read().split()]
+    file = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(pid) for pid in file.read_text().split()]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells who is whose child")
@@ -126,7 +124,7 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
         process.send_signal(signal.SIGINT)
         process.wait(30)
     assert "make its oracle calls again" in log.read_text()
-    wait_until(lambda: not any(os.path.isdir(f"/proc/{pid}") for pid in left), seconds=5)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left), seconds=5)
     config = config_of(tmp_path, *options[3:-1])
     assert partial_folder(config.folder).is_dir()
     gone_on = frame_of(run_here(tmp_path, *options[3:-1]))

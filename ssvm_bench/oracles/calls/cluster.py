@@ -17,7 +17,7 @@ import numpy as np
 
 from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, described
-from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
 from ssvm_bench.oracles.calls.chunks import Chunks
 from ssvm_bench.oracles.calls.pool import Build
@@ -110,7 +110,7 @@ class Cluster(Caller):
         try:
             self._wait(tasks)
             answers = self._client.gather(tasks)
-        except SsvmBenchError:
+        except (SsvmBenchError, EndedEarlyError):
             raise
         except Exception as error:  # whatever dask says of workers that died on this
             raise RunFailedError(
@@ -130,7 +130,8 @@ class Cluster(Caller):
         while True:
             checkpoint()
             try:
-                distributed.wait(tasks, timeout=_POLL_SECONDS)
+                with self._client.as_current():
+                    distributed.wait(tasks, timeout=_POLL_SECONDS)
                 return
             except TimeoutError:
                 alive = self._client.status == "running" and self._count() > 0

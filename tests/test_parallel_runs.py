@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from program import USPS, call, config_of, error_of, run_here, started, wait_unt
 
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
+from ssvm_bench.oracles.calls import cluster as cluster_calls
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.runs import calls, components
 
 WORK = ("clock=work", "budget.max_iterations=5", "solver=mpbcfw", "parallel.batch=7")
 MEASURED = ["eval_time", "cpu_time"]
@@ -175,6 +178,32 @@ def test_the_workers_of_a_scheduler_find_the_same(tmp_path):
         pd.testing.assert_frame_equal(
             again.drop(columns=drop), alone.drop(columns=drop), check_exact=True
         )
+
+
+def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    config = config_of(tmp_path, "dataset.source=synthetic")
+    dataset = components.load_dataset(config.dataset)
+    oracle = components.build_oracle(config.oracle, config.dataset)
+    w, terms = np.zeros(oracle.inner_d), np.arange(5)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        at = replace(config.parallel, address=cluster.scheduler_address)
+        caller = calls.caller_of(replace(config, parallel=at), dataset.fingerprint)
+        caller.start(oracle, lambda _: None)
+        found = caller.labelings(oracle, w, terms)
+        assert all(map(np.array_equal, found, oracle.found(w, terms, 1.0)))
+        other = calls.caller_of(replace(config, parallel=at), "another")
+        with pytest.raises(RunFailedError, match="A worker has other data of usps than the run"):
+            other.start(oracle, pytest.fail)
+        other.close()
+        cluster.scale(0)
+        wait_until(lambda: caller._count() == 0, seconds=20)
+        monkeypatch.setattr(cluster_calls, "PATIENCE", 1.0)
+        with pytest.raises(RunFailedError, match="None of the workers of the dask scheduler"):
+            caller.labelings(oracle, w, terms)
+        caller.close()
 
 
 # ---- the experiment ------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ another one.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, descr
 from ssvm_bench.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
 from ssvm_bench.oracles.calls.chunks import Chunks
-from ssvm_bench.oracles.calls.pool import Build
+from ssvm_bench.oracles.calls.pool import Build, as_ours
 
 PATIENCE = 5.0
 """Seconds in which a scheduler has to answer, and to have enough workers."""
@@ -28,6 +30,8 @@ PATIENCE = 5.0
 TASK_SECONDS = 2e-3
 """What a task costs the scheduler and the network."""
 
+_ATTEMPTS = 3
+_TIMEOUTS = TimeoutError, asyncio.TimeoutError  # the same from Python 3.11 on
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 
 
@@ -56,6 +60,7 @@ class Cluster(Caller):
 
     def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
         """Find the scheduler and its workers, and let them build their oracles."""
+        self._say = say
         try:
             import distributed
         except ImportError:
@@ -72,7 +77,7 @@ class Cluster(Caller):
             raise ConfigError(
                 f"parallel.address={self.address} is no address of a scheduler: {error}."
             ) from None
-        except (OSError, TimeoutError):
+        except (OSError, *_TIMEOUTS):
             missing = "nobody answers"
             if self._client is not None:
                 missing = f"there are {self._count()} of {self.workers} workers (parallel.workers)"
@@ -81,7 +86,6 @@ class Cluster(Caller):
                 f"The dask scheduler at {self.address} cannot be used: within {PATIENCE:g} s, "
                 f"{missing}. Start it with `dask scheduler`, its workers with `dask worker`."
             ) from None
-        self._say = say
         self.labelings(oracle, np.zeros(oracle.inner_d), np.zeros(self.workers, np.int64))
 
     def close(self) -> None:
@@ -96,27 +100,34 @@ class Cluster(Caller):
     def _ask(
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
     ) -> Answer:
-        (shared,) = self._client.scatter([w], broadcast=True, hash=False)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._called(w, terms, loss, delay)
+            except (SsvmBenchError, EndedEarlyError):
+                raise
+            except Exception as error:  # as when the last worker that had w has died
+                self._find_workers()
+                if attempt == _ATTEMPTS:
+                    raise RunFailedError(
+                        f"The workers of the dask scheduler at {self.address} could not call the "
+                        f"oracle, in {_ATTEMPTS} attempts: {described(error)}"
+                    ) from error
+                self._say("Workers have been lost; their oracle calls are made again.")
+        raise AssertionError  # not reached
+
+    def _called(self, w: np.ndarray, terms: np.ndarray, loss: float, delay: float) -> Answer:
+        """Make the calls, if enough workers live that long."""
+        (shared,) = self._client.scatter([w], broadcast=True, hash=False, timeout=PATIENCE)
         chunks = self._chunks.setdefault(delay, Chunks(self.workers, TASK_SECONDS))
-        size = chunks.size(terms.size)
-        parts = [slice(k, k + size) for k in range(0, terms.size, size)]
-        folders = plug_ins.folders()
+        size, folders = chunks.size(terms.size), plug_ins.folders()
         tasks = [
             self._client.submit(
-                work, self.build, folders, shared, terms[part], loss, delay, pure=False
+                work, self.build, folders, shared, terms[k : k + size], loss, delay, pure=False
             )
-            for part in parts
+            for k in range(0, terms.size, size)
         ]
-        try:
-            self._wait(tasks)
-            answers = self._client.gather(tasks)
-        except (SsvmBenchError, EndedEarlyError):
-            raise
-        except Exception as error:  # whatever dask says of workers that died on this
-            raise RunFailedError(
-                f"The workers of the dask scheduler at {self.address} could not call the oracle: "
-                f"{described(error)}."
-            ) from error
+        self._wait(tasks)
+        answers = self._client.gather(tasks)
         for found, seconds in answers:
             chunks.learn(len(found), seconds)
         labelings = [y for found, _ in answers for y in found]
@@ -126,21 +137,26 @@ class Cluster(Caller):
         """Wait for tasks, as long as there is somebody to work on them."""
         import distributed
 
-        left = PATIENCE
         while True:
             checkpoint()
             try:
                 with self._client.as_current():
                     distributed.wait(tasks, timeout=_POLL_SECONDS)
                 return
-            except TimeoutError:
-                alive = self._client.status == "running" and self._count() > 0
-            left = PATIENCE if alive else left - _POLL_SECONDS
-            if left <= 0:
+            except _TIMEOUTS:
+                self._find_workers()
+
+    def _find_workers(self) -> None:
+        """Wait until there is a worker. Raise ``RunFailedError`` if none comes."""
+        begin = monotonic()
+        while self._client.status != "running" or self._count() == 0:
+            checkpoint()
+            sleep(_POLL_SECONDS)
+            if monotonic() - begin > PATIENCE:
                 raise RunFailedError(
                     f"None of the workers of the dask scheduler at {self.address} is left to call "
                     "the oracle, or the scheduler has ended. Start them again; the same command "
-                    "goes on from the last checkpoint."
+                    "goes on from the last checkpoint"
                 )
 
 
@@ -161,7 +177,11 @@ def work(
     """Make calls, with the oracle that this process has."""
     with _lock:
         plug_ins.use(tuple(folders))
-        return answer(_built(build.func, *build.args), w, terms, loss, delay)  # type: ignore[attr-defined]
+        try:
+            oracle = _built(build.func, *build.args)  # type: ignore[attr-defined]
+            return answer(oracle, w, terms, loss, delay)
+        except Exception as error:
+            raise as_ours(error) from error
 
 
 @functools.lru_cache(maxsize=1)

@@ -159,7 +159,7 @@ class Pool(Caller):
         if not self._children:
             raise RunFailedError(
                 f"None of the {self.workers} workers that call the oracle is left; the last one "
-                f"has ended by {how}. Try fewer of them, with parallel.workers, if memory ran out."
+                f"has ended by {how}. Try fewer of them, with parallel.workers, if memory ran out"
             )
         self._say(f"{name} has ended ({how}). The others make its oracle calls again.")
 
@@ -193,7 +193,7 @@ def work(connection: Connection, descriptor: int, size: int, folders: Sequence[P
         oracle, w = connection.recv()(), attached(descriptor, size)
         nothing = answer(oracle, w, np.zeros(1, np.int64), 1.0, 0.0)  # its kernels are loaded
     except Exception as error:
-        connection.send(_ours(error))
+        connection.send(as_ours(error))
         return
     connection.send(nothing)
     while True:
@@ -201,10 +201,10 @@ def work(connection: Connection, descriptor: int, size: int, folders: Sequence[P
         try:
             found: object = answer(oracle, w, terms, loss, delay)
         except Exception as error:
-            found = _ours(error)
+            found = as_ours(error)
         connection.send(found)
 
 
-def _ours(error: Exception) -> SsvmBenchError:
+def as_ours(error: Exception) -> SsvmBenchError:
     """Return an error that can be sent."""
     return error if isinstance(error, SsvmBenchError) else RunFailedError(described(error))

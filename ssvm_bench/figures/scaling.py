@@ -130,6 +130,13 @@ def oracle_name(delay: float) -> str:
     return f"{1000 * delay:g} ms a call" if delay else "its own cost"
 
 
+def _heading(row: Mapping[Any, Any]) -> str:
+    """Say what a panel shows."""
+    stand_in = " (stand-in)" * (row["source"] == "synthetic")
+    where = f"{style.dataset_name(row['dataset'])}{stand_in}"
+    return f"{curve_name(row)}\n{where}, gap {row['gap']:g}"
+
+
 def _percent(name: str) -> Any:
     return lambda row: NONE if np.isnan(row[name]) else f"{100 * row[name]:.0f} %"
 
@@ -193,7 +200,12 @@ def _outputs(material: Material, quantities: Sequence[str]) -> Iterator[Output]:
         notes.append(
             f"{busy} of {len(material.traces)} runs were timed while others were going on."
         )
-    figure = draw_scaling(table, quantities, material.title, notes)
+    panels = table.groupby([name for name in CURVE if name != "delay"], sort=False)
+    shown = table.assign(panel=panels.ngroup())
+    headings = {int(panel): _heading(rows.iloc[0]) for panel, rows in shown.groupby("panel")}
+    oracles = {delay: oracle_name(delay) for delay in sorted(set(table["delay"]))}
+    labels = {name: QUANTITIES[name] for name in quantities}
+    figure = draw_scaling(shown, labels, headings, oracles, material.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
     yield Output("scaling", table, title, [READING, *notes[1:], *sheets(table)], figure)
 

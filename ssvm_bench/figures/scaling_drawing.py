@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.drawing import PLAIN, label_log_y, page
-from ssvm_bench.figures.scaling import QUANTITIES, curve_name, oracle_name
 
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
 """Colours and markers of oracles, from the cheapest on."""
@@ -20,28 +19,35 @@ _PROPORTION = "#aaaaaa"
 
 
 def draw_scaling(
-    table: pd.DataFrame, quantities: Sequence[str], title: str, notes: Sequence[str] = ()
+    table: pd.DataFrame,
+    quantities: Mapping[str, str],
+    headings: Mapping[int, str],
+    oracles: Mapping[float, str],
+    title: str,
+    notes: Sequence[str] = (),
 ) -> Figure:
     """Draw quantities against the number of workers, both on log axes; a line per oracle.
 
     Parameters
     ----------
     table : DataFrame
-        As `scaling.scaling` gives it.
-    quantities : sequence of str
-        Some of ``QUANTITIES``: a row of panels each.
+        As `scaling.scaling` gives it, with a column ``panel``.
+    quantities : mapping of str to str
+        Column of the table, a row of panels each → label of its y axis.
+    headings : mapping of int to str
+        ``panel`` → its heading.
+    oracles : mapping of float to str
+        Delay → what the oracle is called, the cheapest first.
     title, notes
         As for `drawing.draw_curves`.
     """
-    columns = ["fingerprint", "lam", "solver", "batch", "engine"]
-    groups = [group for _, group in table.groupby(columns, sort=False)]
-    delays = sorted(set(table["delay"]))
-    looks = {delay: LOOKS[k % len(LOOKS)] for k, delay in enumerate(delays)}
+    groups = [table[table["panel"] == panel] for panel in headings]
+    looks = {delay: LOOKS[k % len(LOOKS)] for k, delay in enumerate(oracles)}
     handles = [Line2D([], [], color=color, marker=mark) for color, mark in looks.values()]
-    legend = handles, [oracle_name(delay) for delay in delays]
+    legend = handles, list(oracles.values())
     shape = len(quantities), len(groups)
     with page(title, notes, shape, legend, sharey="row", panel_width=2.4) as (figure, panels):
-        for row, quantity in zip(panels, quantities, strict=True):
+        for row, (quantity, label) in zip(panels, quantities.items(), strict=True):
             for panel, group in zip(row, groups, strict=True):
                 panel.set_xscale("log", base=2)
                 panel.set_yscale("log", base=2 if quantity == "speedup" else 10)
@@ -56,13 +62,9 @@ def draw_scaling(
                 row[0].yaxis.set_major_formatter(PLAIN)
             else:
                 label_log_y(row[0])
-            row[0].set_ylabel(QUANTITIES[quantity])
-        for panel, group in zip(panels[0], groups, strict=True):
-            first = group.iloc[0].to_dict()
-            name = f"{curve_name(first)}\n{style.dataset_name(first['dataset'])}"
-            stand_in = " (stand-in)" * (first["source"] == "synthetic")
-            name += f"{stand_in}, gap {first['gap']:g}"
-            panel.set_title(style.as_written(name), loc="left", fontweight="bold")
+            row[0].set_ylabel(label)
+        for panel, heading in zip(panels[0], headings.values(), strict=True):
+            panel.set_title(style.as_written(heading), loc="left", fontweight="bold")
         for panel in panels[-1]:
             panel.set_xlabel("workers")
     return figure

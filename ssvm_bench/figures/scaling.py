@@ -202,7 +202,9 @@ def _outputs(material: Material, quantities: Sequence[str]) -> Iterator[Output]:
         )
     panels = table.groupby([name for name in CURVE if name != "delay"], sort=False)
     shown = table.assign(panel=panels.ngroup())
-    headings = {int(panel): _heading(rows.iloc[0]) for panel, rows in shown.groupby("panel")}
+    headings = {
+        int(panel): _heading(rows.iloc[0].to_dict()) for panel, rows in shown.groupby("panel")
+    }
     oracles = {delay: oracle_name(delay) for delay in sorted(set(table["delay"]))}
     labels = {name: QUANTITIES[name] for name in quantities}
     figure = draw_scaling(shown, labels, headings, oracles, material.title, notes)

@@ -181,7 +181,7 @@ def work(
             oracle = _built(build.func, *build.args)  # type: ignore[attr-defined]
             return answer(oracle, w, terms, loss, delay)
         except Exception as error:
-            raise as_ours(error) from error
+            raise as_ours(error) from None  # a cause of its own would be a circle
 
 
 @functools.lru_cache(maxsize=1)

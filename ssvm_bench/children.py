@@ -154,6 +154,7 @@ def serve(lifeline: int, descriptor: int) -> None:
     """Do what comes through a connection, no longer than the parent lives."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # in case that somebody up there ignores it
     interrupts.end_at_signals()
+    interrupts.ignore_signals(interrupts.OF_QUEUES)
     outputs.protect()
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     connection = Connection(descriptor)

@@ -21,9 +21,16 @@ _WORD = 240
 
 
 class SsvmBenchError(Exception):
-    """Base class; the message is shown to the user without a traceback."""
+    """Base class; the message is shown to the user without a traceback.
+
+    Attributes
+    ----------
+    traceback : str
+        That of another process, in which it was raised.
+    """
 
     exit_status = 1
+    traceback = ""
 
 
 class RunFailedError(SsvmBenchError):

@@ -19,13 +19,18 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+OF_TERMINAL = (signal.SIGINT,)
+
+OF_QUEUES = (signal.SIGUSR1, signal.SIGUSR2)
+"""What queueing systems send to all processes of a job: one of them answers for its children."""
 
 EXIT_STATUS = 1
 """Of a program that a signal ended."""
@@ -72,9 +77,9 @@ def end_at_signals(message: str = "") -> None:
     _handle(handle)
 
 
-def ignore_signals() -> None:
-    """Let nothing disturb the last steps of the process, which are short."""
-    _handle(signal.SIG_IGN)
+def ignore_signals(numbers: Iterable[int] = SIGNALS) -> None:
+    """Let nothing disturb the last steps of the process, which are short; or be deaf to some."""
+    _handle(signal.SIG_IGN, numbers)
 
 
 @contextmanager
@@ -111,10 +116,10 @@ def checkpoint() -> None:
         raise EndedEarlyError
 
 
-def _handle(handler: Any) -> dict[int, Any]:
-    """Set the handler of all signals that are not ignored; return the previous ones."""
+def _handle(handler: Any, numbers: Iterable[int] = SIGNALS) -> dict[int, Any]:
+    """Set the handler of signals that are not ignored; return the previous ones."""
     return {
         number: signal.signal(number, handler)
-        for number in SIGNALS
+        for number in numbers
         if signal.getsignal(number) is not signal.SIG_IGN
     }

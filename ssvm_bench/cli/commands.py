@@ -19,19 +19,18 @@ from ssvm_bench import __version__
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.check import check_command
 from ssvm_bench.cli.data import data
+from ssvm_bench.cli.experiment import experiment_command
 from ssvm_bench.cli.merging import merge_command
-from ssvm_bench.cli.options import Commands, Settings, common_options
+from ssvm_bench.cli.options import PROGRAM, Commands, Settings, common_options, print_outcomes
 from ssvm_bench.cli.prediction import predict_command, score_command
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
-from ssvm_bench.config.shards import Shard
 from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.runner import Outcome
 
-PROGRAM = "ssvm-bench"
 KINDS = {
     "datasets": "dataset",
     "oracles": "oracle",
@@ -142,7 +141,7 @@ def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) 
     if multirun:
         return _sweep(configs, settings.debug)
     outcome = _run(configs[0])
-    _print_outcomes([(configs[0], outcome)])
+    print_outcomes([(configs[0], outcome)])
     return _status(configs[0], outcome)
 
 
@@ -167,7 +166,7 @@ def _sweep(configs: list[RunConfig], debug: bool) -> int:
         statuses.append(_status(config, outcome))
         if outcome.status == "interrupted":
             break
-    _print_outcomes(done)
+    print_outcomes(done)
     missing = len(configs) - statuses.count(0)
     if missing:
         click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
@@ -194,87 +193,6 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
         err=True,
     )
     return 1
-
-
-def _print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
-    """Print the closing table of the runs that are not quiet."""
-    from ssvm_bench.runs.terminal import print_results
-
-    shown = [(config, outcome) for config, outcome in outcomes if not config.quiet]
-    if shown:
-        rows = [(config, outcome.status, outcome.summary) for config, outcome in shown]
-        print_results(rows, [outcome.folder for _, outcome in shown])
-
-
-def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
-    """Return what ``--shard`` says."""
-    return None if text is None else Shard.parsed(text)
-
-
-@main.command("experiment", epilog=help_texts.EXPERIMENT)
-@click.argument("name")
-@click.argument("overrides", nargs=-1)
-@click.option(
-    "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
-)
-@click.option(
-    "--shard",
-    metavar="I/K",
-    callback=_shard,
-    help="Make the I-th of K parts of the runs, for machines that share nothing; see merge.",
-)
-@click.option(
-    "--status",
-    is_flag=True,
-    help="Show which runs are done, running, failed or missing; make nothing.",
-)
-@common_options
-@click.pass_obj
-def experiment_command(
-    settings: Settings,
-    name: str,
-    overrides: tuple[str, ...],
-    jobs: int,
-    shard: Shard | None,
-    status: bool,
-) -> int:
-    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone."""
-    if status:
-        return _show_status(name, overrides, jobs, shard, settings)
-    from ssvm_bench.report import experiment_files
-    from ssvm_bench.results.words import runs
-
-    outcome = experiment_files.make(name, overrides, settings.config_dirs(), jobs=jobs, shard=shard)
-    _print_outcomes(outcome.runs)
-    for figure in outcome.figures:
-        click.echo(f"figure: {figure}")
-    if outcome.failures:
-        click.echo(f"{PROGRAM}: {runs(len(outcome.failures))} failed.", err=True)
-    return int(outcome.failed > 0)
-
-
-def _show_status(
-    name: str, overrides: tuple[str, ...], jobs: int, shard: Shard | None, settings: Settings
-) -> int:
-    """Print where an experiment stands."""
-    from ssvm_bench.report.kinds import load
-    from ssvm_bench.results.passed_over import PassedOver
-    from ssvm_bench.runs import experiment_status
-    from ssvm_bench.runs.experiments import to_stderr
-
-    folders = settings.config_dirs()
-    configs = load(name, folders).configs(overrides, folders)
-    found = experiment_status.survey(configs if shard is None else shard.of(configs))
-    with PassedOver(to_stderr) as tell:
-        for damaged in filter(None, (run.damage for run in found)):
-            tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
-    for line in experiment_status.lines(found, jobs):
-        click.echo(line)
-    return 0
 
 
 @main.command("plot", epilog=help_texts.PLOT)
@@ -322,6 +240,7 @@ def list_command(settings: Settings, kind: str | None) -> None:
 
 main.add_command(check_command)
 main.add_command(data)
+main.add_command(experiment_command)
 main.add_command(merge_command)
 main.add_command(predict_command)
 main.add_command(score_command)

@@ -1,16 +1,22 @@
-"""What all commands share: options before and after a command's name, and the nearest name."""
+"""What commands share: options before and after a command's name, the nearest name, the table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ssvm_bench.config import catalog, plug_ins
 from ssvm_bench.errors import ConfigError, nearest, shown
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.outcome import Outcome
+
+PROGRAM = "ssvm-bench"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,3 +75,13 @@ def common_options(command: Command) -> Command:
         expose_value=False,
         help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
     )(command)
+
+
+def print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
+    """Print the closing table of the runs that are not quiet."""
+    from ssvm_bench.runs.terminal import print_results
+
+    shown = [(config, outcome) for config, outcome in outcomes if not config.quiet]
+    if shown:
+        rows = [(config, outcome.status, outcome.summary) for config, outcome in shown]
+        print_results(rows, [outcome.folder for _, outcome in shown])

@@ -19,6 +19,7 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -277,8 +278,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
 
 
 def timing_notes(traces: Sequence[Trace]) -> list[str]:
-    """Return what a reader of runtimes has to know: whether the machine was busy."""
-    found = []
+    """Return what a reader of runtimes has to know: whether the machine was busy, or another."""
+    found = list(filter(None, [processors_note(traces)]))
     beside = sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces)
     if beside:
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
@@ -290,6 +291,29 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
             f"{CLOCK_TOLERANCE:.0%}: the machine was busy, or several cores worked."
         )
     return found
+
+
+def processors_note(traces: Sequence[Trace]) -> str:
+    """Say whether measured times are of several processors, and whether one median mixes them."""
+    by_curve: dict[tuple[ProblemInstance, str], set[str]] = {}
+    counts: Counter[str] = Counter()
+    for trace, label in zip(traces, labels(traces), strict=True):
+        if trace.metadata.get("clock") != "work":
+            used = processors_of(trace)
+            counts.update(used)
+            by_curve.setdefault((instance_of(trace.metadata), label), set()).update(used)
+    if len(counts) < 2:
+        return ""
+    named = ", ".join(f"{count} on {name}" for name, count in sorted(counts.items()))
+    mixed = sum(len(used) > 1 for used in by_curve.values())
+    within = f", within the repeats of {mixed} of {len(by_curve)} curves" * bool(mixed)
+    return f"Runs were timed on different processors{within}: {named}."
+
+
+def processors_of(trace: Trace) -> set[str]:
+    """Return what a run was computed on, also before it went on elsewhere."""
+    parts = (trace.metadata, *trace.metadata.get("resumed", ()))
+    return {str(part["cpu"]) for part in parts if part.get("cpu")}
 
 
 def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:

@@ -30,7 +30,7 @@ import numpy as np
 import yaml
 
 from ssvm_bench.config import GENUINE, shown_as
-from ssvm_bench.figures.curves import clocks_of
+from ssvm_bench.figures.curves import clocks_of, processors_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
@@ -273,6 +273,9 @@ def _clock(case: Case) -> str:
     runs = list(case.traces())
     beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
     text = f", {beside} of {len(runs)} runs beside others" if beside else ""
+    processors = len({name for run in runs for name in processors_of(run)})
+    if processors > 1 and any(run.metadata.get("clock") != "work" for run in runs):
+        text += f", on {processors} different processors"
     return clocks_of(runs) + text
 
 

@@ -55,6 +55,7 @@ def make(
     say: Callable[[str], object] = experiments.to_stderr,
     jobs: int = 1,
     shard: Shard | None = None,
+    engine: experiments.Engine | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment, then its figures, unless it was interrupted.
 
@@ -64,11 +65,13 @@ def make(
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, make_display, say, jobs, shard
+    overrides, config_dirs, make_display, say, jobs, shard, engine
         As for `experiments.run`, whose errors it has, and those of `draw`.
     """
     experiment = load(name, config_dirs)
-    outcome = experiments.run(experiment, overrides, config_dirs, make_display, say, jobs, shard)
+    outcome = experiments.run(
+        experiment, overrides, config_dirs, make_display, say, jobs, shard, engine
+    )
     if shard is not None:
         say(
             f"This was shard {shard}. Merge the folders of all of them with `ssvm-bench merge`; "

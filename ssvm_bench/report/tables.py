@@ -78,8 +78,9 @@ def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, Content]]:
     for name, value in metadata["config"].items():
         if name not in hidden:
             yield name, _options(value)
-    for name in ("clock", "cpu", "cores", "system"):
-        yield name, _counted(came[name])
+    for name in ("clock", "cpu", "cores", "node", "engine", "system"):
+        if name in came:
+            yield name, _counted(came[name])
     versions = (f"{name} {_counted(counts)}" for name, counts in came["versions"].items())
     yield "versions", ", ".join(versions)
 

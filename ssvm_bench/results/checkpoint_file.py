@@ -48,11 +48,11 @@ def identity(run: str, data: str) -> dict[str, str]:
     data : str
         Fingerprint of the dataset.
     """
-    return {"format": FORMAT, "program": _program(), "run": run, "data": data}
+    return {"format": FORMAT, "program": program(), "run": run, "data": data}
 
 
 @functools.cache
-def _program() -> str:
+def program() -> str:
     """Return a digest of the program's sources, and of the versions of what they stand on."""
     package = Path(__file__).parents[1]
     versions = [platform.python_version(), *map(metadata.version, _PACKAGES)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvm_bench.results.trace import Trace
+
+LOCAL = "local"
+"""The engine of runs whose processes were started by the program itself."""
 
 PACKAGES = (
     *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
@@ -34,23 +38,30 @@ def provenance() -> dict[str, Any]:
     dict
         ``versions`` {package: version}, ``git`` (commit of the source checkout, or None),
         ``git_dirty`` (its code differs from that commit, or None), ``cpu`` (model), ``cores``
-        (that this process may use), ``system``, ``threads`` (the thread variables that are set).
+        (that this process may use), ``node`` (cores and memory of the whole machine), ``system``,
+        ``threads`` (the thread variables that are set).
     """
-    versions = {"python": platform.python_version()}
-    for package in PACKAGES:
-        with suppress(installed.PackageNotFoundError):
-            versions[package] = installed.version(package)
     commit, dirty = _source_commit(Path(__file__).resolve().parents[2])
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
     return {
-        "versions": versions,
+        "versions": versions(),
         "git": commit,
         "git_dirty": dirty,
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "cores": len(affinity(0)) if affinity else os.cpu_count(),
+        "node": _node(),
         "system": f"{platform.system()} {platform.machine()}",
         "threads": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
     }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(installed.PackageNotFoundError):
+            found[package] = installed.version(package)
+    return found
 
 
 def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
@@ -68,7 +79,15 @@ def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
     return commit, None if commit is None or changes is None else bool(changes)
 
 
-def _cpu_model() -> str:
+def _node() -> str:
+    """Return of what kind the machine is, besides its processor."""
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cores = os.cpu_count() or 1
+    return f"{cores} core{'s' * (cores != 1)}, {size / 2**30:.0f} GB"
+
+
+@functools.cache
+def cpu_model() -> str:
     """Return the processor's model name as the system gives it."""
     model = None
     if platform.system() == "Darwin":
@@ -107,7 +126,8 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     dict
         ``runs`` and how many of them were ``timed_beside_other_runs``; first and last day of
         ``started``; ``commits`` of the code and ``versions`` of packages, ``cpu``, ``cores``,
-        ``system``, ``clock``: each value with the number of runs that had it; ``datasets``.
+        ``system``, ``clock``, and of runs that know it ``engine`` and ``node``: each value with
+        the number of runs that had it; ``datasets``.
     """
     runs = [trace.metadata for trace in traces]
     started = sorted(str(run["started"]) for run in runs if run.get("started"))
@@ -128,6 +148,11 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
             name: _counts(run.get("versions", {}).get(name) for run in runs) for name in versions
         },
         **{key: _counts(run.get(key) for run in runs) for key in ("cpu", "cores", "system")},
+        **{
+            key: _counts(run.get(key) for run in runs)
+            for key in ("engine", "node")
+            if any(key in run for run in runs)
+        },
         "clock": _counts(run.get("clock") for run in runs),
         "datasets": [{**json.loads(text), "runs": datasets[text]} for text in sorted(datasets)],
     }

@@ -18,6 +18,7 @@ from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.errors import RunFailedError, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.provenance import cpu_model
 from ssvm_bench.runs import snapshot
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import Solver
@@ -46,8 +47,11 @@ class Place:
         Seconds that the processes before have spent on the run.
     checkpoint_time : float
         Seconds spent on checkpoints.
+    cpu : str
+        The processor.
     resumed : list of dict
-        Where earlier processes had ended: ``iteration``, and ``started``, when the next began.
+        Where earlier processes had ended: ``iteration``, and ``started``, when the next began;
+        ``cpu``, the processor until then, if the next one had another.
     """
 
     iteration: int = 0
@@ -56,6 +60,7 @@ class Place:
     begin: float = 0.0
     wall_time: float = 0.0
     checkpoint_time: float = 0.0
+    cpu: str = field(default_factory=cpu_model)
     resumed: list[dict[str, Any]] = field(default_factory=list)
 
     def next_round(self, begin: float) -> None:

@@ -28,7 +28,7 @@ from ssvm_bench.results.run_folder import is_locked, partial_folder
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.runner import Outcome
+    from ssvm_bench.runs.outcome import Outcome
 
 STATES = ("done", "running", "failed", "missing")
 
@@ -100,7 +100,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
 
     The data of another package may have changed since.
     """
-    from ssvm_bench.runs.runner import Outcome
+    from ssvm_bench.runs.outcome import Outcome
 
     sources = _sources(config)
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):

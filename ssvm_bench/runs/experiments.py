@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import itertools
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ssvm_bench.config.experiment import Experiment, along_paths, waves
 from ssvm_bench.errors import RunFailedError, readable
@@ -25,8 +26,45 @@ from ssvm_bench.runs.experiment_status import Durations, finished_before
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.config.shards import Shard
-    from ssvm_bench.runs.runner import Outcome
+    from ssvm_bench.runs.outcome import Outcome
     from ssvm_bench.runs.terminal import Display
+    from ssvm_bench.runs.workers import Ended
+
+
+class Engine(Protocol):
+    """Makes several runs at once, as `workers.make` does; see :mod:`ssvm_bench.engines`."""
+
+    @property
+    def at_once(self) -> int:
+        """Return how many."""
+
+    def __call__(
+        self,
+        runs: Mapping[int, RunConfig],
+        started: Callable[[int], object],
+        ended: Callable[[int, Ended], object],
+        say: Callable[[str], object],
+    ) -> bool:
+        """Make them; return False if that was interrupted."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The engine that is always there: processes of this machine."""
+
+    at_once: int
+
+    def __call__(
+        self,
+        runs: Mapping[int, RunConfig],
+        started: Callable[[int], object],
+        ended: Callable[[int, Ended], object],
+        say: Callable[[str], object],
+    ) -> bool:
+        """Make runs by :mod:`ssvm_bench.runs.workers`."""
+        from ssvm_bench.runs.workers import make
+
+        return make(runs, self.at_once, started, ended, say)
 
 
 @dataclass
@@ -41,6 +79,8 @@ class ExperimentOutcome:
         Number of a run in `configs` → what became of it, finished or not.
     failures : dict
         Number of a run → why it failed.
+    tracebacks : dict
+        Number of a run that failed → its traceback, of whatever process.
     interrupted : bool
         Whether it was stopped before all runs had been looked at.
     figures : list of Path
@@ -50,6 +90,7 @@ class ExperimentOutcome:
     configs: list[RunConfig]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
+    tracebacks: dict[int, str] = field(default_factory=dict)
     interrupted: bool = False
     figures: list[Path] = field(default_factory=list)
 
@@ -100,6 +141,7 @@ def run(
     say: Callable[[str], object] = to_stderr,
     jobs: int = 1,
     shard: Shard | None = None,
+    engine: Engine | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment.
 
@@ -120,6 +162,8 @@ def run(
         Number of runs at once; more than one are made by processes of their own.
     shard : Shard, optional
         Which of the runs; all by default.
+    engine : Engine, optional
+        What makes them elsewhere; by default they are made here.
 
     Returns
     -------
@@ -130,6 +174,8 @@ def run(
     ------
     ConfigError
         If an override or a combination of them is wrong.
+    RunFailedError
+        If the engine makes no runs.
     """
     configs = experiment.configs(overrides, config_dirs)
     if shard is not None:
@@ -141,10 +187,10 @@ def run(
     for wave in waves(configs):
         _look(result)
         waiting = {k: configs[k] for k in wave if k not in result.outcomes}
-        if jobs == 1:
+        if jobs == 1 and engine is None:
             _in_turn(waiting, result, make_display, say)
         elif waiting:
-            _at_once(waiting, result, jobs, say)
+            _at_once(waiting, result, engine or Processes(jobs), say)
         if result.interrupted:
             break
     if result.interrupted:
@@ -181,6 +227,7 @@ def _in_turn(
                 outcome = runner.run(config, display, wait=number in held)
         except RunFailedError as error:
             result.failures[number] = str(error)
+            result.tracebacks[number] = traceback.format_exc()
             say(f"{title(config)} failed: {error}")
             continue
         if outcome.status == "held":
@@ -204,12 +251,10 @@ def _in_the_end(
 def _at_once(
     waiting: Mapping[int, RunConfig],
     result: ExperimentOutcome,
-    jobs: int,
+    engine: Engine,
     say: Callable[[str], object],
 ) -> None:
     """Make several runs at once, each in a process of its own."""
-    from ssvm_bench.runs.workers import make
-
     left = dict(waiting)
     begun = itertools.count(len(result.outcomes) + 1)
     durations = Durations((config, before.summary) for config, before in result.runs)
@@ -227,12 +272,13 @@ def _at_once(
         del left[number]
         if isinstance(answer, RunFailedError):
             result.failures[number] = str(answer)
+            result.tracebacks[number] = answer.traceback
             say(f"{title(config)} failed: {answer}")
             return
         result.outcomes[number] = answer
         durations.add(config, answer.summary)
         if not config.quiet:
-            seconds = durations.left(along_paths(left.values()), jobs)
+            seconds = durations.left(along_paths(left.values()), engine.at_once)
             eta = (
                 f"; {words.runs(len(left))} left, ETA {words.minutes(seconds)}"
                 if left and seconds
@@ -244,7 +290,7 @@ def _at_once(
                 f"{row.get('iteration', 0)}, gap {words.number(row.get('gap'), '.2g', '-')}{eta}"
             )
 
-    result.interrupted = not make(waiting, jobs, started, ended, say)
+    result.interrupted = not engine(waiting, started, ended, say)
 
 
 def title(config: RunConfig) -> str:

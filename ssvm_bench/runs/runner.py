@@ -23,6 +23,7 @@ from ssvm_bench.errors import RunFailedError, contained
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results.budgets import answer
+from ssvm_bench.results.provenance import LOCAL
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
@@ -35,13 +36,18 @@ from ssvm_bench.runs.components import (
     load_dataset,
     warm_up,
 )
-from ssvm_bench.runs.stage import Outcome, Stage
+from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs.stage import Stage
 from ssvm_bench.runs.terminal import Display
 
 
 @contained("The run failed")
 def run(
-    config: RunConfig, display: Display, concurrent_runs: int = 0, wait: bool = True
+    config: RunConfig,
+    display: Display,
+    concurrent_runs: int = 0,
+    wait: bool = True,
+    engine: str = LOCAL,
 ) -> Outcome:
     """Do one run and write its files, unless it has finished before; first those of its path.
 
@@ -55,6 +61,8 @@ def run(
         Number of other runs that go on beside this one, for the trace's metadata.
     wait : bool
         Whether to wait for another process that works on the same run.
+    engine : str
+        What made this process, for the metadata: see :mod:`ssvm_bench.engines`.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def run(
         if caller is not None:
             locks.callback(caller.close)
             caller.start(terms, display.message)
-        about = dataset, display, begin, concurrent_runs
+        about = dataset, display, begin, concurrent_runs, engine
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
             problem, leads_on = with_prior(terms, lam, prior), stage is not stages[-1][0]

@@ -11,7 +11,6 @@ import hashlib
 import time
 import traceback
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -28,39 +27,17 @@ from ssvm_bench.errors import RunFailedError, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import checkpoint_file
-from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place
 from ssvm_bench.runs.components import held_out_loss, started
 from ssvm_bench.runs.extension import going_on, place
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
+from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run.
-
-    Attributes
-    ----------
-    status : str
-        ``finished``, ``skipped`` (it had finished before, or a longer one), ``interrupted``, or
-        ``held``: another process works on it.
-    stop_reason : str
-        See :mod:`ssvm_bench.runs.loop`.
-    folder : Path
-        Where its files are; of an interrupted run, the partial ones.
-    summary : dict
-        What ``summary.json`` holds, or would hold with this budget; of a run that is held, nothing.
-    """
-
-    status: str
-    stop_reason: str
-    folder: Path
-    summary: dict[str, Any]
 
 
 class Stage:
@@ -82,6 +59,8 @@ class Stage:
         When the work on it began, by ``time.perf_counter``.
     concurrent_runs : int
         Number of other runs that go on beside this one.
+    engine : str
+        What made the process that it is in.
 
     Attributes
     ----------
@@ -100,10 +79,11 @@ class Stage:
         display: Display,
         begin: float,
         concurrent_runs: int,
+        engine: str,
     ) -> None:
         self.config, self.problem, self.lam = config, problem, lam
         self.dataset, self.display, self.begin = dataset, display, begin
-        self.concurrent_runs = concurrent_runs
+        self.concurrent_runs, self.engine = concurrent_runs, engine
         self.solver: Solver | None = None
         self.place = Place()
         self.had_finished, self.leads_on = had_finished, leads_on
@@ -129,7 +109,9 @@ class Stage:
             return False
         self.config, (self.solver, record, self.place) = found
         self.recorder.restore(record)
-        self.place.resumed.append({"iteration": self.place.iteration, "started": _now()})
+        before = {} if self.place.cpu == cpu_model() else {"cpu": self.place.cpu}
+        self.place.resumed.append({"iteration": self.place.iteration, "started": _now(), **before})
+        self.place.cpu = cpu_model()
         return True
 
     def make(self, before: Solver | None) -> Outcome:
@@ -256,6 +238,7 @@ class Stage:
             "seed": config.seed,
             "clock": config.clock,
             "concurrent_runs": self.concurrent_runs,
+            "engine": self.engine,
             "started": _now(),
             **({"resumed": self.place.resumed} if self.place.resumed else {}),
             **self._latent(),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -26,12 +27,12 @@ from ssvm_bench.children import Child, DiedError
 from ssvm_bench.config import plug_ins
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import words
-from ssvm_bench.results.provenance import THREAD_VARIABLES
+from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES
 from ssvm_bench.runs.terminal import Silent
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.runner import Outcome
+    from ssvm_bench.runs.outcome import Outcome
 
 Ended: TypeAlias = "Outcome | RunFailedError"
 """What becomes of a run."""
@@ -237,7 +238,11 @@ class _Messages(Silent):
 
 
 def work(
-    connection: Connection, core: int | None, concurrent_runs: int, folders: tuple[Path, ...]
+    connection: Connection,
+    core: int | None,
+    concurrent_runs: int,
+    folders: tuple[Path, ...],
+    engine: str = LOCAL,
 ) -> None:
     """Make the runs that come through a pipe until it is closed.
 
@@ -251,6 +256,8 @@ def work(
         Number of runs that go on beside.
     folders : tuple of Path
         Where components are besides.
+    engine : str
+        For the metadata of the runs.
     """
     plug_ins.use(folders)
     if core is not None:
@@ -262,14 +269,20 @@ def work(
 
         answer: Outcome | SsvmBenchError
         try:
-            answer = runner.run(config, display, concurrent_runs, wait_for_others)
+            answer = runner.run(config, display, concurrent_runs, wait_for_others, engine)
         except SsvmBenchError as error:
-            answer = error
+            answer = with_traceback(error)
         except Exception as error:
-            answer = RunFailedError(f"{type(error).__name__}: {error}")
+            answer = with_traceback(RunFailedError(f"{type(error).__name__}: {error}"))
         try:
             connection.send(answer)
         except OSError:  # nobody listens any more
             raise
         except Exception as error:  # it cannot be sent as it is
             connection.send(RunFailedError(f"{type(error).__name__}: {error}"))
+
+
+def with_traceback(error: SsvmBenchError) -> SsvmBenchError:
+    """Return an error that is being handled, so that its traceback gets to another process."""
+    error.traceback = traceback.format_exc()
+    return error

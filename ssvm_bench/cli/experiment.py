@@ -1,0 +1,123 @@
+"""``ssvm-bench experiment``: all runs of an experiment, here or elsewhere; where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ssvm_bench.cli import help_texts
+from ssvm_bench.cli.options import PROGRAM, Settings, common_options, print_outcomes
+from ssvm_bench.config.shards import Shard
+from ssvm_bench.engines.options import MEANT, Options
+from ssvm_bench.results.provenance import LOCAL
+
+
+def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
+    """Return what ``--shard`` says."""
+    return None if text is None else Shard.parsed(text)
+
+
+@click.command("experiment", epilog=help_texts.EXPERIMENT)
+@click.argument("name")
+@click.argument("overrides", nargs=-1)
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(tuple(MEANT)),
+    default=LOCAL,
+    help="Processes here, workers of dask or ray, or jobs of SLURM. [default: local]",
+)
+@click.option("--address", help="Of a scheduler of dask or ray; else a cluster of --jobs workers.")
+@click.option("--partition", help="Of SLURM.")
+@click.option(
+    "--time-limit",
+    metavar="MINUTES",
+    type=click.IntRange(min=2),
+    help="Of a job of SLURM, which then goes on as another one. [default: 60]",
+)
+@click.option("--memory", metavar="SIZE", help="Of a job of SLURM: 4G.")
+@click.option(
+    "--parallel", metavar="N", type=click.IntRange(min=1), help="Most jobs of SLURM at once."
+)
+@click.option(
+    "--shard",
+    metavar="I/K",
+    callback=_shard,
+    help="Make the I-th of K parts of the runs, for machines that share nothing; see merge.",
+)
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Show which runs are done, running, failed or missing, and SLURM's queue; make nothing.",
+)
+@common_options
+@click.pass_obj
+def experiment_command(
+    settings: Settings,
+    name: str,
+    overrides: tuple[str, ...],
+    backend: str,
+    shard: Shard | None,
+    status: bool,
+    **asked: Any,
+) -> int:
+    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone."""
+    from ssvm_bench.engines.choice import chosen
+
+    options = Options(**asked)
+    if status:
+        options.check(backend)
+        return _show_status(name, overrides, backend, options, shard, settings)
+    engine, jobs = chosen(backend, options), options.jobs or 1
+    from ssvm_bench.report import experiment_files
+    from ssvm_bench.results.words import runs
+
+    folders = settings.config_dirs()
+    outcome = experiment_files.make(name, overrides, folders, jobs=jobs, shard=shard, engine=engine)
+    print_outcomes(outcome.runs)
+    for figure in outcome.figures:
+        click.echo(f"figure: {figure}")
+    if settings.debug:
+        for text in filter(None, outcome.tracebacks.values()):
+            click.echo(text.rstrip(), err=True)
+    if outcome.failures:
+        click.echo(f"{PROGRAM}: {runs(len(outcome.failures))} failed.", err=True)
+    return int(outcome.failed > 0)
+
+
+def _show_status(
+    name: str,
+    overrides: tuple[str, ...],
+    backend: str,
+    options: Options,
+    shard: Shard | None,
+    settings: Settings,
+) -> int:
+    """Print where an experiment stands."""
+    from ssvm_bench.report.kinds import load
+    from ssvm_bench.results.passed_over import PassedOver
+    from ssvm_bench.runs import experiment_status
+    from ssvm_bench.runs.experiments import to_stderr
+
+    folders = settings.config_dirs()
+    configs = load(name, folders).configs(overrides, folders)
+    found = experiment_status.survey(configs if shard is None else shard.of(configs))
+    with PassedOver(to_stderr) as tell:
+        for damaged in filter(None, (run.damage for run in found)):
+            tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
+    for line in experiment_status.lines(found, options.jobs or options.parallel or 1):
+        click.echo(line)
+    if backend == "submitit":
+        from ssvm_bench.engines import arrays, slurm, tickets
+
+        slurm.check_reachable()
+        folder = configs[0].results_dir.absolute() / tickets.FOLDER
+        for line in arrays.lines(folder, slurm.states()) or ["SLURM has no jobs of these results."]:
+            click.echo(line)
+    return 0

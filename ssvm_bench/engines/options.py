@@ -1,0 +1,86 @@
+"""What the command line says of an engine, and to which engine it means something."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+
+from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.results.provenance import LOCAL
+
+MEANT = {
+    LOCAL: ("jobs",),
+    "dask": ("jobs", "address"),
+    "ray": ("jobs", "address"),
+    "submitit": ("partition", "time_limit", "memory", "parallel"),
+}
+"""Engine → the options that mean something to it."""
+
+_SIZES = {"M": 1 / 1024, "G": 1.0, "T": 1024.0}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is said; None is what is not said.
+
+    Attributes
+    ----------
+    jobs : int or None
+        Runs at once: processes of this machine, workers of a cluster of its own.
+    address : str or None
+        Of a cluster that is there.
+    partition : str or None
+        Of SLURM.
+    time_limit : int or None
+        Minutes of a job of SLURM.
+    memory : str or None
+        Of such a job: ``4G``.
+    parallel : int or None
+        Most of them at once.
+    """
+
+    jobs: int | None = None
+    address: str | None = None
+    partition: str | None = None
+    time_limit: int | None = None
+    memory: str | None = None
+    parallel: int | None = None
+
+    def check(self, backend: str) -> None:
+        """Raise ``ConfigError`` if some of it means nothing to an engine, or cannot be."""
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        for name in given:
+            if name not in MEANT[backend]:
+                meant = " or ".join(f"--backend {one}" for one in MEANT if name in MEANT[one])
+                own = ", ".join(map(_written, MEANT[backend]))
+                raise ConfigError(
+                    f"{_written(name)} means nothing to --backend {backend}, whose options are "
+                    f"{own}; it is for {meant}."
+                )
+        if self.jobs is not None and self.address is not None:
+            raise ConfigError(
+                "--jobs is the size of a cluster of its own, and that at --address has one already."
+                " Leave one of them out."
+            )
+        self.gigabytes()
+
+    def gigabytes(self) -> float | None:
+        """Return the memory that ``4G`` or ``500M`` says.
+
+        Raises
+        ------
+        ConfigError
+            If it says nothing.
+        """
+        if self.memory is None:
+            return None
+        found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([MGT])B?", self.memory.strip().upper())
+        if found is None or float(found[1]) == 0:
+            raise ConfigError(
+                f"--memory must be a size such as 500M or 4G, got {shown(self.memory)}."
+            )
+        return float(found[1]) * _SIZES[found[2]]
+
+
+def _written(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,140 @@
+"""Runs by a ray cluster, one that is there or one of its own.
+
+A worker that died is replaced, and its job made again, three times.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a token is written to the home folder
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from ssvm_bench.engines import tickets
+from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError, Ticket
+from ssvm_bench.engines.nodes import perform
+from ssvm_bench.engines.options import Options
+from ssvm_bench.engines.remote import failed
+from ssvm_bench.errors import RunFailedError, shown
+
+REACH_SECONDS = 5
+_NODE_SECONDS = 60  # a process that answers has to be started first
+
+
+class Ray:
+    """An `Engine` of ray.
+
+    Parameters
+    ----------
+    ticket : Ticket
+        Every node is asked whether it agrees.
+    say : callable
+        Told who makes the runs.
+    address : str or None
+        Of a cluster, ``host:6379``, ``ray://host:10001`` or ``auto``.
+    jobs : int
+        Number of processors of a cluster of its own, where there is no address.
+
+    Raises
+    ------
+    RunFailedError
+        If the cluster does not answer.
+    RefusedError
+        If a node cannot make runs.
+    """
+
+    def __init__(
+        self, ticket: Ticket, say: Callable[[str], object], address: str | None, jobs: int
+    ) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
+        if address is None:
+            quiet |= {"num_cpus": jobs, "include_dashboard": False}
+        try:
+            if address is not None:
+                _check_reachable(address)
+            ray.init(address=address or "local", **quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            what = f"at {shown(address)} within {REACH_SECONDS} s" if address else "of its own"
+            raise RunFailedError(
+                f"No ray cluster answers {what} ({shown(error)}). Start one with `ray start "
+                "--head`, or give the address that it prints."
+            ) from error
+        try:
+            nodes = [node for node in ray.nodes() if node["Alive"]]
+            _check(ticket, nodes)
+        except BaseException:
+            self.close(finished=False)
+            raise
+        counts = [int(node["Resources"].get("CPU", 0)) for node in nodes]
+        self.at_once, self.beside = max(sum(counts), 1), max(*counts, 1) - 1
+        self._perform = ray.remote(num_cpus=1, max_retries=3)(perform)
+        self._numbers: dict[Any, int] = {}
+        say(f"ray makes the runs, {self.at_once} at once.")
+
+    def submit(self, jobs: Mapping[int, Job]) -> None:
+        """Give jobs to the cluster."""
+        for number, job in jobs.items():
+            self._numbers[self._perform.remote(job)] = number
+
+    def wait(self, seconds: float) -> list[tuple[int, Performed]]:
+        """Return jobs that have ended."""
+        done, _ = ray.wait(list(self._numbers), num_returns=1, timeout=seconds)
+        return [(self._numbers.pop(reference), _answer(reference)) for reference in done]
+
+    def leave(self) -> str:
+        """Say nothing: without its driver, a cluster forgets a job."""
+        return ""
+
+    def close(self, finished: bool) -> None:
+        """Leave the cluster, or end the own one."""
+        ray.shutdown()
+
+
+def opened(ticket: Ticket, say: Callable[[str], object], asked: Options) -> Ray:
+    """Return the engine for what the command line says."""
+    return Ray(ticket, say, asked.address, asked.jobs or 1)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise ``OSError`` if nothing answers at an address that has a port."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if parts.port is not None and parts.hostname:
+        socket.create_connection((parts.hostname, parts.port), timeout=REACH_SECONDS).close()
+
+
+def _check(ticket: Ticket, nodes: list[dict[str, Any]]) -> None:
+    """Ask every node whether it can make runs."""
+    ask = ray.remote(num_cpus=0, max_retries=0)(tickets.problem)
+    asked = {
+        ask.options(
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        ).remote(ticket): node["NodeManagerHostname"]
+        for node in nodes
+    }
+    for reference, name in asked.items():
+        try:
+            answer = ray.get(reference, timeout=_NODE_SECONDS)
+        except Exception as error:  # whatever is missing there
+            raise RefusedError(
+                f"The ray node {name} cannot run this program: {type(error).__name__}: "
+                f"{shown(error, 300)}. Install the same version there, and start it again."
+            ) from error
+        if answer is not None:
+            raise answer
+
+
+def _answer(reference: Any) -> Performed:
+    try:
+        performed: Performed = ray.get(reference)
+    except ray.exceptions.WorkerCrashedError as error:
+        return Performed(LostError(f"ray says {shown(error)}"))
+    except Exception as error:
+        return Performed(failed(error, "ray"))
+    return performed

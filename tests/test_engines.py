@@ -1,0 +1,426 @@
+"""Runs by dask, ray and SLURM: the same as here, whoever of them dies in between.
+
+What an engine makes is asked of a real one: a local cluster of dask or ray, SLURM on this machine.
+Those that are not installed are skipped.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import slurm_cluster
+from program import call, environment, run_folders, started, wait_until
+
+import ssvm_bench
+from ssvm_bench.engines import conductor, nodes, tickets
+from ssvm_bench.engines.arrays import Array, lines, live, write
+from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError
+from ssvm_bench.engines.options import Options
+from ssvm_bench.engines.slurm import State
+from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
+from ssvm_bench.results.trace import COLUMNS
+
+COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
+GRID = """
+grid:
+  seed: [0, 1, 2]
+  dataset: usps
+  dataset.source: synthetic
+  dataset.n_samples: 30
+  solver: slow
+  clock: work
+  checkpoint.every: 0
+  budget.max_iterations: 12
+"""
+SLOW = """
+import os, time
+from pathlib import Path
+from ssvm_bench.solvers.fw import Config, FrankWolfe
+
+CODE_VERSION = 1
+MARKS = Path(os.environ["SSVM_BENCH_MARKS"])
+
+
+def build(config, problem, clock, seed):
+    solver = Slow(config, problem, clock)
+    solver.seed = seed
+    return solver
+
+
+class Slow(FrankWolfe):
+    def iterate(self):
+        if self.problem.n > 2:  # not while kernels are compiled
+            if self.seed == 9:
+                raise RuntimeError("tired")
+            (MARKS / f"{self.seed}-{self.k}-{os.getpid()}").touch()
+            if (MARKS / "slowly").exists():
+                time.sleep(0.15)
+        super().iterate()
+"""
+
+
+def engine(name):
+    """Return what a test with an engine is marked by."""
+    there = slurm_cluster.is_installed() if name == "submitit" else True
+    package = {"dask": "distributed", "ray": "ray", "submitit": "submitit"}[name]
+    there = there and find_spec(package) is not None
+    return pytest.param(name, marks=pytest.mark.skipif(not there, reason=f"no {name}"))
+
+
+ENGINES = [engine("dask"), engine("ray"), engine("submitit")]
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="no dask")
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    with slurm_cluster.cluster() as variables:
+        yield variables
+
+
+@pytest.fixture
+def variables(request, tmp_path, monkeypatch):
+    """Return environment variables of a program with an engine."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path / "marks"))
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    if "submitit" in request.node.name:
+        for key, text in request.getfixturevalue("slurm").items():
+            monkeypatch.setenv(key, text)
+    return {}
+
+
+@pytest.fixture
+def arguments(tmp_path, variables):
+    """Return the arguments of an experiment whose solver is slow."""
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "slow.py").write_text(SLOW)
+    (tmp_path / "solver" / "slow.yaml").write_text("# slow\nstep: line_search\n")
+    (tmp_path / "grid.yaml").write_text(GRID)
+    folder = f"--config-dir={tmp_path}"
+    return ("experiment", tmp_path / "grid.yaml", folder, f"results_dir={tmp_path / 'results'}")
+
+
+def options(name):
+    """Return the options of an engine with two runs at once."""
+    own = ("--parallel=2", "--time-limit=5") if name == "submitit" else ("--jobs=2",)
+    return (f"--backend={name}", *own)
+
+
+def marks(tmp_path, seed="*", k="*"):
+    return list((tmp_path / "marks").glob(f"{seed}-{k}-*"))
+
+
+def parent(pid):
+    """Return the parent of a process."""
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return int(text.rpartition(")")[2].split()[1])
+
+
+def counted(results):
+    """Return what is counted of every run, by its name."""
+    found = {}
+    for folder in find_runs(results):
+        found[folder.name] = read_trace(folder).frame[COUNTED]
+    return found
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_path, arguments):
+    undisturbed = call(*arguments, f"results_dir={tmp_path / 'here'}")
+    assert undisturbed.exit_code == 0, undisturbed.output
+    shutil.rmtree(tmp_path / "marks")
+    (tmp_path / "marks").mkdir()
+    (tmp_path / "marks" / "slowly").touch()
+    with started(*arguments, *options(name), log=tmp_path / "log") as process:
+        wait_until(lambda: marks(tmp_path, k=4), process)
+        (mark,) = marks(tmp_path, k=4)[:1]
+        seed, _, pid = mark.name.split("-")
+        os.kill(parent(int(pid)), signal.SIGKILL)
+        (tmp_path / "marks" / "slowly").unlink()
+        assert process.wait(150) == 0, (tmp_path / "log").read_text()
+    results = tmp_path / "results"
+    assert run_folders(results) == ["seed=0", "seed=1", "seed=2"]
+    here, there = counted(tmp_path / "here"), counted(results)
+    assert here.keys() == there.keys()
+    assert all(here[key].equals(there[key]) for key in here)
+    about = {folder.name: read_metadata(folder) for folder in find_runs(results)}
+    assert all(one["engine"] == name for one in about.values())
+    assert all(set(one["threads"].values()) == {"1"} for one in about.values())
+    assert all(re.fullmatch(r"\d+ cores?, \d+ GB", one["node"]) for one in about.values())
+    (again,) = about[f"seed={seed}"]["resumed"]
+    assert again["iteration"] >= 4
+    # no iteration was computed twice but that in which the worker died
+    twice = [k for k in range(12) if len(marks(tmp_path, seed, k)) > 1]
+    assert len(twice) <= 1
+    assert not list((results / ".engines").glob("*"))
+
+
+@pytest.mark.parametrize("name", ENGINES[:2])
+def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
+    (tmp_path / "marks" / "slowly").touch()
+    log = tmp_path / "log"
+    with started(*arguments, *options(name), "seed=0,1,2,3", log=log) as process:
+        wait_until(lambda: marks(tmp_path, k=3), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 1
+    text = log.read_text()
+    assert "Ending after the current iterations" in text
+    assert "the same command goes on" in text
+    assert "Traceback" not in text
+    partial = [name for name in run_folders(tmp_path / "results") if name.endswith(".partial")]
+    assert 1 <= len(partial) <= 2
+    assert len(find_runs(tmp_path / "results")) == 0
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_failure_comes_with_its_traceback(name, tmp_path, arguments):
+    result = call(*arguments, *options(name), "seed=0,9", "--debug")
+    assert result.exit_code == 1
+    assert "slow seed=9 failed: The run failed in iteration" in result.stderr
+    assert 'raise RuntimeError("tired")' in result.stderr
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=9.partial"]
+
+
+# ---- SLURM --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ENGINES[2:])
+def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, arguments):
+    (tmp_path / "marks" / "slowly").touch()
+    log = tmp_path / "log"
+    with started(*arguments, *options(name), log=log) as process:
+        wait_until(lambda: marks(tmp_path, k=2), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 1
+    (job,) = re.findall(r"To cancel them: scancel (\d+)", log.read_text())
+    status = call(*arguments, "--backend=submitit", "--status")
+    assert re.search(rf"SLURM job {job}: .*RUNNING", status.stdout)
+    again = call(*arguments, *options(name))
+    assert again.exit_code == 0, again.output
+    assert "in SLURM's queue from before; waiting for them" in again.stderr
+    assert "as job" not in again.stderr
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1", "seed=2"]
+    assert len(marks(tmp_path, "0", 2)) == 1
+    status = call(*arguments, "--backend=submitit", "--status")
+    assert "SLURM has no jobs of these results." in status.stdout
+
+
+@pytest.mark.parametrize("name", ENGINES[2:])
+def test_a_job_at_its_limit_is_requeued_with_a_checkpoint(name, tmp_path, arguments):
+    (tmp_path / "marks" / "slowly").touch()
+    log = tmp_path / "log"
+    options_without = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
+    with started(*options_without, *options(name), log=log) as process:
+        wait_until(lambda: marks(tmp_path, "0", 4), process)
+        (job,) = re.findall(r"as job (\d+)", log.read_text())
+        subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
+        assert process.wait(120) == 0, log.read_text()
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1"]
+    found = {folder.name: read_metadata(folder) for folder in find_runs(tmp_path / "results")}
+    (again,) = found["seed=0"]["resumed"]
+    assert again["iteration"] >= 4
+    assert "resumed" not in found["seed=1"]
+    assert max(len(marks(tmp_path, "0", k)) for k in range(12)) == 1
+
+
+@pytest.mark.parametrize("name", ENGINES[2:])
+def test_a_cancelled_job_is_told(name, tmp_path, arguments):
+    (tmp_path / "marks" / "slowly").touch()
+    log = tmp_path / "log"
+    with started(*arguments, *options(name), "seed=0,1", log=log) as process:
+        wait_until(lambda: marks(tmp_path, "0", 2), process)
+        (job,) = re.findall(r"as job (\d+)", log.read_text())
+        subprocess.run(["scancel", f"{job}_0"], check=True)
+        assert process.wait(60) == 1
+    assert f"seed=0 failed: SLURM job {job}_0: it was cancelled" in log.read_text()
+    assert run_folders(tmp_path / "results") == ["seed=0.partial", "seed=1"]
+
+
+def test_arrays_are_known_by_their_folders(tmp_path):
+    for name, jobs in (("a", {"k1": "5_0", "k2": "5_1"}), ("b", {"k1": "6_0"})):
+        write(Array(tmp_path / name, jobs))
+    queue = {"5_0": State("COMPLETED", "None"), "5_1": State("PENDING", "Priority")}
+    found = live(tmp_path, queue)
+    assert [(key, name) for key, (_, name) in found.items()] == [("k2", "5_1")]
+    assert lines(tmp_path, queue) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
+def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
+    monkeypatch.setattr("ssvm_bench.engines.choice.find_spec", lambda name: None)
+    result = call(*arguments, f"--backend={name}")
+    assert result.exit_code == 2
+    assert f"pip install 'ssvm-bench[{name}]'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("backend", "asked", "message"),
+    [
+        ("local", {"address": "x"}, "it is for --backend dask or --backend ray"),
+        ("submitit", {"jobs": 2}, "--jobs means nothing to --backend submitit"),
+        ("dask", {"time_limit": 5}, "whose options are --jobs, --address"),
+        ("dask", {"jobs": 2, "address": "x"}, "Leave one of them out"),
+        ("submitit", {"memory": "much"}, "such as 500M or 4G, got much"),
+    ],
+)
+def test_options_are_those_of_the_engine(backend, asked, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Options(**asked).check(backend)
+
+
+def test_memory_is_read():
+    assert Options(memory="4G").gigabytes() == 4
+    assert Options(memory="512m").gigabytes() == 0.5
+
+
+@pytest.fixture
+def silent():
+    """Return the address of somebody who listens and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("name", ENGINES[:2])
+def test_a_scheduler_that_does_not_answer_is_told_soon(name, tmp_path, arguments, silent):
+    begin = time.monotonic()
+    closed = call(*arguments, f"--backend={name}", "--address=127.0.0.1:1")
+    assert closed.exit_code == 1
+    assert "answers at 127.0.0.1:1" in closed.stderr
+    result = call(*arguments, f"--backend={name}", f"--address={silent}")
+    assert result.exit_code == 1
+    assert f"answers at {silent} within 5 s" in result.stderr
+    assert time.monotonic() - begin < 30
+
+
+def test_slurm_that_is_not_there_is_told(tmp_path, arguments, monkeypatch):
+    if find_spec("submitit") is None:
+        pytest.skip("no submitit")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = call(*arguments, "--backend=submitit")
+    assert result.exit_code == 1
+    assert "the command scontrol is missing" in result.stderr
+
+
+@pytest.fixture
+def scheduler():
+    """Return the address of a dask scheduler without workers."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1") as cluster:
+        yield cluster.scheduler_address
+
+
+def with_worker(arguments, address, *before, folder, **changes):
+    """Make an experiment by a scheduler with one worker, which is started by a command."""
+    command = [*before, sys.executable, "-m", "distributed.cli.dask_worker", address]
+    with subprocess.Popen(
+        [*command, "--nthreads=1", "--no-nanny", "--no-dashboard"],
+        env=environment(**changes),
+        cwd=folder,
+        stderr=subprocess.DEVNULL,
+    ) as worker:
+        try:
+            return call(*arguments, "--backend=dask", f"--address={address}")
+        finally:
+            worker.terminate()
+
+
+@needs_dask
+def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler):
+    result = call(*arguments, "--backend=dask", f"--address={scheduler}", "seed=0")
+    assert result.exit_code == 1
+    assert "has no workers" in result.stderr
+    package = Path(ssvm_bench.__file__).parent
+    shutil.copytree(package, tmp_path / "other" / "ssvm_bench")
+    with (tmp_path / "other" / "ssvm_bench" / "clock.py").open("a") as file:
+        file.write("# another version\n")
+    other = {"PYTHONPATH": tmp_path / "other"}
+    result = with_worker(arguments, scheduler, folder=tmp_path, **other)
+    assert result.exit_code == 1
+    assert "has another version of the program: other sources of ssvm-bench" in result.stderr
+    assert run_folders(tmp_path / "results") == []
+
+
+def can_unshare():
+    return (
+        bool(shutil.which("unshare")) and not subprocess.run(["unshare", "-m", "true"]).returncode
+    )
+
+
+@needs_dask
+@pytest.mark.skipif(not can_unshare(), reason="mounts cannot be made")
+def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, scheduler):
+    (tmp_path / "results").mkdir()
+    hidden = f'mount -t tmpfs none {tmp_path / "results"} && exec "$@"'
+    result = with_worker(
+        arguments, scheduler, "unshare", "-m", "sh", "-c", hidden, "sh", folder=tmp_path
+    )
+    assert result.exit_code == 1
+    assert f"does not see the results folder {tmp_path / 'results'}" in result.stderr
+
+
+# ---- jobs on a node -----------------------------------------------------------------------------
+
+
+def test_a_ticket_is_valid_until_it_is_withdrawn(tmp_path):
+    ticket = tickets.issue(tmp_path)
+    assert tickets.problem(ticket) is None
+    other = tickets.Ticket(ticket.folder, ticket.name, "another", {"numpy": "0.1"})
+    assert "numpy" in str(tickets.problem(other))
+    tickets.withdraw(ticket)
+    assert isinstance(tickets.problem(ticket), RefusedError)
+    assert not ticket.folder.exists()
+
+
+class Unlucky:
+    """An engine whose processes die, all or the first few."""
+
+    at_once, beside = 1, 0
+
+    def __init__(self, deaths):
+        self.deaths, self.waiting = deaths, []
+
+    def submit(self, jobs):
+        assert all(isinstance(job, Job) for job in jobs.values())
+        self.waiting += jobs.items()
+
+    def wait(self, seconds):
+        number, job = self.waiting.pop(0)
+        self.deaths -= 1
+        answer = Performed(LostError("it died.")) if self.deaths >= 0 else nodes.perform(job)
+        return [(number, answer)]
+
+    def leave(self):
+        return ""
+
+    def close(self, finished):
+        pass
+
+
+@pytest.mark.parametrize("deaths", [3, 4])
+def test_a_run_is_begun_again_some_times(tmp_path, arguments, deaths):
+    from ssvm_bench.config.compose import compose_runs
+
+    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30", "clock=work")
+    (config,) = compose_runs([*data, "budget.max_iterations=2", f"results_dir={tmp_path}"])
+    said, ended = [], {}
+    made = conductor.Conductor("unlucky", lambda ticket, say: Unlucky(deaths))
+    assert made({5: config}, lambda _: None, ended.__setitem__, said.append)
+    assert sum("it died." in text for text in said) == 3
+    if deaths == 3:
+        assert ended[5].status == "finished"
+    else:
+        assert isinstance(ended[5], RunFailedError)
+        assert "That happened 4 times" in str(ended[5])

@@ -6,6 +6,7 @@ says (3). Each thread of a worker makes one run at a time.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 from collections import Counter
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import distributed
+import distributed.comm
 
 from ssvm_bench import interrupts
 from ssvm_bench.engines import tickets
@@ -20,7 +22,7 @@ from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError,
 from ssvm_bench.engines.nodes import perform
 from ssvm_bench.engines.options import Options
 from ssvm_bench.engines.remote import failed
-from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.errors import RunFailedError, described, shown
 
 REACH_SECONDS = 5
 
@@ -82,12 +84,13 @@ class Dask:
             client.register_plugin(_Deaf())
             return client
         try:
+            asyncio.run(_greet(address))  # a client itself waits for ever for what says nothing
             return distributed.Client(address, timeout=REACH_SECONDS, set_as_default=False)
-        except (OSError, ValueError, ImportError) as error:
+        except Exception as error:  # also of what answers in another language
             raise RunFailedError(
                 f"No dask scheduler answers at {shown(address)} within {REACH_SECONDS} s "
-                f"({shown(error)}). Start one with `dask scheduler`, or give the address that it "
-                "prints, such as tcp://127.0.0.1:8786."
+                f"({described(error)}). Start one with `dask scheduler`, or give the address "
+                "that it prints, such as tcp://127.0.0.1:8786."
             ) from error
 
     def _workers(self, address: str | None) -> dict[str, Any]:
@@ -149,6 +152,12 @@ class Dask:
 def opened(ticket: Ticket, say: Callable[[str], object], asked: Options) -> Dask:
     """Return the engine for what the command line says."""
     return Dask(ticket, say, asked.address, asked.jobs or 1)
+
+
+async def _greet(address: str) -> None:
+    """Exchange the first words with a scheduler, or raise an error."""
+    comm = await asyncio.wait_for(distributed.comm.connect(address), REACH_SECONDS)
+    await comm.close()
 
 
 class _Deaf(distributed.WorkerPlugin):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +27,7 @@ from ssvm_bench.engines.remote import failed
 from ssvm_bench.errors import RunFailedError, shown
 
 REACH_SECONDS = 5
+_HEALTH_SECONDS = 3 * REACH_SECONDS  # a program that asks has to be started first
 _NODE_SECONDS = 60  # a process that answers has to be started first
 
 
@@ -61,7 +64,7 @@ class Ray:
                 _check_reachable(address)
             ray.init(address=address or "local", **quiet)
         except (OSError, RuntimeError, ValueError) as error:
-            what = f"at {shown(address)} within {REACH_SECONDS} s" if address else "of its own"
+            what = f"at {shown(address)}" if address else "of its own"
             raise RunFailedError(
                 f"No ray cluster answers {what} ({shown(error)}). Start one with `ray start "
                 "--head`, or give the address that it prints."
@@ -103,10 +106,22 @@ def opened(ticket: Ticket, say: Callable[[str], object], asked: Options) -> Ray:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise ``OSError`` if nothing answers at an address that has a port."""
+    """Raise an error if no cluster answers at an address that has a port."""
     parts = urlsplit(address if "://" in address else f"//{address}")
-    if parts.port is not None and parts.hostname:
-        socket.create_connection((parts.hostname, parts.port), timeout=REACH_SECONDS).close()
+    if parts.port is None or not parts.hostname:
+        return
+    socket.create_connection((parts.hostname, parts.port), timeout=REACH_SECONDS).close()
+    if not parts.scheme:  # ray itself would wait for minutes for what says nothing
+        command = (sys.executable, "-m", "ray.scripts.scripts", "health-check")
+        try:
+            subprocess.run(
+                [*command, "--skip-version-check", "--address", address],
+                capture_output=True,
+                timeout=_HEALTH_SECONDS,
+                check=True,
+            )
+        except subprocess.SubprocessError as error:
+            raise ConnectionError("somebody listens who is no ray cluster") from error
 
 
 def _check(ticket: Ticket, nodes: list[dict[str, Any]]) -> None:

@@ -215,34 +215,22 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
 
 
 @pytest.mark.parametrize("name", ENGINES[2:])
-def test_a_job_at_its_limit_is_requeued_with_a_checkpoint(name, tmp_path, arguments):
+def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path, arguments):
     (tmp_path / "marks" / "slowly").touch()
     log = tmp_path / "log"
-    options_without = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
-    with started(*options_without, *options(name), log=log) as process:
-        wait_until(lambda: marks(tmp_path, "0", 4), process)
+    seldom = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
+    with started(*seldom, *options(name), log=log) as process:
+        wait_until(lambda: marks(tmp_path, "0", 4) and marks(tmp_path, "1", 2), process)
         (job,) = re.findall(r"as job (\d+)", log.read_text())
         subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
-        assert process.wait(120) == 0, log.read_text()
-    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1"]
-    found = {folder.name: read_metadata(folder) for folder in find_runs(tmp_path / "results")}
-    (again,) = found["seed=0"]["resumed"]
+        subprocess.run(["scancel", f"{job}_1"], check=True)
+        assert process.wait(120) == 1
+    assert f"seed=1 failed: SLURM job {job}_1: it was cancelled" in log.read_text()
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial"]
+    (folder,) = find_runs(tmp_path / "results")
+    (again,) = read_metadata(folder)["resumed"]
     assert again["iteration"] >= 4
-    assert "resumed" not in found["seed=1"]
     assert max(len(marks(tmp_path, "0", k)) for k in range(12)) == 1
-
-
-@pytest.mark.parametrize("name", ENGINES[2:])
-def test_a_cancelled_job_is_told(name, tmp_path, arguments):
-    (tmp_path / "marks" / "slowly").touch()
-    log = tmp_path / "log"
-    with started(*arguments, *options(name), "seed=0,1", log=log) as process:
-        wait_until(lambda: marks(tmp_path, "0", 2), process)
-        (job,) = re.findall(r"as job (\d+)", log.read_text())
-        subprocess.run(["scancel", f"{job}_0"], check=True)
-        assert process.wait(60) == 1
-    assert f"seed=0 failed: SLURM job {job}_0: it was cancelled" in log.read_text()
-    assert run_folders(tmp_path / "results") == ["seed=0.partial", "seed=1"]
 
 
 def test_arrays_are_known_by_their_folders(tmp_path):

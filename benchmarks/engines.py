@@ -1,4 +1,4 @@
-"""``python -m benchmarks.engines``: an experiment of short runs by an engine, and by processes here.
+"""``python -m benchmarks.engines``: an experiment of short runs by an engine, and by ``--jobs``.
 
 Each is a whole call of the program, from its start to its end, on a results folder of its own: the
 start of the engine's cluster belongs to it. They are made in turn, and compared by their medians.
@@ -27,6 +27,8 @@ grid:
   solver: mpbcfw
   budget.max_iterations: {iterations}
 """
+
+ENGINES = tuple(name for name in MEANT if name != LOCAL)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

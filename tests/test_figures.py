@@ -510,3 +510,23 @@ def test_a_figure_that_cannot_be_written_is_one_message(tmp_path):
     figure, table = draw_some()
     with pytest.raises(RunFailedError, match="results_dir"):
         save(Output("", table, figure=figure), tmp_path / "file" / "iterations", ["png"])
+
+
+def test_times_of_several_processors_are_told():
+    traces = [
+        make_trace([4.0, 2.0], [0.0, 0.0], seed=seed, solver=solver, cpu=cpu)
+        for seed, solver, cpu in ((0, "bcfw", "A"), (1, "bcfw", "B"), (0, "fw", "B"))
+    ]
+    note = curves.processors_note(traces)
+    assert "different processors, within the repeats of 1 of 2 curves: 1 on A, 2 on B." in note
+    assert note in curves.timing_notes(traces)
+    assert curves.processors_note(traces[1:]) == ""
+    apart = curves.processors_note([traces[0], traces[2]])
+    assert "processors: 1 on A, 1 on B." in apart
+    moved = make_trace(
+        [4.0, 2.0], [0.0, 0.0], cpu="B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}]
+    )
+    assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
+    for trace in traces:
+        trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
+    assert curves.processors_note(traces) == ""

@@ -56,6 +56,8 @@ Examples:
   ssvm-bench experiment mpbcfw_fig4 --jobs 2
   ssvm-bench experiment mpbcfw_fig4 --status
   ssvm-bench experiment mpbcfw_fig4 --shard 2/4 results_dir=part-2
+  ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786
+  ssvm-bench experiment mpbcfw_fig4 --backend submitit --parallel 20 --time-limit 120
 """)
 
 MERGE = verbatim("""

@@ -303,7 +303,7 @@ def scheduler():
     """Return the address of a dask scheduler without workers."""
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1") as cluster:
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", host="127.0.0.1") as cluster:
         yield cluster.scheduler_address
 
 

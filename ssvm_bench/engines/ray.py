@@ -24,7 +24,7 @@ from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError,
 from ssvm_bench.engines.nodes import perform
 from ssvm_bench.engines.options import Options
 from ssvm_bench.engines.remote import failed
-from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.errors import RunFailedError, described, shown
 
 REACH_SECONDS = 5
 _HEALTH_SECONDS = 3 * REACH_SECONDS  # a program that asks has to be started first
@@ -63,10 +63,10 @@ class Ray:
             if address is not None:
                 _check_reachable(address)
             ray.init(address=address or "local", **quiet)
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # of whatever kind, also bare ones
             what = f"at {shown(address)}" if address else "of its own"
             raise RunFailedError(
-                f"No ray cluster answers {what} ({shown(error)}). Start one with `ray start "
+                f"No ray cluster answers {what} ({described(error)}). Start one with `ray start "
                 "--head`, or give the address that it prints."
             ) from error
         try:

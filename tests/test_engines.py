@@ -111,7 +111,11 @@ def arguments(tmp_path, variables):
 
 def options(name):
     """Return the options of an engine with two runs at once."""
-    own = ("--parallel=2", "--time-limit=5") if name == "submitit" else ("--jobs=2",)
+    own = (
+        ("--parallel=2", "--time-limit=5", "--memory=500M", "--partition=all")
+        if name == "submitit"
+        else ("--jobs=2",)
+    )
     return (f"--backend={name}", *own)
 
 

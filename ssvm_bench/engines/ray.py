@@ -13,9 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a token is written to the home folder
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns
-
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -27,6 +24,9 @@ from ssvm_bench.engines.remote import failed
 from ssvm_bench.errors import RunFailedError, described, shown
 
 REACH_SECONDS = 5
+_OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Variables of a cluster of its own: no token in the home folder, no warning of the future."""
+
 _HEALTH_SECONDS = 3 * REACH_SECONDS  # a program that asks has to be started first
 _NODE_SECONDS = 60  # a process that answers has to be started first
 
@@ -59,6 +59,8 @@ class Ray:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
         if address is None:
             quiet |= {"num_cpus": jobs, "include_dashboard": False}
+            for key, text in _OF_OWN.items():
+                os.environ.setdefault(key, text)
         try:
             if address is not None:
                 _check_reachable(address)

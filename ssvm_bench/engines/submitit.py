@@ -152,7 +152,7 @@ class Submitit:
             "job_name": "ssvm-bench",
             "time": limits.minutes,
             "partition": limits.partition,
-            "mem_gb": limits.gigabytes,
+            "mem": limits.gigabytes and f"{round(1024 * limits.gigabytes)}M",
             "cpus_per_task": 1,
             "array_parallelism": limits.parallel or count,
             "signal_delay_s": min(_NOTICE_SECONDS, 20 * limits.minutes),

@@ -4,7 +4,8 @@
 
 The experiment is begun again after each kill, until all of its runs have finished, and then anew.
 Its solver is MP-BCFW with a pause in each iteration, which writes down when which iteration was
-begun; a run writes several checkpoints. Asked after each kill:
+begun; a run writes several checkpoints. Each process is a fork of this one, which has everything
+loaded, so that most kills come where there is something to lose. Asked after each kill:
 
 - every run that had finished is there, with the bytes that it had;
 - a run that had not goes on from its last checkpoint, so that no more is lost than what was
@@ -17,18 +18,21 @@ import hashlib
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from ssvm_bench import interrupts
+from ssvm_bench.cli.commands import main as command_line
 from ssvm_bench.results.reading import find_runs, read_trace, read_weights
 from ssvm_bench.results.trace import COLUMNS
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
-EVERY = 2.0  # seconds from one checkpoint to the next
+EVERY = 1.0  # seconds from one checkpoint to the next
 PAUSE = 0.02  # of an iteration
 ITERATIONS = 200
 RUNS = 4
@@ -84,7 +88,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1, help="runs at once (default: 1)")
-    parser.add_argument("--seconds", type=float, default=4.0, help="latest kill after the start")
+    parser.add_argument("--seconds", type=float, default=2.5, help="latest kill after the start")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ssvm-bench-kills-") as name:
@@ -107,26 +111,36 @@ class Campaign:
         self.log = folder / "log"
         self.counts, self.losses, self.wrong = Counter(), [], []
         self.round, self.before = 0, {}
+        os.environ.update(SSVM_BENCH_LOG=str(self.log), SSVM_BENCH_OFFLINE="1")
         self.undisturbed = self.made("undisturbed")
 
+    def command(self, name):
+        options = [f"--config-dir={self.folder}", f"results_dir={self.folder / name}"]
+        return ["experiment", str(self.folder / "grid.yaml"), *options, f"--jobs={self.asked.jobs}"]
+
     def made(self, name):
-        """Make the experiment to its end; return what is counted of its runs."""
-        process = self.start(name)
-        if process.wait(600) != 0:
+        """Make the experiment to its end, in this process; return what is counted of its runs."""
+        if CliRunner().invoke(command_line, self.command(name)).exit_code != 0:
             raise RuntimeError("the experiment does not work undisturbed")
         return {folder.name: counted(folder) for folder in find_runs(self.folder / name)}
 
     def start(self, name):
-        command = [sys.executable, "-m", "ssvm_bench", "experiment", str(self.folder / "grid.yaml")]
-        options = [f"--config-dir={self.folder}", f"results_dir={self.folder / name}"]
+        """Begin the experiment in a process that has loaded everything; return its number."""
         self.log.write_text("")
-        return subprocess.Popen(
-            [*command, *options, f"--jobs={self.asked.jobs}"],
-            env={**os.environ, "SSVM_BENCH_LOG": str(self.log), "SSVM_BENCH_OFFLINE": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = os.fork()
+        if process == 0:
+            os.setsid()
+            interrupts.end_at_signals()
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nowhere, descriptor)
+            try:
+                command_line(self.command(name))
+            except SystemExit as end:
+                os._exit(int(end.code or 0))
+            finally:
+                os._exit(1)
+        return process
 
     def go_on(self):
         """Start the experiment, kill it, look; if it has ended, begin another one."""
@@ -135,19 +149,18 @@ class Campaign:
         process = self.start(name)
         end = time.time() + self.rng.uniform(0.0, self.asked.seconds)
         if self.rng.random() < 0.8:  # most of them where there is something to lose
-            while process.poll() is None and not self.log.read_text():
+            while is_alive(process) and not self.log.read_text():
                 time.sleep(0.01)
             end = time.time() + self.rng.uniform(0.0, self.asked.seconds)
-        while process.poll() is None and time.time() < end:
+        while is_alive(process) and time.time() < end:
             time.sleep(0.005)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        killed = None
+        if is_alive(process):
+            os.killpg(process, signal.SIGKILL)
+            os.waitpid(process, 0)
             killed = time.time()
             self.counts["kills"] += 1
             self.wait_for_workers()
-        else:
-            killed = None
         self.look(name, known, killed)
         if killed is None:
             self.end_round(name)
@@ -213,7 +226,9 @@ class Campaign:
         name = f"round-{self.round}"
         if (self.folder / name).exists():
             known = self.finished(name)
-            self.start(name).wait(600)
+            process = self.start(name)
+            while is_alive(process):
+                time.sleep(0.05)
             self.look(name, known, None)
             self.end_round(name)
 
@@ -230,6 +245,14 @@ class Campaign:
         print(f"what did not hold: {len(self.wrong)}")
         print("\n".join(self.wrong))
         return int(bool(self.wrong))
+
+
+def is_alive(process):
+    """Tell whether a process of ours goes on."""
+    try:
+        return os.waitpid(process, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # it was seen before
+        return False
 
 
 def counted(folder):

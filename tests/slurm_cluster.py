@@ -48,7 +48,7 @@ ReturnToService=2
 KillWait=5
 InactiveLimit=0
 SchedulerTimeSlice=5
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -69,9 +69,9 @@ def cluster(cores=2):
             daemons.append(start_munge(folder))
             host = socket.gethostname().partition(".")[0]
             ports = free_ports(2)
-            text = CONFIG.format(
-                host=host, folder=folder, cores=cores, controller=ports[0], node=ports[1]
-            )
+            memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+            about = {"host": host, "folder": folder, "cores": cores, "memory": memory * 9 // 10}
+            text = CONFIG.format(**about, controller=ports[0], node=ports[1])
             (folder / "slurm.conf").write_text(text)
             for part in ("state", "spool"):
                 (folder / part).mkdir()

@@ -156,7 +156,7 @@ class Campaign:
             time.sleep(0.005)
         killed = None
         if is_alive(process):
-            os.killpg(process, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
             killed = time.time()
             self.counts["kills"] += 1

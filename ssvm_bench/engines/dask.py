@@ -12,6 +12,7 @@ import queue
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import distributed
 import distributed.comm
@@ -56,14 +57,15 @@ class Dask:
         self._cluster: Any = None
         self._client = self._connected(address, jobs)
         try:
-            workers = self._workers(address)
+            self._await_workers(address)
             self._check(ticket)
+            threads = self._client.nthreads()
         except BaseException:
             self.close(finished=False)
             raise
         hosts: Counter[str] = Counter()
-        for worker in workers.values():
-            hosts[worker["host"]] += worker["nthreads"]
+        for worker, count in threads.items():
+            hosts[urlsplit(worker).hostname or worker] += count
         self.at_once, self.beside = hosts.total(), max(hosts.values()) - 1
         self._numbers: dict[Any, int] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -93,8 +95,8 @@ class Dask:
                 "that it prints, such as tcp://127.0.0.1:8786."
             ) from error
 
-    def _workers(self, address: str | None) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers."""
+    def _await_workers(self, address: str | None) -> None:
+        """Wait until there is somebody to make runs."""
         try:
             self._client.wait_for_workers(1, timeout=REACH_SECONDS)
         except TimeoutError as error:
@@ -102,8 +104,6 @@ class Dask:
                 f"The dask scheduler at {shown(address)} has no workers. Start some with `dask "
                 f"worker {shown(address)} --nthreads 1`, in this program's environment."
             ) from error
-        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return workers
 
     def _check(self, ticket: Ticket) -> None:
         """Ask every worker whether it can make runs."""

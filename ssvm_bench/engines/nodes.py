@@ -38,8 +38,8 @@ def perform(job: Job) -> Performed:
     child, messages = _children.take(job), list[str]()
     try:
         child.connection.send_bytes(job.payload)
+        asked = False
         while True:
-            asked = False
             while not child.connection.poll(_LOOK_SECONDS):
                 if not asked and not tickets.is_valid(job.ticket):
                     asked = True

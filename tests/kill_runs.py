@@ -239,8 +239,8 @@ class Campaign:
         late = sum(loss > EVERY + LATE for loss in losses)
         print(
             f"lost by a kill, of a run with a checkpoint every {EVERY:g} s: median "
-            f"{losses[len(losses) // 2]:.2f} s, at most {losses[-1]:.2f} s; over "
-            f"{EVERY + LATE:g} s {late} times, where writing took more than 1 % of the time"
+            f"{losses[len(losses) // 2]:.2f} s, at most {losses[-1]:.2f} s, "
+            f"over {EVERY + LATE:g} s {late} times"
         )
         print(f"what did not hold: {len(self.wrong)}")
         print("\n".join(self.wrong))

@@ -129,6 +129,13 @@ def parent(pid):
     return int(text.rpartition(")")[2].split()[1])
 
 
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def counted(results):
     """Return what is counted of every run, by its name."""
     found = {}
@@ -149,6 +156,7 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
         (mark,) = marks(tmp_path, k=4)[:1]
         seed, _, pid = mark.name.split("-")
         os.kill(parent(int(pid)), signal.SIGKILL)
+        wait_until(lambda: not is_alive(int(pid)), process)  # else it may get to its end
         (tmp_path / "marks" / "slowly").unlink()
         assert process.wait(150) == 0, (tmp_path / "log").read_text()
     results = tmp_path / "results"

@@ -95,7 +95,7 @@ class _Children:
                 if child.process.poll() is None:
                     return child
                 del self.kinds[child]
-        child = Child(work, job.place, job.beside, job.folders, job.engine, **variables)
+        child = Child(work, job.place, job.beside, job.folders, job.engine, variables=variables)
         with self.lock:
             self.kinds[child] = kind
         return child

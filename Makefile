@@ -63,11 +63,15 @@ beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data:
 fidelity: $(PROGRAM) ## what the MP-BCFW paper leaves open, settled by runs on the real data: an hour
 	$(BIN)/ssvm-bench experiment fidelity --jobs $(JOBS) dataset.source=real
 
-rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on the real data: hours
+rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on real and drawn data: hours
 	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist bmrm_drop all_solvers \
 	        agreement; do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
 	done
+	for name in bmrm_plates bmrm_landmarks; do \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) || exit; \
+	done
+	$(BIN)/ssvm-bench plot bmrm
 
 streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
 
@@ -94,7 +98,7 @@ transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
 	        mpbcfw_costs mpbcfw_claims fidelity beyond bcfw_poster bcfw_poster_rates \
-	        bmrm_mnist bmrm_drop dual_coordinate all_solvers agreement \
+	        bmrm_mnist bmrm_drop bmrm_plates bmrm_landmarks bmrm dual_coordinate all_solvers agreement \
 	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
 	        dcadmm_video dcadmm_video_rho dcadmm_claims; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \

@@ -312,6 +312,30 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     assert [row[-1] for row in sheet.rows] == [bold(verdict)]
 
 
+def test_benchmarks_that_are_drawn_are_compared_with_real_ones_in_ratios_alone(
+    tmp_path, monkeypatch
+):
+    runs = []
+    for name, source, several in (
+        ("plates", "synthetic", 4),
+        ("mnist", "real", 10),
+        ("landmarks", "synthetic", 20),
+    ):
+        about = {"dataset": name, "source": source}
+        runs += [run_of("bmrm", 1, **about), run_of("prox_bmrm", 1, **about)]
+        runs += [run_of("prox_p_bmrm", 1, P=16, seconds=several, **about)]
+    written(runs, tmp_path, monkeypatch)
+    texts = {
+        suffix: (tmp_path / f"figures/some/speedup{suffix}.md").read_text()
+        for suffix in ("", "-synthetic")
+    }
+    for text in texts.values():
+        *_, last = text.strip().splitlines()
+        assert "plates: 2.5×" in last and f"**{HOLDS}**" in last
+    assert "Number plates" not in texts[""]
+    assert "MNIST" not in texts["-synthetic"]
+
+
 def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
     other = run_of("prox_bmrm", 1, options={"K": 5})
     found = judged([*statement_runs(), other])

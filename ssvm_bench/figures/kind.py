@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 class Material(NamedTuple):
     """What a figure is made from: finished runs, best values; its title, and relative gaps.
 
-    ``results_dir`` is where the numbers are that no run has.
+    ``results_dir`` is where the numbers are that no run has. ``others`` are the experiment's runs
+    on data of another source, for what is said of ratios on several datasets: nothing else of real
+    data and stand-ins is set side by side.
     """
 
     traces: Sequence[Trace]
@@ -35,6 +37,7 @@ class Material(NamedTuple):
     title: str = ""
     gaps: Sequence[float] = ()
     results_dir: Path | None = None
+    others: Sequence[Trace] = ()
 
 
 FORMATS = ("png", "pdf")

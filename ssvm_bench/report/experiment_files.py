@@ -299,7 +299,8 @@ def draw(
     together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
     for source, shown in together.items():
         suffix = stored_traces.suffix(source)
-        material = Material(shown, best, experiment.title, experiment.gaps, results_dir)
+        others = [trace for of, some in together.items() if of != source for trace in some]
+        material = Material(shown, best, experiment.title, experiment.gaps, results_dir, others)
         folder = results_dir / "figures" / experiment.name
         for name, choices in experiment.figures.items():
             where = results_dir if KINDS[name].at_top else folder

@@ -369,7 +369,7 @@ def test_provenance_names_versions_but_no_person_and_no_machine(monkeypatch):
     assert json.loads(json.dumps(known)) == known
     assert not {"user", "host", "hostname"} & known.keys()
     assert "name-of-a-machine" not in json.dumps(known)
-    assert known["node"].startswith(f"{os.cpu_count()} cores")
+    assert known["node"].startswith(f"{os.cpu_count()} core")
 
 
 def test_the_commit_is_that_of_the_checkout_only(tmp_path, monkeypatch):

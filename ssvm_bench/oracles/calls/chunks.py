@@ -10,19 +10,22 @@ the last worker is expected to end earliest with
 
 (C. Kruskal, A. Weiss: *Allocating independent subtasks on parallel processors*, IEEE Transactions
 on Software Engineering, 1985). σ is estimated from the messages so far: one of k calls took T, and
-(T − k μ)²/k has the expectation σ².
+(T − k μ)²/k has the expectation σ². Every worker gets as many messages as the others, of the same
+size but for one call: with sixteen calls, four workers and k = 3, two of two calls, since six
+messages would leave two workers idle for a third of the time.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 _FIRST = 4
 """Messages to each worker as long as nothing is known."""
 
 
 class Chunks:
-    """Sizes of messages.
+    """What messages the calls of a batch go in.
 
     Parameters
     ----------
@@ -44,7 +47,14 @@ class Chunks:
         self._seconds += seconds
         self._squares += (seconds - calls * self._seconds / self._calls) ** 2 / calls
 
-    def size(self, calls: int) -> int:
+    def parts(self, calls: int) -> list[slice]:
+        """Return which of N calls go into each message."""
+        rounds = -(-calls // (self.workers * self._size(calls)))
+        count = min(calls, self.workers * rounds)
+        bounds = [k * calls // count for k in range(count + 1)]
+        return [slice(begin, end) for begin, end in pairwise(bounds)]
+
+    def _size(self, calls: int) -> int:
         """Return k for N calls."""
         share = -(-calls // self.workers)
         if self.workers == 1:

@@ -119,12 +119,12 @@ class Cluster(Caller):
         """Make the calls, if enough workers live that long."""
         (shared,) = self._client.scatter([w], broadcast=True, hash=False, timeout=PATIENCE)
         chunks = self._chunks.setdefault(delay, Chunks(self.workers, TASK_SECONDS))
-        size, folders = chunks.size(terms.size), plug_ins.folders()
+        folders = plug_ins.folders()
         tasks = [
             self._client.submit(
-                work, self.build, folders, shared, terms[k : k + size], loss, delay, pure=False
+                work, self.build, folders, shared, terms[part], loss, delay, pure=False
             )
-            for k in range(0, terms.size, size)
+            for part in chunks.parts(terms.size)
         ]
         self._wait(tasks)
         answers = self._client.gather(tasks)

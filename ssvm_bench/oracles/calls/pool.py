@@ -101,8 +101,7 @@ class Pool(Caller):
             raise RunFailedError("The workers that call the oracle have not been started.")
         self._w.values[:] = w
         chunks = self._chunks.setdefault(delay, Chunks(self.workers, MESSAGE_SECONDS))
-        size = chunks.size(terms.size)
-        waiting = [slice(k, k + size) for k in range(0, terms.size, size)][::-1]
+        waiting = chunks.parts(terms.size)[::-1]
         labelings: list[np.ndarray | None] = [None] * terms.size
         busy: dict[Child, slice] = {}
         seconds = 0.0

@@ -98,7 +98,7 @@ transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
 	        mpbcfw_costs mpbcfw_claims fidelity beyond bcfw_poster bcfw_poster_rates \
-	        bmrm_mnist bmrm_drop bmrm_plates bmrm_landmarks bmrm dual_coordinate all_solvers agreement \
+	        bmrm_mnist bmrm_drop bmrm_plates bmrm_landmarks bmrm parallel dual_coordinate all_solvers agreement \
 	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
 	        dcadmm_video dcadmm_video_rho dcadmm_claims; do \
 	    $(BIN)/ssvm-bench plot $$name || exit; \

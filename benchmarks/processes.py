@@ -1,4 +1,9 @@
-"""What only whole processes show: start-up, a run's overhead, peak memory, compilation."""
+"""What only whole processes show: start-up, overhead, peak memory, compilation and checkpoints.
+
+A checkpoint is that at the end of a run whose working sets have reached their size, as a share of
+the time between two of them. To go on from it takes the wall time of a process that makes one more
+iteration, but for solving and evaluating, less that of a fresh start.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,16 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from benchmarks.report import HELP, MEMORY, OVERHEAD, Measurement, from_samples
+from benchmarks.report import (
+    CHECKPOINT,
+    HELP,
+    MEMORY,
+    OVERHEAD,
+    RESTART,
+    Measurement,
+    from_samples,
+)
+from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import RunFailedError
 
 REPEATS = 3
@@ -54,11 +68,31 @@ def measure_processes(calls: Mapping[str, Sequence[str]], cold: bool) -> Iterato
         cpu = [ended.cpu - result["cpu_time"] - result["eval_time"] for ended, result in short]
         note = f"warm cache; {median(cpu):.2g} s of CPU"
         yield from_samples(*subject, f"mpbcfw: {OVERHEAD}", wall, unit="s", note=note)
+        yield from _checkpoints(call, subject, median(wall))
         for solver in ("mpbcfw", "mpbcfw_fast"):
             ended, summary = _run(call, LONG, solver)
             note = f"{LONG} iterations, {summary['working_set_mean']:.1f} planes a term"
             what, memory = f"{solver}: {MEMORY}", [ended.peak / 1e6]
             yield from_samples(*subject, what, memory, unit="MB", note=note)
+
+
+def _checkpoints(
+    call: Sequence[str], subject: tuple[str, str], fresh: float
+) -> Iterator[Measurement]:
+    """Measure a checkpoint, and a run that goes on from it; ``fresh`` are a fresh one's seconds."""
+    every = compose_runs(call)[0].checkpoint.every
+    writing, starting = [], []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as folder:
+            keeping = (*call, "checkpoint.keep=true")
+            _, before = _run_in(Path(folder), keeping, LONG)
+            ended, after = _run_in(Path(folder), keeping, LONG + 1)
+        solving = sum(after[name] - before[name] for name in ("time", "eval_time"))
+        writing.append(100.0 * before["checkpoint_time"] / every)
+        starting.append(ended.wall - solving - fresh)
+    note = f"{median(writing) * every / 100.0:.2g} s every {every:g} s"
+    yield from_samples(*subject, f"mpbcfw: {CHECKPOINT}", writing, unit="%", note=note)
+    yield from_samples(*subject, f"mpbcfw: {RESTART}", starting, unit="s")
 
 
 def _compilation(name: str, call: Sequence[str]) -> Iterator[Measurement]:
@@ -77,11 +111,18 @@ def _run(
 ) -> tuple[Finished, dict[str, Any]]:
     """Return a run, and its ``summary.json``."""
     with tempfile.TemporaryDirectory() as folder:
-        budget = f"budget.max_iterations={iterations}"
-        options = (*call, budget, f"results_dir={folder}", f"solver={solver}", "clock=wall")
-        ended = launch("run", "quiet=true", *options, **environment)
-        summary = next(Path(folder).rglob("summary.json"))
-        return ended, json.loads(summary.read_bytes())
+        return _run_in(Path(folder), call, iterations, solver, **environment)
+
+
+def _run_in(
+    folder: Path, call: Sequence[str], iterations: int, solver: str = "mpbcfw", **environment: str
+) -> tuple[Finished, dict[str, Any]]:
+    """Do `_run` with a results folder that has no run of other options."""
+    budget = f"budget.max_iterations={iterations}"
+    options = (*call, budget, f"results_dir={folder}", f"solver={solver}", "clock=wall")
+    ended = launch("run", "quiet=true", *options, **environment)
+    summary = next(folder.rglob("summary.json"))
+    return ended, json.loads(summary.read_bytes())
 
 
 def launch(*arguments: str, **environment: str) -> Finished:

@@ -42,6 +42,8 @@ OUTSIDE_ORACLE = "time outside the oracle"
 CHECKED_ANSWERS = "checks of the oracle's answers, of an exact pass"
 CLOCK_READS = "reads of the clock, of an exact pass"
 CHECKED_DATA = "checks of the data, of loading from the cache"
+CHECKPOINT = "a checkpoint, of the time between two"
+RESTART = "to go on from a checkpoint, beyond a fresh start"
 QP = "inner QP of {} planes / PIQP"
 OPTIMA = "dcd, LIBLINEAR: relative difference of optima"
 LIBLINEAR = "dcd / LIBLINEAR: time to a gap of 0.1 % / to a primal within it"
@@ -99,6 +101,11 @@ TARGETS: Mapping[tuple[str, str], float] = {
     ("ocr", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("usps", f"mpbcfw: {OVERHEAD}"): 3.0,
     ("ocr", f"mpbcfw: {MEMORY}"): 1000.0,
+    **{
+        (dataset, f"mpbcfw: {row}"): most
+        for dataset in ("ocr", "usps")
+        for row, most in ((CHECKPOINT, 1.0), (RESTART, 3.0))
+    },
     ("weizmann", BARE): 2.5,
     ("stanford", CALL): 0.005,
     ("weizmann", f"bcfw: {OUTSIDE_ORACLE}"): 10.0,

@@ -239,6 +239,7 @@ def test_what_matters_has_every_target():
         **dict.fromkeys((report.BARE, report.CALL), "graphs"),
         **dict.fromkeys((report.IN_ORACLE, report.OUTSIDE_ORACLE), "graphs"),
         **dict.fromkeys((report.OVERHEAD, report.MEMORY), "processes"),
+        **dict.fromkeys((report.CHECKPOINT, report.RESTART), "processes"),
         **dict.fromkeys((report.EXACT, report.APPROXIMATE), "passes"),
         **{f"{kind} pass": "passes" for kind in ("exact", "approximate")},
         report.RIVAL: "rivals",

@@ -125,7 +125,7 @@ def build(
     gram = np.zeros(0)
     if with_gram:
         gram = gram_matrices(
-            offsets, indptr, places, values, gram_start, dataset.n_features * stride
+            offsets, indptr, places, values, gram_start, dataset.n_features, stride
         )
     return JointFeatures(
         offsets=offsets,
@@ -267,10 +267,14 @@ def _transpose(source, target, rows, columns, steps, new_steps):
 
 
 @allocating_kernel
-def gram_matrices(offsets, indptr, places, values, gram_start, size):
-    """Return G of all examples, for ``size`` places in w."""
+def gram_matrices(offsets, indptr, places, values, gram_start, n_features, stride):
+    """Return G of all examples; features have places ``stride`` apart."""
     gram = np.empty(gram_start[-1])
-    dense = np.zeros(size)
+    most = 0
+    for i in range(offsets.size - 1):
+        most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
+    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
+    features = np.empty(most, np.int64)
     for i in range(offsets.size - 1):
         first = offsets[i]
         L = offsets[i + 1] - first
@@ -280,16 +284,21 @@ def gram_matrices(offsets, indptr, places, values, gram_start, size):
                 total += np.float64(value) * np.float64(value)
             gram[gram_start[i]] = total
             continue
+        begin = indptr[first]
+        for k in range(begin, indptr[first + L]):
+            features[k - begin] = places[k] // stride
+        G = gram[gram_start[i] :]
         for a in range(L):
             for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[places[k]] = values[k]
-            for b in range(L):
+                dense[features[k - begin]] = values[k]
+            for b in range(a + 1):
                 total = 0.0
                 for k in range(indptr[first + b], indptr[first + b + 1]):
-                    total += values[k] * dense[places[k]]
-                gram[gram_start[i] + a * L + b] = total
+                    total += values[k] * dense[features[k - begin]]
+                G[a * L + b] = total
+                G[b * L + a] = total
             for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[places[k]] = 0.0
+                dense[features[k - begin]] = 0.0
     return gram
 
 

@@ -109,7 +109,7 @@ def build(
         places=places,
         values=values,
         gram_start=starts,
-        gram=gram_matrices(starts, indptr, places, values, starts, dataset.n_features),
+        gram=gram_matrices(starts, indptr, places, values, starts, dataset.n_features, 1),
         n_features=dataset.n_features,
         n_labels=signs.size,
         stride=padded(signs.size),

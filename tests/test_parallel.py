@@ -214,6 +214,35 @@ def sizes(chunks, calls):
     return [part.stop - part.start for part in chunks.parts(calls)]
 
 
+class Lying(Here):
+    """Answers as a worker of another program might."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def _ask(self, *about):
+        labelings, seconds = super()._ask(*about)
+        return [self.change(y) for y in labelings], seconds
+
+
+@pytest.mark.parametrize("kind", ["chains", "graphs"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda y: y + np.uint8(200), id="labels"),
+        pytest.param(lambda y: y[:-1], id="size"),
+        pytest.param(lambda y: y.astype(np.int64), id="type"),
+    ],
+)
+def test_answers_of_others_are_checked_before_a_kernel_sees_them(kind, change):
+    posed = Problem(ORACLES[kind]().called_by(Lying(change)), LAM)
+    with pytest.raises(RunFailedError, match="its labeling"):
+        posed.risk(np.zeros(posed.d))
+    with pytest.raises(RunFailedError, match="its labeling"):
+        solver(posed, "bcfw").iterate()
+
+
 # ---- workers that fail ---------------------------------------------------------------------------
 
 

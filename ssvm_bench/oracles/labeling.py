@@ -149,7 +149,7 @@ class LabelingOracle(PartsOracle):
             return self.compiled
         offsets, labels = self.features.offsets, np.zeros_like(self.features.truth)
         for i, y in zip(terms.tolist(), self.caller.labelings(self, w, terms, loss), strict=True):
-            labels[offsets[i] : offsets[i + 1]] = y
+            labels[offsets[i] : offsets[i + 1]] = self._checked(y, i)
         return Answered(self.features, labels)
 
     def found(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ normalised Hamming, 0/1 for examples of one part; or what the features say.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,14 @@ class PartsOracle(Oracle):
     def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
         """Return the loss-augmented labeling."""
         return self._checked(self.labeling(w, i, augmented=True), i)
+
+    def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield the `argmax` of each of some terms; what others answer is checked here, too."""
+        found = super().argmaxes(w, terms)
+        if self.caller is None:
+            yield from found
+        else:
+            yield from (self._checked(y, i) for i, y in zip(terms, found, strict=True))
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
         """Return the labeling by the score alone."""

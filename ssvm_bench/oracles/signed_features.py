@@ -20,7 +20,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.jit import implements, kernel
 from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_features import gram_matrices, padded, placed, weighted
+from ssvm_bench.oracles.gram import gram_matrices
+from ssvm_bench.oracles.joint_features import padded, placed, weighted
 from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"

@@ -14,6 +14,9 @@ PROGRAM := $(VENV)/installed
 DEVELOPMENT := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
+# for targets that make what is committed: without it, the committed results stay as they are
+COMMITTED := results_dir=results
+
 # files of examples that are made of other datasets
 STREAMS := streams/digits.parquet streams/neighbours.parquet
 
@@ -46,37 +49,37 @@ quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 
 reproduce: $(PROGRAM) ## the MP-BCFW paper's figures and claims on the real data: hours
 	for name in mpbcfw_fig4 mpbcfw_start mpbcfw_costs; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
 	done
 	for name in mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims; do \
-	    $(BIN)/ssvm-bench plot $$name dataset.source=real || exit; \
+	    $(BIN)/ssvm-bench plot $$name dataset.source=real $(COMMITTED) || exit; \
 	done
-	$(BIN)/ssvm-bench report
+	$(BIN)/ssvm-bench report $(COMMITTED)
 
 reproduce-quick: $(PROGRAM) ## the same in small, on stand-ins: five minutes
 	$(BIN)/ssvm-bench experiment mpbcfw_quick --jobs $(JOBS) results_dir=results/quick
 	$(BIN)/ssvm-bench report results_dir=results/quick
 
 beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real
+	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real $(COMMITTED)
 
 fidelity: $(PROGRAM) ## what the MP-BCFW paper leaves open, settled by runs on the real data: an hour
-	$(BIN)/ssvm-bench experiment fidelity --jobs $(JOBS) dataset.source=real
+	$(BIN)/ssvm-bench experiment fidelity --jobs $(JOBS) dataset.source=real $(COMMITTED)
 
 rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on real and drawn data: hours
 	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist bmrm_drop all_solvers \
 	        agreement; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
 	done
 	for name in bmrm_plates bmrm_landmarks; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) || exit; \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) $(COMMITTED) || exit; \
 	done
-	$(BIN)/ssvm-bench plot bmrm
+	$(BIN)/ssvm-bench plot bmrm $(COMMITTED)
 
 streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
 
 dual-coordinate: $(STREAMS) ## dual coordinate descent, in memory and from a stream, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment dual_coordinate --jobs $(JOBS) dataset.source=real
+	$(BIN)/ssvm-bench experiment dual_coordinate --jobs $(JOBS) dataset.source=real $(COMMITTED)
 
 streams/digits.parquet: | $(PROGRAM)
 	mkdir -p $(@D)
@@ -91,9 +94,9 @@ streams/neighbours.parquet: | $(PROGRAM)
 transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
 	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
 	        dcadmm_video dcadmm_video_rho; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real || exit; \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
 	done
-	$(BIN)/ssvm-bench plot dcadmm_claims
+	$(BIN)/ssvm-bench plot dcadmm_claims $(COMMITTED)
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
@@ -101,7 +104,7 @@ figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	        bmrm_mnist bmrm_drop bmrm_plates bmrm_landmarks bmrm parallel dual_coordinate all_solvers agreement \
 	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
 	        dcadmm_video dcadmm_video_rho dcadmm_claims; do \
-	    $(BIN)/ssvm-bench plot $$name || exit; \
+	    $(BIN)/ssvm-bench plot $$name $(COMMITTED) || exit; \
 	done
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves

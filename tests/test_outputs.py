@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,9 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.suboptimality import suboptimality
-from ssvm_bench.report import experiment_files
+from ssvm_bench.report import build, experiment_files
 from ssvm_bench.report.kinds import load
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import folder, optima, stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run
 
@@ -294,3 +295,45 @@ def test_the_claims_table_is_written_where_it_is_asked_for(file, results):
     assert files == [results / "claims.md", results / "claims.csv"]
     assert "# What the MP-BCFW paper claims" in files[0].read_text()
     assert set(pd.read_csv(files[1])["dataset"]) == {"usps", "ocr", "horseseg", "stanford"}
+
+
+# ---- committed results ------------------------------------------------------------------------
+
+
+def test_committed_results_change_only_where_that_is_asked_for(file, results, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    plot(file, "results")
+    (results / folder.MARKER).touch()
+    committed = contents(results)
+    make_runs(file, "results", "solver.T=7")  # better ones, with other options
+
+    said = []
+    drawn = experiment_files.plot(str(file), ["svg"], ["solver.T=7"], (), said.append)
+    own = Path("results", folder.OWN)
+    assert {path.parent for path in drawn} == {own / "figures/two"}
+    assert f"go to {own}" in said[-1]
+    assert "results_dir=results" in said[-1]
+    build(folder.results_folder(Path("results"), ()))
+    changed = {path for path in contents(results) if not path.startswith(folder.OWN)}
+    assert changed == {*committed, "report.html"}
+    assert {path: contents(results)[path] for path in committed} == committed
+
+    # all of it is read: what is committed, and what is the user's own
+    (results / "runs").rename(results.with_name("moved"))
+    where = folder.results_folder(Path("results"), ())
+    stored = stored_traces.read(where, "two")
+    assert len(stored) == 8
+    assert {trace.metadata["config"]["solver"]["T"] for trace in stored} == {7, 10}
+    assert optima.reference(stored, where) == optima.reference(stored, results)
+
+    said = plot(file, "results", "solver.T=7")[1]
+    assert not any("stays" in line for line in said)
+    changed = "traces/two/ocr-mpbcfw.parquet"
+    assert contents(results)[changed] != committed[changed]
+
+
+def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    drawn = experiment_files.plot(str(file), ["svg"], (), (), print)
+    assert {path.parent for path in drawn} == {Path("results/figures/two")}
+    assert not (results / folder.OWN).exists()

@@ -8,8 +8,6 @@ from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Settings, common_options
 from ssvm_bench.errors import ConfigError, shown
 
-OPTION = "results_dir="
-
 
 @click.command("report", epilog=help_texts.REPORT)
 @click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
@@ -23,6 +21,7 @@ def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
     """
     from ssvm_bench.config.compose import compose_runs
     from ssvm_bench.report import build
+    from ssvm_bench.results.folder import OPTION, results_folder
 
     for override in overrides:
         if not override.startswith(OPTION):
@@ -31,4 +30,4 @@ def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
                 f"got {shown(repr(override))}."
             )
     (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
-    click.echo(f"report: {build(config.results_dir)}")
+    click.echo(f"report: {build(results_folder(config.results_dir, overrides))}")

@@ -19,6 +19,7 @@ from ssvm_bench.config import ALTERED, GENUINE
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
+from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
 from ssvm_bench.results.reading import read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
@@ -60,12 +61,14 @@ class Group(NamedTuple):
     setting: str = ""
 
 
-def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -> Contents:
+def read(
+    where: ResultsFolder | Path, tell: Callable[[object], object] = lambda _: None
+) -> Contents:
     """Read everything below a results folder.
 
     Parameters
     ----------
-    results_dir : Path
+    where : ResultsFolder or Path
         The results folder.
     tell : callable
         Told about finished runs and stored traces that cannot be read.
@@ -75,6 +78,8 @@ def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -
     RunFailedError
         If there is nothing.
     """
+    where = plain(where)
+    results_dir = where.root
     traces: list[Trace] = []
     failures: list[Failure] = []
     for folder in sorted(results_dir.glob("runs/*/*/*/seed=*")):
@@ -85,13 +90,14 @@ def read(results_dir: Path, tell: Callable[[object], object] = lambda _: None) -
             traces.append(found)
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
-    for folder in sorted(path for path in results_dir.glob("traces/*") if path.is_dir()):
+    folders = (path for place in where.read for path in place.glob("traces/*") if path.is_dir())
+    for name in sorted({folder.name for folder in folders}):
         damaged: list[str] = []
-        found_here = stored_traces.read(results_dir, folder.name, damaged.append)
+        found_here = stored_traces.read(where, name, damaged.append)
         stored.update({trace.own_folder: trace for trace in found_here})
         for text in damaged:
             tell(text)
-            place = _place(folder, results_dir)
+            place = f"traces/{name}"
             failures.append(Failure(place, "stored traces", None, _short(text, results_dir)))
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):

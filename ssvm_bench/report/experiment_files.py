@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    <results_dir>/
+    <results_dir>/                 or, where that is committed, its own folder: `folder`
       figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
       claims.md, claims.csv        the claims table, where the experiment asks for it
       reference/optima.json        the best values ever seen, see `optima`
@@ -30,6 +30,7 @@ from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.folder import ResultsFolder, plain, results_folder
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import damage, is_finished
@@ -82,7 +83,9 @@ def make(
             runs = [run for config in outcome.finished if (run := answer(config, tell))]
             if runs:
                 origins = experiment.posed(overrides, config_dirs).origin_of
-                outcome.figures = draw(experiment, runs, (), outcome.results_dir, (), tell, origins)
+                where = results_folder(outcome.results_dir, overrides)
+                outcome.figures = draw(experiment, runs, (), where, (), tell, origins)
+                say_where(where, say)
     return outcome
 
 
@@ -118,13 +121,11 @@ def plot(
     experiment = load(name, config_dirs)
     posed = experiment.posed(overrides, config_dirs)
     configs = along_paths(posed.configs)
-    results_dir = configs[0].results_dir
+    where = results_folder(configs[0].results_dir, overrides)
     runs: list[Trace] = []
     missing: list[str] = []
     with PassedOver(say) as tell:
-        kept = {
-            origin: stored_traces.read(results_dir, origin, tell) for origin in experiment.origins
-        }
+        kept = {origin: stored_traces.read(where, origin, tell) for origin in experiment.origins}
         every = [trace for traces in kept.values() for trace in traces]
         origins = posed.origin_of
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
@@ -147,13 +148,21 @@ def plot(
                 "overrides as you run; or choose another folder with results_dir=…"
             ]
             raise RunFailedError(
-                f"No run of the experiment {experiment.name} has finished in {results_dir}"
+                f"No run of the experiment {experiment.name} has finished in {where.root}"
                 f"{' and can be read' * bool(tell.problems)}. {what_to_do[0]}"
             )
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        return draw(experiment, runs, every, results_dir, formats, tell, origins)
+        written = draw(experiment, runs, every, where, formats, tell, origins)
+    say_where(where, say)
+    return written
+
+
+def say_where(where: ResultsFolder, say: Callable[[str], object]) -> None:
+    """Say where files have gone if a user would look for them elsewhere."""
+    if where.notice:
+        say(where.notice)
 
 
 def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
@@ -252,7 +261,7 @@ def draw(
     experiment: Experiment,
     runs: Iterable[Trace],
     kept: Iterable[Trace],
-    results_dir: Path,
+    results_dir: Path | ResultsFolder,
     formats: Sequence[str],
     tell: Callable[[object], object],
     origins: Mapping[Path, str] = MappingProxyType({}),
@@ -270,7 +279,7 @@ def draw(
         Its finished runs.
     kept : iterable of Trace
         Traces as stored before; those of the runs that are none of them are stored first.
-    results_dir : Path
+    results_dir : Path or ResultsFolder
         Where to.
     formats : sequence of str
         As for `plot`.
@@ -284,28 +293,29 @@ def draw(
     list of Path
         Figures and tables.
     """
-    sweep(results_dir)
+    where = plain(results_dir)
+    sweep(where)
     stored = {trace.own_folder: trace for trace in kept}
     chosen = {run.own_folder: run for run in runs}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
-        thinned = stored_traces.write(members, results_dir, place, tell, hashes)
+        thinned = stored_traces.write(members, where, place, tell, hashes)
         chosen.update({run.own_folder: run for run in thinned})
     traces = list(chosen.values())
-    best = optima.reference(traces, results_dir, tell)
+    best = optima.reference(traces, where, tell)
     written: list[Path] = []
     together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
     for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         others = [trace for of, some in together.items() if of != source for trace in some]
-        material = Material(shown, best, experiment.title, experiment.gaps, results_dir, others)
-        folder = results_dir / "figures" / experiment.name
+        material = Material(shown, best, experiment.title, experiment.gaps, where.root, others)
+        folder = where.made / "figures" / experiment.name
         for name, choices in experiment.figures.items():
-            where = results_dir if KINDS[name].at_top else folder
+            target = where.made if KINDS[name].at_top else folder
             for output in KINDS[name].outputs(material, choices):
-                written += kind.save(output, where / f"{output.name}{suffix}", formats)
+                written += kind.save(output, target / f"{output.name}{suffix}", formats)
         text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
     return written

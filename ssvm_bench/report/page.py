@@ -16,6 +16,7 @@ from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.markup import Html, block, bullets, caution, element, facts, join, section
 from ssvm_bench.results import optima
 from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
@@ -43,12 +44,14 @@ SECTIONS = tuple(dict.fromkeys(kind.section for kind in KINDS.values() if kind.s
 """What the kinds of figures are shown in."""
 
 
-def build(results_dir: Path, say: Callable[[str], object] = experiments.to_stderr) -> Path:
+def build(
+    results_dir: Path | ResultsFolder, say: Callable[[str], object] = experiments.to_stderr
+) -> Path:
     """Write the report over everything in a results folder.
 
     Parameters
     ----------
-    results_dir : Path
+    results_dir : Path or ResultsFolder
         The results folder. Thinned traces stand in for raw runs that are missing. The best
         values on record are tightened with what its runs saw.
     say : callable
@@ -64,12 +67,13 @@ def build(results_dir: Path, say: Callable[[str], object] = experiments.to_stder
     RunFailedError
         If there is nothing to report, or a file cannot be written.
     """
-    sweep(results_dir)
+    where = plain(results_dir)
+    sweep(where)
     with PassedOver(say) as tell:
-        found = contents.read(results_dir, tell)
+        found = contents.read(where, tell)
         groups = contents.group(found.traces)
-        best = optima.reference(found.traces, results_dir, tell)
-    return write(results_dir / FILE, page(found, groups, best).encode())
+        best = optima.reference(found.traces, where, tell)
+    return write(where.root / FILE, page(found, groups, best).encode())
 
 
 def page(found: Contents, groups: Groups, best: BestValues) -> str:

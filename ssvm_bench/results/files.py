@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ssvm_bench import files
 from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.results.folder import ResultsFolder, plain
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -37,9 +38,10 @@ def cannot_write(path: Path, error: OSError) -> RunFailedError:
     )
 
 
-def sweep(results_dir: Path) -> None:
+def sweep(results_dir: Path | ResultsFolder) -> None:
     """Remove what writers that died have left anywhere in a results folder."""
-    files.sweep(results_dir)
-    for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
-        for folder in results_dir.glob(pattern):
-            files.sweep(folder)
+    for place in plain(results_dir).read:
+        files.sweep(place)
+        for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
+            for folder in place.glob(pattern):
+                files.sweep(folder)

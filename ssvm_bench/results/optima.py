@@ -26,6 +26,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import cannot_write, reason_of, write
+from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
 from ssvm_bench.results.reading import find_runs, read_run
 from ssvm_bench.results.trace import Trace
@@ -39,16 +40,20 @@ Instance = dict[str, Any]
 
 
 def reference(
-    traces: Sequence[Trace], results_dir: Path, say: Callable[[str], object] | None = None
+    traces: Sequence[Trace],
+    results_dir: Path | ResultsFolder,
+    say: Callable[[str], object] | None = None,
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
+
+    Where the file is committed, what the runs saw goes to one of its own, and both count.
 
     Parameters
     ----------
     traces : sequence of Trace
         Finished runs. They count, and so does every finished run below the results folder on
         one of their datasets.
-    results_dir : Path
+    results_dir : Path or ResultsFolder
         The results folder.
     say : callable, optional
         Told about runs below the results folder that cannot be read and are passed over; so is
@@ -59,19 +64,22 @@ def reference(
     RunFailedError
         If the file is damaged, and nobody can be told; or cannot be written.
     """
-    path = results_dir / FILE
+    where = plain(results_dir)
+    path = where.made / FILE
     seen: dict[ProblemInstance, Instance] = {}
-    for instance in _instances(traces, results_dir, say or (lambda text: None)):
+    for instance in _instances(traces, where.root, say or (lambda text: None)):
         seen = _tightened(seen, [instance])
     try:
-        known = _read(path)
+        known: dict[ProblemInstance, Instance] = {}
+        for place in where.read:
+            known = _tightened(known, _read(place / FILE).values())
     except RunFailedError as error:
         if say is None:
             raise
         say(f"{error} Until then, the best values are those of the runs at hand.")
         known = seen
     if _tightened(known, seen.values()) != known:
-        known = _tighten_file(path, seen)
+        known = _tightened(known, _tighten_file(path, seen).values())
     return {problem: _best(instance) for problem, instance in known.items()}
 
 

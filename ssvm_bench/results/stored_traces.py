@@ -32,6 +32,7 @@ from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.files import write as write_file
+from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import COLUMNS, DUAL_OF_AVERAGE, Trace
 
@@ -50,7 +51,7 @@ RESULTS_DIR = "results"  # by default: a stored run is of no folder of one machi
 
 def write(
     traces: Sequence[Trace],
-    results_dir: Path,
+    results_dir: Path | ResultsFolder,
     name: str,
     say: Callable[[str], object] | None = None,
     stay: Collection[str] = (),
@@ -79,23 +80,26 @@ def write(
         If a file cannot be written; or the one that is there cannot be read, and nobody can be
         told.
     """
-    places = grouped(traces, lambda trace: _folder(results_dir, name) / _file_name(trace))
+    root, made = plain(results_dir)
+    places = grouped(traces, lambda trace: _folder(made, name) / _file_name(trace))
     stored = {}
     for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
         hashes = {*stay, *(trace.own_folder.parent.name for trace in new)}
-        before = _read_if_whole(path, results_dir, say) if os.path.lexists(path) else []
+        before = _read_if_whole(path, root, say) if os.path.lexists(path) else []
         for old in before or ():
             if old.own_folder.parent.name in hashes:
                 runs.setdefault(_key(old), old)
         content = _parquet([runs[key] for key in sorted(runs)])
         if before is not None:
             write_file(path, content)
-        stored.update({(path, _key(trace)): trace for trace in _traces(content, results_dir)})
-    return [stored[_folder(results_dir, name) / _file_name(trace), _key(trace)] for trace in traces]
+        stored.update({(path, _key(trace)): trace for trace in _traces(content, root)})
+    return [stored[_folder(made, name) / _file_name(trace), _key(trace)] for trace in traces]
 
 
-def read(results_dir: Path, name: str, say: Callable[[str], object] | None = None) -> list[Trace]:
+def read(
+    results_dir: Path | ResultsFolder, name: str, say: Callable[[str], object] | None = None
+) -> list[Trace]:
     """Return the stored traces of an experiment; none if there are none.
 
     The folder of a trace is where its raw run was, below this results folder; it need not exist.
@@ -112,8 +116,13 @@ def read(results_dir: Path, name: str, say: Callable[[str], object] | None = Non
     RunFailedError
         If a file is damaged, and nobody can be told.
     """
-    paths = sorted(_folder(results_dir, name).glob("*.parquet"))
-    return [trace for path in paths for trace in _read_if_whole(path, results_dir, say) or ()]
+    where = plain(results_dir)
+    found: dict[tuple[str, Path], Trace] = {}
+    for place in where.read:
+        for path in sorted(_folder(place, name).glob("*.parquet")):
+            for trace in _read_if_whole(path, where.root, say) or ():
+                found.setdefault((path.name, trace.own_folder), trace)
+    return list(found.values())
 
 
 def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:

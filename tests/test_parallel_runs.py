@@ -173,7 +173,7 @@ def test_the_workers_of_a_scheduler_find_the_same(tmp_path):
         three = call("run", *USPS, at[0], "parallel.workers=3", f"results_dir={tmp_path}")
         assert "there are 2 of 3 workers" in error_of(three, status=1)
         for worker in cluster.workers.values():
-            worker.process.process.kill() if worker.process else None
+            os.kill(worker.process.pid, signal.SIGKILL)
             break
         again = frame_of(run_here(tmp_path / "3", *WORK, at[0], "force=true"))
         pd.testing.assert_frame_equal(

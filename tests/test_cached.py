@@ -207,7 +207,7 @@ def test_terms_with_nothing_to_gain_are_left_out():
     order = np.arange(12)[::-1].copy()
     assert made.visits.worth_visiting(order).tolist() == [11, 1]
     visited, do = [], made.parts.passes.do
-    made.parts.passes.do = lambda number, *of: (visited.append((number, of[0])), do(number, *of))
+    made.parts.passes.do = lambda number, *of: visited.append((number, of[0])) or do(number, *of)
     made.iterate()
     assert [terms.size == 12 for number, terms in visited if number == 0] == [True]
 
@@ -217,7 +217,12 @@ def test_terms_with_nothing_to_gain_are_left_out():
 @pytest.mark.parametrize("name", DATA)
 def test_passes_that_go_astray_are_undone(name, steps, average, monkeypatch):
     undone = []
-    monkeypatch.setattr(Acceleration, "fail", lambda self, w: undone.append(self._anew(w)))
+
+    def fail(self, w):
+        self.leave(w)
+        undone.append(self._begin(w, None))
+
+    monkeypatch.setattr(Acceleration, "fail", fail)
     posed, dual = problem(DATA[name], LAM), -np.inf
     options = {"steps": steps, "kappa": 1e4, "M": 4, "average": average}
     for made in run(posed, 30, **options):  # κ is much too large, and never reduced
@@ -249,19 +254,41 @@ def test_kappa_is_halved_where_passes_fail_and_grows_back():
 def test_the_centre_runs_ahead():
     lam, kappa, w = 0.5, 1.5, np.array([1.0, -2.0])
     acceleration = Acceleration(lam, kappa / lam)
-    acceleration.begin(w.copy())
+    acceleration.begin(w)
+    assert acceleration.tilde == lam + kappa
     phi = -lam * w
     centre = last = w.copy()
     beta = (1 - 0.5) / (1 + 0.5)  # q = λ/(λ + κ) = 1/4
     for move in ([0.5, 0.1], [0.0, 0.3], [-0.2, 0.0]):
-        assert acceleration.enter(w) == lam + kappa
         np.testing.assert_allclose(w, (kappa * centre - phi) / (lam + kappa))
         phi = phi + move
         w -= np.array(move) / (lam + kappa)
         tilde = w.copy()
-        acceleration.leave(w)
-        np.testing.assert_allclose(w, -phi / lam)
+        assert acceleration.turn(w) == pytest.approx((phi**2).sum() / lam**2)
         centre, last = tilde + beta * (tilde - last), tilde
+    acceleration.end(w)
+    np.testing.assert_allclose(w, -phi / lam)
+
+
+def test_what_is_zero_is_left_out():
+    rng = np.random.default_rng(0)
+    places = np.array([1, 4, 5, 9], np.uint32)
+    moves, found = rng.normal(size=(6, places.size)), []
+    for some in (None, places):
+        acceleration, w = Acceleration(0.5, 8.0), np.zeros(12)
+        acceleration.begin(w, some)
+        norms = []
+        for k, move in enumerate(moves):
+            w[places] += move
+            norms.append(acceleration.turn(w))
+            if k == 3:
+                acceleration.fail(w)
+        acceleration.end(w)
+        found.append((w, norms))
+    (everywhere, norms), (at_places, same) = found
+    assert norms == same
+    np.testing.assert_array_equal(everywhere, at_places)
+    assert np.flatnonzero(at_places).tolist() == places.tolist()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.oracles.signed_oracle import SignedOracle
 from ssvm_bench.planes import fixed_rows, labelings, line_rows, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
+from ssvm_bench.planes.support import Support, squared_norm_at
 from ssvm_bench.problem import Problem, best_scale
 
 
@@ -109,9 +110,23 @@ class DualIterate(ABC):
         """φ∘."""
         return float(self.state.circ[0])
 
-    def dual(self) -> float:
-        """Return F(φ), in an order of summation that does not depend on the machine."""
-        return self.circ - 0.5 * self.problem.lam * squared_norm(self.state.w)
+    @property
+    def places(self) -> np.ndarray | None:
+        """Sorted places where w may not be 0, now and until the next exact pass; None: all."""
+        return None
+
+    def dual(self, norm2: float | None = None) -> float:
+        """Return F(φ), in an order of summation that does not depend on the machine.
+
+        Parameters
+        ----------
+        norm2 : float, optional
+            ‖w‖², if it is known.
+        """
+        if norm2 is None:
+            w, places = self.state.w, self.places
+            norm2 = squared_norm(w) if places is None else squared_norm_at(w, places)
+        return self.circ - 0.5 * self.problem.lam * norm2
 
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""
@@ -192,9 +207,9 @@ class DualIterate(ABC):
         return None
 
     def changing(self) -> list[np.ndarray]:
-        """Return the arrays that approximate passes change, as long as no plane is dropped."""
+        """Return the arrays but w that approximate passes change, while no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
-        return [*phi_i, self.state.w, self.state.circ, *self.state.average]
+        return [*phi_i, self.state.circ, *self.state.average]
 
     @property
     @abstractmethod
@@ -226,8 +241,14 @@ class _Labelings(DualIterate):
     def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
         self.oracle = oracle
         blocks = labelings.allocate(oracle.features)
-        super().__init__(problem, blocks, joint_features.inner_dimension(oracle.features), N)
+        D = joint_features.inner_dimension(oracle.features)
+        super().__init__(problem, blocks, D, N)
+        self._support = Support(D)
         passes.begin_at_candidates(blocks, N, 0)
+
+    @property
+    def places(self) -> np.ndarray | None:
+        return self._support.places
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         return joint_features.unpack(self.oracle.features, w)
@@ -240,13 +261,17 @@ class _Labelings(DualIterate):
         self.problem, self.oracle = problem, problem.oracle
         self.blocks = self.blocks._replace(features=self.oracle.features)
         self.state.steps[0] = 0
+        self._support.forget()
         return labelings.follow_truth(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         self._reserve(np.bincount(order, minlength=self.problem.n))
         if self.oracle.caller is not None:
-            return self._called(policy, order, may_skip, batch, self.oracle.caller)
-        return self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
+            tally = self._called(policy, order, may_skip, batch, self.oracle.caller)
+        else:
+            tally = self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
+        self._support.update(self.blocks)
+        return tally
 
     def _called(
         self, policy: Any, order: np.ndarray, may_skip: bool, batch: int, caller: Caller

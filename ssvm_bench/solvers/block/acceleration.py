@@ -15,9 +15,9 @@ centre moves on beyond the new w̃, as in accelerated proximal point methods, wi
 
     z ← w̃ + β (w̃ − w̃ of the pass before)        β = (1 − √q)/(1 + √q)
 
-F still belongs to P. A pass on P_z can lower it: then the extrapolation begins anew and κ is
-halved, and by and by it grows back. The passes of an iteration that have lowered F all in all are
-undone.
+F still belongs to P, and to w = ((λ + κ) w̃ − κ z)/λ. A pass on P_z can lower it: then the
+extrapolation begins anew and κ is halved, and by and by it grows back. The passes of an iteration
+that have lowered F all in all are undone.
 
 Sources: Lin, Mairal and Harchaoui, *A universal catalyst for first-order optimization*, NeurIPS
 2015, Algorithm 1; Shalev-Shwartz and Zhang, *Accelerated proximal stochastic dual coordinate
@@ -32,7 +32,7 @@ import math
 import numpy as np
 
 from ssvm_bench.clock import Clock
-from ssvm_bench.jit import kernel
+from ssvm_bench.jit import kernel, prefetch
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
@@ -40,6 +40,9 @@ from ssvm_bench.solvers.block.visits import SeveralStepVisits
 # mypy: disable-error-code="no-untyped-def"
 
 _GROWTH = 1.2
+
+_AHEAD = 32
+"""Places between prefetching one and changing w there."""
 
 _LEAST_KAPPA = 0.01
 """Below so many λ, passes that lower F are not accelerated ones gone astray, but at their end."""
@@ -66,62 +69,101 @@ class Acceleration:
         self.most = most * lam
         self.kappa = self.most
         self._failed = False
-        self._centre, self._last = np.zeros(0), np.zeros(0)
-        nothing = np.zeros(0)  # kernels that the one approximate pass of a warm-up does not reach
-        self.enter(nothing)
+        nothing = np.zeros(0)
+        self._begin(nothing, None)
+        # kernels that the one approximate pass of a warm-up does not reach
+        self.turn(nothing)
         self.leave(nothing)
 
-    def begin(self, w: np.ndarray) -> None:
-        """Begin an iteration's passes at w."""
+    @property
+    def tilde(self) -> float:
+        """λ + κ, at which a pass on w̃ steps."""
+        return self.lam + self.kappa
+
+    def begin(self, w: np.ndarray, places: np.ndarray | None = None) -> None:
+        """Begin an iteration's passes at w, the first w̃; it is 0 but at some places, and stays it.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (D,)
+        places : ndarray of uint32, or None
+            Sorted; None stands for all.
+        """
         if not self._failed:
             self.kappa = min(self.most, _GROWTH * self.kappa)
         self._failed = False
-        self._anew(w)
+        self._begin(w, places)
 
-    def fail(self, w: np.ndarray) -> None:
-        """Begin anew at w, with half of κ."""
-        self._failed = True
-        self.kappa /= 2.0
-        self._anew(w)
+    def turn(self, w: np.ndarray) -> float:
+        """After a pass on w̃, let the centre move on, and w be the next w̃, in place.
 
-    def enter(self, w: np.ndarray) -> float:
-        """Turn w into w̃, in place, and return λ + κ."""
-        _enter(w, self._centre, self.lam, self.kappa)
-        return self.lam + self.kappa
+        Returns
+        -------
+        float
+            ‖w‖² of the w that the pass has led to.
+        """
+        root = math.sqrt(self.lam / self.tilde)
+        beta = (1.0 - root) / (1.0 + root)
+        return float(_turn(w, self._places, self._centre, self._last, self.lam, self.kappa, beta))
 
     def leave(self, w: np.ndarray) -> None:
-        """Turn w̃ back into w, in place, and let the centre move on."""
-        root = math.sqrt(self.lam / (self.lam + self.kappa))
-        beta = (1.0 - root) / (1.0 + root)
-        _leave(w, self._centre, self._last, self.lam, self.kappa, beta)
+        """Turn w̃ back into w, in place."""
+        _leave(w, self._places, self._centre, self.lam, self.kappa)
 
-    def end(self) -> None:
-        """End an iteration's passes: nothing of them is needed any more, and it takes memory."""
-        self._centre, self._last = np.zeros(0), np.zeros(0)
+    def fail(self, w: np.ndarray) -> None:
+        """Turn w̃ back into w, in place, which is the first w̃ with half of κ."""
+        self.leave(w)
+        self._failed = True
+        self.kappa /= 2.0
+        self._begin(w, self._places if self._places.size else None)
 
-    def _anew(self, w: np.ndarray) -> None:
-        self._centre, self._last = w.copy(), w.copy()
+    def end(self, w: np.ndarray) -> None:
+        """End an iteration's passes: turn w̃ back into w, and need no more memory."""
+        self.leave(w)
+        self._begin(np.zeros(0), None)
+
+    def _begin(self, w: np.ndarray, places: np.ndarray | None) -> None:
+        """Let centre and last w̃ be w, at its places."""
+        self._places = np.zeros(0, np.uint32) if places is None else places
+        self._centre, self._last = at(w, places), at(w, places)
+
+
+def at(w: np.ndarray, places: np.ndarray | None) -> np.ndarray:
+    """Return a copy of w at some places, or all of it."""
+    return w.copy() if places is None else w[places]
 
 
 @kernel
-def _enter(w, centre, lam, kappa):
-    """Let w be w̃; all in one go, since with many features vectors are larger than caches."""
-    for k in range(w.size):
-        w[k] = (w[k] * lam + kappa * centre[k]) / (lam + kappa)
-
-
-@kernel
-def _leave(w, centre, last, lam, kappa, beta):
-    """Let w̃ be w again, the centre move on, and w̃ be the last one."""
-    for k in range(w.size):
+def _turn(w, places, centre, last, lam, kappa, beta):
+    """Do a `Acceleration.turn`, in one go: with many features, vectors are larger than caches."""
+    norm2 = 0.0
+    everywhere = centre.size == w.size
+    last_place = centre.size - 1
+    for s in range(centre.size):
+        if not everywhere:
+            prefetch(w, np.int64(places[min(s + _AHEAD, last_place)]))
+        k = s if everywhere else np.int64(places[s])
         tilde = w[k]
-        w[k] = (tilde * (lam + kappa) - kappa * centre[k]) / lam
-        centre[k] = tilde + beta * (tilde - last[k])
-        last[k] = tilde
+        value = (tilde * (lam + kappa) - kappa * centre[s]) / lam
+        norm2 += value * value
+        centre[s] = tilde + beta * (tilde - last[s])
+        last[s] = tilde
+        w[k] = (value * lam + kappa * centre[s]) / (lam + kappa)
+    return norm2
+
+
+@kernel
+def _leave(w, places, centre, lam, kappa):
+    everywhere = centre.size == w.size
+    for s in range(centre.size):
+        k = s if everywhere else np.int64(places[s])
+        w[k] = (w[k] * (lam + kappa) - kappa * centre[s]) / lam
 
 
 class AcceleratedPasses(PlainPasses):
     """Approximate passes, accelerated but for the first of an iteration.
+
+    Between accelerated passes ``phi.state.w`` is w̃, until `end`.
 
     Parameters
     ----------
@@ -129,48 +171,74 @@ class AcceleratedPasses(PlainPasses):
     visits : SeveralStepVisits
     kappa : float
         Largest κ/λ.
+    window : int
+        Accelerated passes are judged in groups of so many: from where it begins anew, an
+        extrapolation takes some passes to get going.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether the last pass lowered F and there is no use in another one.
     """
 
-    def __init__(self, phi: DualIterate, visits: SeveralStepVisits, kappa: float) -> None:
+    def __init__(
+        self, phi: DualIterate, visits: SeveralStepVisits, kappa: float, window: int = 1
+    ) -> None:
         super().__init__(phi, visits)
         self.visits: SeveralStepVisits = visits
         self.acceleration = Acceleration(phi.problem.lam, kappa)
+        self.ended = False
         self._most = kappa
+        self._window = window
+        self._since = 0
+        self._dual = -math.inf
         self._saved: list[np.ndarray] = []
+        self._saved_w = np.zeros(0)
         self._saved_dual = -math.inf
 
-    def do(self, number: int, order: np.ndarray, clock: Clock) -> None:
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
         if number == 0:
-            super().do(number, order, clock)
-            return
+            self.ended, self._since = False, self._window
+            self._dual = super().do(number, order, clock)
+            return self._dual
         state = self.phi.state
         w, average = state.w, state.average
         if number == 1:
-            self.acceleration.begin(w)
+            self.acceleration.begin(w, self.phi.places)
             self._saved = [array.copy() for array in self._changing()]
-            self._saved_dual = self.phi.dual()
+            self._saved_w = at(w, self.phi.places)
+            self._saved_dual = self._dual
         z = average.z.copy()
-        lam = self.acceleration.enter(w)
+        lam = self.acceleration.tilde
         # what has been saved must stay, so that no plane is dropped
         self.phi.approximate_pass(self.visits.without_drops(), order, clock, lam)
-        self.acceleration.leave(w)
+        dual = self.phi.dual(self.acceleration.turn(w))
         average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
+        self._since = 1 if self.judged else self._since + 1
+        if dual < self._dual:
+            self.ended = self.acceleration.kappa < _LEAST_KAPPA * state.lam
+            if not self.ended:
+                self.acceleration.fail(w)
+                self._since = 0
+        self._dual = dual
+        return dual
 
-    def tries_again(self, gain: float) -> bool:
-        """Begin anew after an accelerated pass that lowered F; tell whether that makes sense."""
-        if gain >= 0 or self.acceleration.kappa < _LEAST_KAPPA * self.phi.problem.lam:
-            return False
-        self.acceleration.fail(self.phi.state.w)
-        return True
+    @property
+    def judged(self) -> bool:
+        """Whether what the last passes have gained is to be judged now."""
+        return self.ended or self._since >= self._window
 
     def end(self) -> None:
         """Undo the accelerated passes of an iteration if they have lowered F all in all."""
-        if self._saved and self.phi.dual() < self._saved_dual:
-            for array, saved in zip(self._changing(), self._saved, strict=True):
-                array[:] = saved
-        self._saved = []
-        self.acceleration.end()
+        if self._saved:
+            w, places = self.phi.state.w, self.phi.places
+            self.acceleration.end(w)
+            if self.phi.dual() < self._saved_dual:
+                for array, saved in zip(self._changing(), self._saved, strict=True):
+                    array[:] = saved
+                w[slice(None) if places is None else places] = self._saved_w
+        self._saved, self._saved_w = [], np.zeros(0)
 
     def go_on(self, lam: float) -> None:
         """Begin with another λ."""

@@ -27,13 +27,21 @@ class PlainPasses:
         self.phi = phi
         self.visits = visits
 
-    def do(self, number: int, order: np.ndarray, clock: Clock) -> None:
-        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
-        self.phi.approximate_pass(self.visits.policy, order, clock)
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
+        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``.
 
-    def tries_again(self, gain: float) -> bool:
-        """Tell whether to go on after a pass that did not pay, and changed F by ``gain``."""
-        return False
+        Returns
+        -------
+        float
+            F after it.
+        """
+        self.phi.approximate_pass(self.visits.policy, order, clock)
+        return self.phi.dual()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the rule that ends the passes is to be asked after the last one."""
+        return True
 
     def end(self) -> None:
         """Do what is left to do after the last pass of an iteration."""
@@ -58,10 +66,9 @@ class SlopeRule:
         """Take note of clock and F before the first approximate pass."""
         self._last = now, dual
 
-    def judge(self, now: float, dual: float) -> tuple[bool, float]:
-        """Return whether the pass that ends now has paid, and its gain; take note of its end."""
+    def pays(self, now: float, dual: float) -> bool:
+        """Tell whether the passes since the last time have paid; take note of where they end."""
         (start, dual_before), (before, last) = self._start, self._last
         self._last = now, dual
         # slopes, compared without dividing by what a coarse clock may call zero
-        pays = (dual - last) * (now - start) > (dual - dual_before) * (now - before)
-        return pays, dual - last
+        return (dual - last) * (now - start) > (dual - dual_before) * (now - before)

@@ -19,6 +19,7 @@ shrink       approximate passes, but for the first of an iteration, leave out th
              planes had less than this share of the mean gap when they were last visited; 0: none
 kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
              κ/λ of :mod:`ssvm_bench.solvers.block.acceleration`; 0: none
+window       accelerated passes between two questions whether they still pay; 1 asks after each
 ===========  ==================================================================================
 
 ``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0`` is MP-BCFW itself, but
@@ -62,6 +63,7 @@ class Config(SolverConfig):
         **SolverConfig.NEUTRAL,
         "start": TRUTH,
         "approx_order": SAME,
+        "window": 1,
     }
     follows_paths: ClassVar[bool] = True
 
@@ -78,6 +80,7 @@ class Config(SolverConfig):
     average: bool
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
+    window: Count = 1
 
     @property
     def revision(self) -> str:
@@ -98,7 +101,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
         inner_steps=config.inner_steps,
     )
     by_gap = config.sampling == "gap"
-    accelerated = AcceleratedPasses(phi, visits, config.kappa)
+    accelerated = AcceleratedPasses(phi, visits, config.kappa, config.window)
     return MultiPlane(
         Parts(
             phi=phi,

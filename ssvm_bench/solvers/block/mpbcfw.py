@@ -210,10 +210,9 @@ class MultiPlane(Solver):
                 visited = self.parts.order.of_approximate_pass(order)
                 if self.approx_passes > 0:
                     visited = self.visits.worth_visiting(visited)
-                passes.do(self.approx_passes, visited, self.clock)
+                dual = passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
-                pays, gain = rule.judge(self.clock.now(), self.phi.dual())
-                if not pays and not passes.tries_again(gain):
+                if passes.judged and not rule.pays(self.clock.now(), dual):
                     break
             passes.end()
 

@@ -174,8 +174,7 @@ class DCD(Solver):
             self.visits.prepare(visited, new=0)
             self.phi.approximate_pass(self.visits.policy, visited, self.clock)
             self.approx_passes += 1
-            pays, _ = rule.judge(self.clock.now(), self.phi.dual())
-            if not pays:
+            if not rule.pays(self.clock.now(), self.phi.dual()):
                 break
 
     def go_on(self, lam: float, clock: Clock) -> None:

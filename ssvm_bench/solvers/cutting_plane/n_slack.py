@@ -145,13 +145,8 @@ class CuttingPlanes(Solver):
     def _round(self, order: np.ndarray, tol: float) -> int:
         """Do a plain pass, which tells the gap, and if it is over ``tol``, accelerated ones."""
         for number in range(_ACCELERATED + 1):
-            before = self.phi.dual()
             self.passes.do(number, order, self.clock)
-            gain = self.phi.dual() - before
-            if number == 0:
-                if self.visits.gap() <= tol:
-                    break
-            elif gain < 0 and not self.passes.tries_again(gain):
+            if self.passes.ended or (number == 0 and self.visits.gap() <= tol):
                 break
         self.passes.end()
         return number + 1

@@ -5,7 +5,7 @@ trains on all of them to a gap of 1 %; all CPU seconds count from the examples i
 evaluations with them. The test accuracy to reach is at most 0.1 points below what that gives.
 CRFsuite's L-BFGS and averaged perceptron have their own options but for the number of iterations:
 it is doubled until they reach it, and the time of that run alone counts, as if the number had been
-known. Its ``train`` alone is timed. Ours to the same accuracy is counted likewise: from the
+known. Its ``train`` alone is timed, the median of three runs. Ours to the same accuracy is counted likewise: from the
 examples in memory to the first iteration that has it, as if its number had been known.
 
 λ = 1/n, far below the best one, is the same problem made hard: there, CPU seconds of the solver.
@@ -62,6 +62,7 @@ EQUAL = 0.001
 
 ALGORITHMS = {"lbfgs": "L-BFGS", "ap": "averaged perceptron"}
 ITERATIONS = (10, 20, 40, 80, 160)
+REPEATS = 3
 
 
 class Rival(NamedTuple):
@@ -96,12 +97,15 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     last = in_memory.train(compose_runs((*words, "lam=1/n"))[0], dataset, Silent()).rows[-1]
     note = f"{last['iteration']} iterations; relative gap {last['gap'] / last['primal']:.2g}"
     yield Measurement(*subject, CHUNKING_LONG, *3 * (last["time"],), unit="s", note=note)
-    ours, iterations = _time_to(scores.accuracy - EQUAL, config, dataset, test)
+    times = [_time_to(scores.accuracy - EQUAL, config, dataset, test) for _ in range(REPEATS)]
+    ours, iterations = sorted(times)[REPEATS // 2]
     with tempfile.TemporaryDirectory() as folder:
         peak = _peak("run", *words, lam, f"results_dir={folder}", "quiet=true")
         files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
+            again = [_crfsuite(algorithm, found.iterations, files, test) for _ in times[1:]]
+            found = sorted([found, *again], key=lambda run: run.seconds)[REPEATS // 2]
             theirs = f"CRFsuite {found.seconds:.3g} s, {found.iterations} iterations; {lam}"
             for row, spent, note in (
                 (CHUNKING, ours, f"{iterations} iterations; {theirs}"),
@@ -165,16 +169,21 @@ def _peak(*arguments: str) -> int:
 def _reached(algorithm: str, files: Sequence[Path], test: Dataset, accuracy: float) -> Rival:
     """Return the shortest run of CRFsuite that is accurate enough, or the longest."""
     for iterations in ITERATIONS:
-        out = files[0].with_name("out.json")
-        words = (algorithm, str(iterations), *map(str, files), str(out))
-        subprocess.run([sys.executable, "-m", "benchmarks.crfsuite", *words], check=True)
-        told = json.loads(out.read_text())
-        number = {name: k for k, name in enumerate(test.label_names)}
-        scores = score(test, np.array([number[label] for label in told["labels"]]))
-        found = Rival(told["seconds"], told["peak"], scores, iterations)
-        if scores.accuracy >= accuracy:
+        found = _crfsuite(algorithm, iterations, files, test)
+        if found.scores.accuracy >= accuracy:
             break
     return found
+
+
+def _crfsuite(algorithm: str, iterations: int, files: Sequence[Path], test: Dataset) -> Rival:
+    """Train with CRFsuite, and label the test examples."""
+    out = files[0].with_name("out.json")
+    words = (algorithm, str(iterations), *map(str, files), str(out))
+    subprocess.run([sys.executable, "-m", "benchmarks.crfsuite", *words], check=True)
+    told = json.loads(out.read_text())
+    number = {name: k for k, name in enumerate(test.label_names)}
+    scores = score(test, np.array([number[label] for label in told["labels"]]))
+    return Rival(told["seconds"], told["peak"], scores, iterations)
 
 
 def _written(data: Dataset, file: Path) -> Path:

@@ -5,8 +5,9 @@ trains on all of them to a gap of 1 %; all CPU seconds count from the examples i
 evaluations with them. The test accuracy to reach is at most 0.1 points below what that gives.
 CRFsuite's L-BFGS and averaged perceptron have their own options but for the number of iterations:
 it is doubled until they reach it, and the time of that run alone counts, as if the number had been
-known. Its ``train`` alone is timed, the median of three runs. Ours to the same accuracy is counted likewise: from the
-examples in memory to the first iteration that has it, as if its number had been known.
+known. Its ``train`` alone is timed. Ours to the same accuracy is counted likewise: from the
+examples in memory to the first iteration that has it, as if its number had been known. Both are
+medians of three runs.
 
 λ = 1/n, far below the best one, is the same problem made hard: there, CPU seconds of the solver.
 

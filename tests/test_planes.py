@@ -1,11 +1,14 @@
 """Working sets and the planes φ^i: the two storages, against each other and the definitions."""
 
+import pickle
+
 import numpy as np
 import pytest
 from helpers import (
     Plain,
     Table,
     cached,
+    dataset,
     oracle,
     problem,
     random_chains,
@@ -13,9 +16,11 @@ from helpers import (
     solver,
     working_sets,
 )
+from linear import binary_oracle, random_binary
 
+from ssvm_bench.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.planes import labelings, operations, passes, rows
+from ssvm_bench.planes import labelings, operations, passes, rows, support
 from ssvm_bench.problem import Problem
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
@@ -312,3 +317,66 @@ def test_after_an_approximate_pass_all_planes_were_active_lately(data, storage, 
             assert active.max() == now
         dropped |= int(made.phi.blocks.n_planes.sum()) < before
     assert dropped or T == 3
+
+
+# ---- where w may not be 0 -----------------------------------------------------------------------
+
+
+def sparse_chains(seed=0):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((60, 400)) < 0.01) * rng.integers(1, 4, (60, 400)).astype(float)
+    y = (x @ rng.normal(size=(400, 4))).argmax(axis=1)
+    return dataset(x, y, 4, [3] * 20)
+
+
+def sparse_signs(seed=0):
+    data = sparse_chains(seed)
+    return random_binary(60, 400, x=data.x, y=(data.y > 1).astype(np.uint8))
+
+
+@pytest.mark.parametrize("name", ["mpbcfw", "mpbcfw_fast", "mpbcfw_pairwise", "n_slack"])
+@pytest.mark.parametrize(
+    ("data", "build"), [(sparse_chains, oracle), (sparse_signs, binary_oracle)]
+)
+def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatch):
+    posed, found = Problem(build(data()), 0.01), []
+    for least in (1 << 18, 1):
+        monkeypatch.setattr(support, "_LEAST", least)
+        monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+        made = solver(posed, {"n_slack": "cutting_plane"}.get(name, name))
+        rows = []
+        for _ in range(8):
+            made.iterate()
+            w, places = made.phi.state.w, made.phi.places
+            rows.append((made.phi.dual(), *w))
+            assert (places is None) == (least > 1)
+            if places is not None:
+                assert set(np.flatnonzero(w)) <= set(places.tolist())
+                assert (np.diff(places.astype(int)) > 0).all()
+                assert made.phi.dual() == made.phi.dual(squared_norm(w))
+        found.append(rows)
+    np.testing.assert_array_equal(*found)
+
+
+def test_where_much_of_w_is_touched_all_of_it_is_read(monkeypatch):
+    monkeypatch.setattr(support, "_LEAST", 1)
+    monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+    made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
+    made.iterate()
+    assert made.phi.places is not None
+    monkeypatch.setattr(support, "_LARGEST_SHARE", 0.0)
+    for _ in range(2):
+        made.iterate()
+        assert made.phi.places is None
+
+
+def test_a_checkpoint_does_without_the_places(monkeypatch):
+    monkeypatch.setattr(support, "_LEAST", 1)
+    monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+    made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
+    made.iterate()
+    known = made.phi._support
+    again = pickle.loads(pickle.dumps(known))
+    assert again.places is None
+    again.update(made.phi.blocks)
+    np.testing.assert_array_equal(again.places, known.places)

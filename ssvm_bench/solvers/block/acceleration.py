@@ -104,18 +104,19 @@ class Acceleration:
         """
         root = math.sqrt(self.lam / self.tilde)
         beta = (1.0 - root) / (1.0 + root)
-        return float(_turn(w, self._places, self._centre, self._last, self.lam, self.kappa, beta))
+        places, lam, kappa = _listed(self._places), self.lam, self.kappa
+        return float(_turn(w, places, self._centre, self._last, lam, kappa, beta))
 
     def leave(self, w: np.ndarray) -> None:
         """Turn w̃ back into w, in place."""
-        _leave(w, self._places, self._centre, self.lam, self.kappa)
+        _leave(w, _listed(self._places), self._centre, self.lam, self.kappa)
 
     def fail(self, w: np.ndarray) -> None:
         """Turn w̃ back into w, in place, which is the first w̃ with half of κ."""
         self.leave(w)
         self._failed = True
         self.kappa /= 2.0
-        self._begin(w, self._places if self._places.size else None)
+        self._begin(w, self._places)
 
     def end(self, w: np.ndarray) -> None:
         """End an iteration's passes: turn w̃ back into w, and need no more memory."""
@@ -124,7 +125,7 @@ class Acceleration:
 
     def _begin(self, w: np.ndarray, places: np.ndarray | None) -> None:
         """Let centre and last w̃ be w, at its places."""
-        self._places = np.zeros(0, np.uint32) if places is None else places
+        self._places = places
         self._centre, self._last = at(w, places), at(w, places)
 
 
@@ -133,9 +134,14 @@ def at(w: np.ndarray, places: np.ndarray | None) -> np.ndarray:
     return w.copy() if places is None else w[places]
 
 
+def _listed(places: np.ndarray | None) -> np.ndarray:
+    """Return the places as kernels take them, which look at the size of the centre first."""
+    return np.zeros(0, np.uint32) if places is None else places
+
+
 @kernel
 def _turn(w, places, centre, last, lam, kappa, beta):
-    """Do a `Acceleration.turn`, in one go: with many features, vectors are larger than caches."""
+    """Do an `Acceleration.turn` in one go: with many features, vectors are larger than caches."""
     norm2 = 0.0
     everywhere = centre.size == w.size
     last_place = centre.size - 1

@@ -253,6 +253,7 @@ def test_what_matters_has_every_target():
             for name in chunking.ALGORITHMS.values()
         },
         **dict.fromkeys((report.WRONG_CHUNKS.format("mpbcfw_fast"), report.PREDICTION), "chunking"),
+        report.CHUNKING_LONG.partition(": ")[2]: "chunking",
         **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
         **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
         **dict.fromkeys((report.SCORES, report.PASS.format(7000)), "dynamic_programs"),
@@ -324,6 +325,7 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch)
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
     assert list(rows) == [
         report.PREDICTION,
+        report.CHUNKING_LONG,
         report.WRONG_CHUNKS.format("mpbcfw_fast"),
         *(
             row.format(name)

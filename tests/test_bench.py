@@ -325,8 +325,8 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch)
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
     assert list(rows) == [
         report.PREDICTION,
-        report.CHUNKING_LONG,
         report.WRONG_CHUNKS.format("mpbcfw_fast"),
+        report.CHUNKING_LONG,
         *(
             row.format(name)
             for algorithm in chunking.ALGORITHMS.values()

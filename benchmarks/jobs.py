@@ -21,6 +21,7 @@ FUNCTIONS = {
     "streams": "measure_streams",
     "transductive": "measure_transductive",
     "chunking": "measure_chunking",
+    "estimator": "measure_estimator",
     "dynamic_programs": "measure_dynamic_programs",
     "several_models": "measure_several_models",
 }
@@ -61,7 +62,7 @@ _MP = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 MATTERS = {
     "usps": Part(
         (*_MP, "mpbcfw_fast"),
-        ("processes", "checks", "rivals", "quadratic", "coordinate"),
+        ("processes", "checks", "rivals", "quadratic", "coordinate", "estimator"),
         cold=False,
     ),
     "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "coordinate")),
@@ -70,7 +71,7 @@ MATTERS = {
     "mnist": Part(("fw",), ("streams",)),
     "adult": Part((), ("first_sweep", "coordinate")),
     "abalone": Part((), ("first_sweep", "coordinate")),
-    "conll2000": Part((), ("chunking",)),
+    "conll2000": Part((), ("chunking", "estimator")),
     "plates": Part((), ("dynamic_programs",)),
     "landmarks": Part((), ("dynamic_programs",)),
     "ssl_digit1": Part((), ("transductive",)),

@@ -16,6 +16,7 @@ from benchmarks import (
     checks,
     chunking,
     coordinate,
+    estimator,
     first_sweep,
     graphs,
     passes,
@@ -32,7 +33,9 @@ from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
+from ssvm_bench.runs import in_memory
 from ssvm_bench.runs.components import load_dataset
+from ssvm_bench.runs.terminal import Silent
 
 ROOT = Path(__file__).parents[1]
 TARGETS = (
@@ -254,6 +257,7 @@ def test_what_matters_has_every_target():
         },
         **dict.fromkeys((report.WRONG_CHUNKS.format("mpbcfw_fast"), report.PREDICTION), "chunking"),
         report.CHUNKING_LONG.partition(": ")[2]: "chunking",
+        report.ESTIMATOR: "estimator",
         **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
         **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
         **dict.fromkeys((report.SCORES, report.PASS.format(7000)), "dynamic_programs"),
@@ -315,6 +319,23 @@ def test_time_to_convergence_and_growth_are_measured():
     table = transductive.growth((50, 100))
     assert table["n"].tolist() == [50, 100]
     assert (table["min"] <= table["seconds"]).all()
+
+
+@pytest.mark.parametrize("name", ["usps", "ocr"])
+def test_the_estimator_makes_the_iterations_of_a_run(name):
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
+    (row,) = estimator.measure_estimator(call)
+    assert (row.quantity, row.unit) == (report.ESTIMATOR, "%")
+    assert row.seconds > 0.0
+    words = ("lam=200/n", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
+    (config,) = compose_runs((*call, *words))
+    trained = in_memory.train(config, load_dataset(config.dataset), Silent())
+    assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
+
+
+def test_the_estimator_is_not_timed_on_pictures():
+    call = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")
+    assert not list(estimator.measure_estimator(call))
 
 
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):

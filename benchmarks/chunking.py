@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.passes import loaded, seconds
+from benchmarks.processes import launch
 from benchmarks.report import (
     CHUNKING,
     CHUNKING_GAP,
@@ -101,7 +102,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     times = [_time_to(scores.accuracy - EQUAL, config, dataset, test) for _ in range(REPEATS)]
     ours, iterations = sorted(times)[REPEATS // 2]
     with tempfile.TemporaryDirectory() as folder:
-        peak = _peak("run", *words, lam, f"results_dir={folder}", "quiet=true")
+        peak = launch("run", *words, lam, f"results_dir={folder}", "quiet=true").peak
         files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
@@ -155,16 +156,6 @@ def _time_to(
         if score(test, judge.predictions(solver.reported().w)).accuracy >= accuracy:
             return spent, iteration
     return math.nan, MOST_ITERATIONS
-
-
-def _peak(*arguments: str) -> int:
-    """Return the peak memory of ``ssvm-bench``, in bytes.
-
-    It is started by a small process: Linux counts the memory of the one that starts it with it.
-    """
-    code = "import sys; from benchmarks.processes import launch; print(launch(*sys.argv[1:]).peak)"
-    command = [sys.executable, "-c", code, *arguments]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def _reached(algorithm: str, files: Sequence[Path], test: Dataset, accuracy: float) -> Rival:

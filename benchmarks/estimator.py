@@ -21,24 +21,26 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs import in_memory
 from ssvm_bench.runs.terminal import Silent
 
-GAP, FACTOR = 0.01, 200
-"""Relative gap at which both end, and λ n."""
+GAP = 0.01
+"""Relative gap at which both end."""
 
 ROUNDS = 5
-STRUCTURES = {"independent": "multiclass", "chain": "chain"}
-"""Of datasets, and how the estimator calls them."""
+STRUCTURES = {"independent": ("multiclass", "1/n"), "chain": ("chain", "200/n")}
+"""Of datasets, how the estimator calls them, and λ: that of `rivals`, about that of `chunking`."""
 
 
 def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure on the dataset that the overrides ``call`` choose, if its structure is known."""
-    lam, budget = f"{FACTOR}/n", (f"budget.gap_tol={GAP}", "budget.max_iterations=null")
-    (config,) = compose_runs((*call, f"lam={lam}", "solver=mpbcfw_fast", *budget, "clock=work"))
-    dataset = loaded(config.dataset)
+    (config,) = compose_runs(call)
     if config.oracle.name not in ("multiclass", "viterbi"):
         return
+    dataset = loaded(config.dataset)
+    structure, lam = STRUCTURES[dataset.structure]
+    budget = (f"budget.gap_tol={GAP}", "budget.max_iterations=null")
+    (config,) = compose_runs((*call, f"lam={lam}", "solver=mpbcfw_fast", *budget, "clock=work"))
     X, y = _given(dataset)
     model = StructuredSVM(
-        STRUCTURES[dataset.structure],
+        structure,
         lam=lam,
         gap_tol=GAP,
         max_iterations=None,

@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any, NamedTuple
 
+from benchmarks import launcher
 from benchmarks.report import (
     CHECKPOINT,
     HELP,
@@ -33,8 +33,6 @@ from ssvm_bench.errors import RunFailedError
 REPEATS = 3
 SHORT, LONG = 3, 25
 """Iterations of a run; the working sets of a long one have reached their size."""
-
-PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss
 
 
 class Finished(NamedTuple):
@@ -133,23 +131,21 @@ def launch(*arguments: str, **environment: str) -> Finished:
     RunFailedError
         If it fails; with what it said last.
     """
-    with tempfile.TemporaryFile() as said:
-        begin = perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ssvm_bench", *arguments],
+    program = [sys.executable, "-m", "ssvm_bench", *arguments]
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder, "told.json")
+        process = subprocess.run(
+            [sys.executable, "-S", "-E", launcher.__file__, str(told), *program],
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=subprocess.PIPE,
             env={**os.environ, **environment},
+            check=True,
         )
-        # unlike RUSAGE_CHILDREN, this is about one child alone
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = perf_counter() - begin
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            said.seek(0)
-            last = said.read().decode(errors="replace").strip().splitlines()[-1:]
-            raise RunFailedError(f"ssvm-bench {' '.join(arguments)} failed: {' '.join(last)}")
-    return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * PEAK_UNIT)
+        found = json.loads(told.read_bytes())
+    if found["status"] != 0:
+        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise RunFailedError(f"ssvm-bench {' '.join(arguments)} failed: {' '.join(last)}")
+    return Finished(found["wall"], found["cpu"], found["peak"])
 
 
 def _say(text: str) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks import launcher
 from benchmarks.passes import loaded, seconds
-from benchmarks.processes import PEAK_UNIT
 from benchmarks.report import CONVERGENCE, FRAMES_MEMORY, ITERATION, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -87,7 +87,7 @@ def _on_a_sequence(config: RunConfig) -> Iterator[Measurement]:
     taken = [seconds(solver.iterate) for _ in range(SOME)]
     note = f"{dataset.n:,} points"
     yield from_samples(dataset.name, dataset.source, ITERATION, taken, unit="s", note=note)
-    memory = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PEAK_UNIT / 1e6]
+    memory = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * launcher.UNIT / 1e6]
     yield from_samples(dataset.name, dataset.source, FRAMES_MEMORY, memory, unit="MB", note=note)
 
 

@@ -115,6 +115,11 @@ def test_a_process_that_fails_says_why():
         processes.launch("run", "solver=nope")
 
 
+def test_the_memory_of_a_process_is_its_own():
+    ours = np.ones(50_000_000)
+    assert 10**7 < processes.launch("--help").peak < ours.nbytes
+
+
 def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     for name in THREAD_VARIABLES:  # that main sets them ends with this test
         monkeypatch.setenv(name, "1")
@@ -321,14 +326,14 @@ def test_time_to_convergence_and_growth_are_measured():
     assert (table["min"] <= table["seconds"]).all()
 
 
-@pytest.mark.parametrize("name", ["usps", "ocr"])
-def test_the_estimator_makes_the_iterations_of_a_run(name):
+@pytest.mark.parametrize(("name", "lam"), [("usps", "1/n"), ("ocr", "200/n")])
+def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
     (row,) = estimator.measure_estimator(call)
     assert (row.quantity, row.unit) == (report.ESTIMATOR, "%")
     assert row.seconds > 0.0
-    words = ("lam=200/n", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
-    (config,) = compose_runs((*call, *words))
+    words = (f"lam={lam}", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
+    (config,) = compose_runs((*call, *words, "budget.max_iterations=null"))
     trained = in_memory.train(config, load_dataset(config.dataset), Silent())
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
@@ -341,7 +346,7 @@ def test_the_estimator_is_not_timed_on_pictures():
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
     pytest.importorskip("pycrfsuite")
     monkeypatch.setattr(chunking, "PATH", (200, 100))
-    monkeypatch.setattr(chunking, "_peak", lambda *_: 2 * 10**8)
+    monkeypatch.setattr(chunking, "launch", lambda *_: processes.Finished(1.0, 1.0, 2 * 10**8))
     call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
     assert list(rows) == [

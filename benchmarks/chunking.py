@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.passes import loaded, seconds
-from benchmarks.processes import launch
+from benchmarks.processes import peak_of_run
 from benchmarks.report import (
     CHUNKING,
     CHUNKING_GAP,
@@ -102,7 +102,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     times = [_time_to(scores.accuracy - EQUAL, config, dataset, test) for _ in range(REPEATS)]
     ours, iterations = sorted(times)[REPEATS // 2]
     with tempfile.TemporaryDirectory() as folder:
-        peak = launch("run", *words, lam, f"results_dir={folder}", "quiet=true").peak
+        peak = peak_of_run(*words, lam)
         files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
@@ -115,8 +115,8 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
             ):
                 ratios = 3 * (spent / found.seconds,)
                 yield Measurement(*subject, row.format(name), *ratios, seconds=spent, note=note)
-            ratio = peak / found.peak
-            note = f"{peak / 1e6:.0f} MB, CRFsuite {found.peak / 1e6:.0f} MB"
+            ratio = 1e6 * peak / found.peak
+            note = f"{peak:.0f} MB, CRFsuite {found.peak / 1e6:.0f} MB"
             yield Measurement(*subject, CHUNKING_MEMORY.format(name), *3 * (ratio,), note=note)
             yield _wrong(subject, f"CRFsuite's {name}", found.scores, "")
 

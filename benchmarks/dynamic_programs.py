@@ -13,12 +13,11 @@ all oracles at the w that BCFW has reached, with their planes.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from benchmarks.passes import Product, loaded, seconds
-from benchmarks.processes import launch
+from benchmarks.processes import peak_of_run
 from benchmarks.report import AHEAD, PASS, SCORES, SHORT_MEMORY, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -53,7 +52,8 @@ def measure_dynamic_programs(call: Sequence[str]) -> Iterator[Measurement]:
     subject = (dataset.name, dataset.source)
     if structure == LANDMARKS:
         note = f"{SHORT} iterations"
-        yield from_samples(*subject, SHORT_MEMORY, [_peak(call)], unit="MB", note=note)
+        short = (*call, "solver=mpbcfw", f"budget.max_iterations={SHORT}")
+        yield from_samples(*subject, SHORT_MEMORY, [peak_of_run(*short)], unit="MB", note=note)
     oracle = components.build_oracle(configs["bcfw"].oracle, configs["bcfw"].dataset)
     problem = Problem(oracle, configs["bcfw"].lam_of(dataset.n))
     for config in configs.values():
@@ -95,10 +95,3 @@ def _time_to(gap: float, solver: Solver, problem: Problem) -> float:
         if _gap(solver, problem) <= gap:
             return spent
     return math.nan
-
-
-def _peak(call: Sequence[str]) -> float:
-    """Return the peak memory of a short run, in megabytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = (f"budget.max_iterations={SHORT}", f"results_dir={folder}", "quiet=true")
-        return launch("run", *call, "solver=mpbcfw", *options).peak / 1e6

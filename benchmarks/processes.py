@@ -148,5 +148,11 @@ def launch(*arguments: str, **environment: str) -> Finished:
     return Finished(found["wall"], found["cpu"], found["peak"])
 
 
+def peak_of_run(*options: str) -> float:
+    """Return the peak memory of a run, in megabytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return launch("run", *options, f"results_dir={folder}", "quiet=true").peak / 1e6
+
+
 def _say(text: str) -> None:
     print(text, "…", file=sys.stderr, flush=True)

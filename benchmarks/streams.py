@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.passes import seconds
-from benchmarks.processes import launch
+from benchmarks.processes import launch, peak_of_run
 from benchmarks.report import GROWTH, ONLINE, STREAM, STREAM_MEMORY, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -64,9 +64,8 @@ def measure_streams(call: Sequence[str], repeats: Sequence[int]) -> Iterator[Mea
 
 def _peak(path: Path) -> float:
     """Return the peak memory of a pass of training, in megabytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = ("budget.max_iterations=1", "clock=cpu", f"results_dir={folder}", "quiet=true")
-        return launch("run", "dataset=stream", f"dataset.path={path}", *SOLVER, *options).peak / 1e6
+    options = ("budget.max_iterations=1", "clock=cpu")
+    return peak_of_run("dataset=stream", f"dataset.path={path}", *SOLVER, *options)
 
 
 def _rates(path: Path, *subject: str) -> Iterator[Measurement]:

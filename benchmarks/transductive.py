@@ -10,7 +10,6 @@ the linear kernel, and draws them: ``results/figures/dcadmm_growth/``.
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks import launcher
 from benchmarks.passes import loaded, seconds
+from benchmarks.processes import peak_of_run
 from benchmarks.report import CONVERGENCE, FRAMES_MEMORY, ITERATION, Measurement, from_samples
 from ssvm_bench.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -56,7 +55,7 @@ def measure_transductive(call: Sequence[str]) -> Iterator[Measurement]:
             (config,) = compose_runs((*call, *USUAL, f"oracle.kernel={kernel}", *more))
             yield _until_convergence(config, kernel)
     elif config.dataset.name.startswith("davis_"):
-        yield from _on_a_sequence(compose_runs((*call, *SEQUENCE))[0])
+        yield from _on_a_sequence((*call, *SEQUENCE))
 
 
 def _until_convergence(config: RunConfig, kernel: str) -> Measurement:
@@ -79,7 +78,8 @@ def _until_convergence(config: RunConfig, kernel: str) -> Measurement:
     return from_samples(*where, [taken], unit="s", note=f"{made['iterations']} iterations, {ended}")
 
 
-def _on_a_sequence(config: RunConfig) -> Iterator[Measurement]:
+def _on_a_sequence(call: Sequence[str]) -> Iterator[Measurement]:
+    (config,) = compose_runs(call)
     dataset = loaded(config.dataset)
     components.warm_up(config, dataset, Silent())
     solver = _solver(config)
@@ -87,7 +87,7 @@ def _on_a_sequence(config: RunConfig) -> Iterator[Measurement]:
     taken = [seconds(solver.iterate) for _ in range(SOME)]
     note = f"{dataset.n:,} points"
     yield from_samples(dataset.name, dataset.source, ITERATION, taken, unit="s", note=note)
-    memory = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * launcher.UNIT / 1e6]
+    memory = [peak_of_run(*call, f"budget.max_iterations={SOME}")]
     yield from_samples(dataset.name, dataset.source, FRAMES_MEMORY, memory, unit="MB", note=note)
 
 

@@ -346,7 +346,7 @@ def test_the_estimator_is_not_timed_on_pictures():
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
     pytest.importorskip("pycrfsuite")
     monkeypatch.setattr(chunking, "PATH", (200, 100))
-    monkeypatch.setattr(chunking, "launch", lambda *_: processes.Finished(1.0, 1.0, 2 * 10**8))
+    monkeypatch.setattr(chunking, "peak_of_run", lambda *_: 200.0)
     call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
     assert list(rows) == [
@@ -430,7 +430,8 @@ def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
             CliRunner().invoke(cli, words, catch_exceptions=False)
         return processes.Finished(1.0, 1.0, 100_000_000 + len(launched))
 
-    monkeypatch.setattr(streams, "launch", launch)
+    for module in (streams, processes):
+        monkeypatch.setattr(module, "launch", launch)
     call = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=20")
     rows = {one.quantity: one for one in streams.measure_streams(call, (2, 4))}
     expected = [report.STREAM_MEMORY.format(n) for n in (80, 40)]

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from traces import make_trace
 
+from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
@@ -328,6 +330,20 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
 
     said = plot(file, "results", "solver.T=7")[1]
     assert not any("stays" in line for line in said)
+
+
+def test_runs_that_have_just_been_made_are_drawn_as_they_are_later(tmp_path):
+    file, results = tmp_path / "blocks.yaml", tmp_path / "results"
+    block = "{dataset: [usps, ocr], solver: SOLVER, budget.max_iterations: 2}"
+    grid = ", ".join(block.replace("SOLVER", name) for name in ("bcfw", "mpbcfw"))
+    file.write_text(f"title: Blocks\ngrid: [{grid}]\nfigures: {{targets: [calls]}}\n")
+    small = ("dataset.source=synthetic", "dataset.n_samples=10", f"results_dir={results}")
+    drawn = []
+    for command in ("experiment", "plot"):
+        CliRunner().invoke(main, [command, str(file), *small], catch_exceptions=False)
+        drawn.append(contents(results / "figures/blocks"))
+    assert "targets-synthetic.csv" in drawn[0]
+    assert drawn[0] == drawn[1]
 
 
 def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):

@@ -296,7 +296,8 @@ def draw(
     where = plain(results_dir)
     sweep(where)
     stored = {trace.own_folder: trace for trace in kept}
-    chosen = {run.own_folder: run for run in runs}
+    of_datasets = grouped(runs, lambda run: run.metadata["dataset"]["name"]).values()
+    chosen = {run.own_folder: run for members in of_datasets for run in members}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}

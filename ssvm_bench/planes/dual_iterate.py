@@ -8,8 +8,8 @@ A solver says what a visit of a term does, by a policy (:mod:`ssvm_bench.planes.
 which order terms are visited; how planes are stored, it does not see. There are two storages, and
 the oracle decides which: labelings, where whole passes are compiled, and rows, for any oracle.
 
-Where a term has few planes, a solver may have all of them from the beginning (`with_all_planes`),
-and asks no oracle.
+Where a term has few planes, a solver may have all of them from the beginning, and asks no oracle:
+:mod:`ssvm_bench.planes.all_planes`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.calls.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle
-from ssvm_bench.oracles.scoring import longest
-from ssvm_bench.oracles.signed_oracle import SignedOracle
-from ssvm_bench.planes import fixed_rows, labelings, line_rows, passes, rows
+from ssvm_bench.planes import labelings, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.planes.support import Support, squared_norm_at
 from ssvm_bench.problem import Problem, best_scale
@@ -38,33 +36,8 @@ from ssvm_bench.problem import Problem, best_scale
 def dual_iterate(problem: Problem, N: int) -> DualIterate:
     """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
     if isinstance(problem.oracle, LabelingOracle):
-        return _Labelings(problem, problem.oracle, N)
+        return LabelingIterate(problem, problem.oracle, N)
     return _Rows(problem, N)
-
-
-def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
-    """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
-
-    It can where the oracle lists its planes, and, if ``labels`` are wanted, too, where a plane is
-    the label of an example. An exact pass then asks no oracle: its visits are
-    `passes.whole_visit`. φ^i stays at the ground truth's plane: solvers of this kind keep the
-    weights of the planes.
-    """
-    oracle = problem.oracle
-    if (
-        isinstance(oracle, LabelingOracle)
-        and not isinstance(oracle, SignedOracle)
-        and oracle.any_label
-        and longest(oracle.features) == 1
-    ):
-        return _AllLabels(problem, oracle) if labels else None
-    constraints = oracle.constraints()
-    if constraints is None:
-        return None
-    constraints.check(problem.n, problem.d)
-    line = line_rows.allocate(constraints, problem.d)
-    blocks = fixed_rows.allocate(constraints, problem.d) if line is None else line
-    return _GivenRows(problem, blocks)
 
 
 def no_average() -> Average:
@@ -233,7 +206,7 @@ class DualIterate(ABC):
         """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
 
 
-class _Labelings(DualIterate):
+class LabelingIterate(DualIterate):
     """Planes are labelings; a whole pass is one compiled call."""
 
     _phi_i = labelings.CHANGED
@@ -248,15 +221,19 @@ class _Labelings(DualIterate):
 
     @property
     def places(self) -> np.ndarray | None:
+        """Sorted places where w may not be 0: what a plane of any term has touched; None: all."""
         return self._support.places
 
     def outer(self, w: np.ndarray) -> np.ndarray:
+        """Return w with the features of a label side by side."""
         return joint_features.unpack(self.oracle.features, w)
 
     def inner(self, w: np.ndarray) -> np.ndarray:
+        """Return w with the labels of a feature side by side."""
         return joint_features.pack(self.oracle.features, w)
 
     def improve(self, problem: Problem) -> np.ndarray | None:
+        """Compare the labelings with other truths, in place."""
         assert isinstance(problem.oracle, LabelingOracle)
         self.problem, self.oracle = problem, problem.oracle
         self.blocks = self.blocks._replace(features=self.oracle.features)
@@ -354,52 +331,3 @@ class _Rows(DualIterate):
             if any(room):
                 self.blocks = rows.make_room(self.blocks, i, *room)
                 passes.scale_row(policy, self.blocks, i, *nothing, scale, now)
-
-
-class _AllLabels(_Labelings):
-    """All labels of examples of one part."""
-
-    def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
-        K = oracle.features.n_labels
-        super().__init__(problem, oracle, N=K)
-        self._reserve(np.full(problem.n, K))
-        passes.insert_all_labels(self.blocks, 0)
-
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        return _whole(passes.whole_pass_of_labels, policy, self.blocks, order, self.state)
-
-
-class _GivenRows(DualIterate):
-    """All planes, given as rows: `FixedRows` or `LineRows`."""
-
-    def __init__(self, problem: Problem, blocks: Any) -> None:
-        super().__init__(problem, blocks, problem.d, N=int(blocks.n_planes.max()))
-
-    @property
-    def _phi_i(self) -> tuple[str, ...]:
-        return ()
-
-    def outer(self, w: np.ndarray) -> np.ndarray:
-        return w.copy()
-
-    def inner(self, w: np.ndarray) -> np.ndarray:
-        return w.copy()
-
-    def approximate_pass(
-        self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
-    ) -> None:
-        state = self.state if lam is None else self.state._replace(lam=lam)
-        passes.whole_pass(policy, self.blocks, order, state)
-        clock.approximate(order.size, int(self.blocks.n_planes[order].sum()))
-
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        return _whole(passes.whole_pass, policy, self.blocks, order, self.state)
-
-    def _scale_terms(self, policy: Any, scale: float) -> None:
-        passes.scale_weights(policy, self.blocks, scale, self.state.now)
-
-
-def _whole(pass_: Any, policy: Any, blocks: Any, order: np.ndarray, state: State) -> Tally:
-    """Do a pass over all planes; that takes the calls' time, but nobody has been asked."""
-    changed = pass_(policy, blocks, order, state)
-    return Tally(changed, 0.0, calls=order.size, skipped=0, evaluated=0, last=-1, fault=checks.NONE)

@@ -53,7 +53,8 @@ from ssvm_bench.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.errors import ConfigError
 from ssvm_bench.linalg import squared_norm
-from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate, with_all_planes
+from ssvm_bench.planes.all_planes import with_all_planes
+from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule

@@ -73,7 +73,8 @@ def engine(name):
     there = slurm_cluster.is_installed() if name == "submitit" else True
     package = {"dask": "distributed", "ray": "ray", "submitit": "submitit"}[name]
     there = there and find_spec(package) is not None
-    return pytest.param(name, marks=pytest.mark.skipif(not there, reason=f"no {name}"))
+    marks = [pytest.mark.skipif(not there, reason=f"no {name}")]
+    return pytest.param(name, marks=[*marks, pytest.mark.slurm] if name == "submitit" else marks)
 
 
 ENGINES = [engine("dask"), engine("ray"), engine("submitit")]
@@ -92,7 +93,7 @@ def variables(request, tmp_path, monkeypatch):
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path / "marks"))
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    if "submitit" in request.node.name:
+    if request.node.get_closest_marker("slurm"):
         for key, text in request.getfixturevalue("slurm").items():
             monkeypatch.setenv(key, text)
     return {}

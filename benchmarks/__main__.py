@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import click
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli import commands
 from ssvm_bench.config import catalog
 from ssvm_bench.config.validation import check_choice
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES, provenance
 
 Found = TypeVar("Found")

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.jobs import FUNCTIONS, Job
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 
 HERE = Path(__file__).parents[1]
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from benchmarks.passes import loaded, seconds
 from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, CLOCK_READS, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles.graph import GraphOracle
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.parts import PartsOracle

@@ -41,12 +41,12 @@ from benchmarks.report import (
     WRONG_CHUNKS,
     Measurement,
 )
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.random import permutation
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.problem import Problem
-from ssvm_bench.random import permutation
 from ssvm_bench.results import chunks
 from ssvm_bench.results.scores import Scores
 from ssvm_bench.runs import components, in_memory

@@ -19,7 +19,7 @@ from functools import partial
 from benchmarks.passes import Product, loaded, seconds
 from benchmarks.processes import peak_of_run
 from benchmarks.report import AHEAD, PASS, SCORES, SHORT_MEMORY, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS

@@ -24,7 +24,7 @@ from benchmarks.report import (
     Measurement,
     from_samples,
 )
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset

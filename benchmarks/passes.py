@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import APPROXIMATE, EXACT, Measurement, from_samples
-from ssvm_bench.clock import Clock, ExactCalls
+from ssvm_bench.base.clock import Clock, ExactCalls
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset

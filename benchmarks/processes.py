@@ -27,8 +27,8 @@ from benchmarks.report import (
     Measurement,
     from_samples,
 )
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import RunFailedError
 
 REPEATS = 3
 SHORT, LONG = 3, 25

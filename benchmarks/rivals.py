@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.passes import loaded, seconds
 from benchmarks.report import RIVAL, Measurement
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs import components

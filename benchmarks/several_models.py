@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.passes import loaded, seconds
 from benchmarks.report import SIXTEEN, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs import components

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.passes import seconds
 from benchmarks.processes import launch, peak_of_run
 from benchmarks.report import GROWTH, ONLINE, STREAM, STREAM_MEMORY, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.streams.data_stream import DataStream

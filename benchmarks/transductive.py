@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.passes import loaded, seconds
 from benchmarks.processes import peak_of_run
 from benchmarks.report import CONVERGENCE, FRAMES_MEMORY, ITERATION, Measurement, from_samples
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.points import POINTS, Points

@@ -5,7 +5,7 @@ Signals and output are in order before anything else is imported, and until the 
 
 import sys
 
-from ssvm_bench import interrupts, outputs
+from ssvm_bench.base import interrupts, outputs
 
 
 def main() -> None:

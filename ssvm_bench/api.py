@@ -9,7 +9,7 @@
     pd.DataFrame({str(made.folder): made.summary for made in ssvm_bench.load_runs("results")})
 
 Options are those of the command line. Mistakes raise `ConfigError`, and failures `RunFailedError`
-(:mod:`ssvm_bench.errors`); nothing is printed unless progress is asked for.
+(:mod:`ssvm_bench.base.errors`); nothing is printed unless progress is asked for.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import catalog, overrides, plug_ins
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results.budgets import cut
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.results.trace import Trace

@@ -34,6 +34,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import Composer
 from ssvm_bench.config.schema import RunConfig
@@ -41,7 +42,6 @@ from ssvm_bench.config.typed import Table
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.given import Parts
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles import given
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs import in_memory, prediction

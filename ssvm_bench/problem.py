@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.linalg import line_search, rounded_once
+from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.prior import Prior

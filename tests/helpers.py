@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from ssvm_bench import interrupts
+from ssvm_bench.base import interrupts
 from ssvm_bench.cli.commands import main as command_line
 from ssvm_bench.results.reading import find_runs, read_trace, read_weights
 from ssvm_bench.results.trace import COLUMNS

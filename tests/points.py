@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.datasets.points import Cliques, Points
 from ssvm_bench.oracles.transductive import transduction

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ssvm_bench import jit
+from ssvm_bench.base import jit
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.runs import runner  # jit says where compiled kernels are kept

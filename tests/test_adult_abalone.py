@@ -9,9 +9,9 @@ import pytest
 from linear import random_binary, random_regression
 from program import call, error_of, real_data, run_here
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import abalone, adult, libsvm
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import ConfigError, RunFailedError
 
 SOME = b"-1 3:1 11:1 \n+1 1:1 123:1 \n"
 PEOPLE = SOME + b"-1 \n"

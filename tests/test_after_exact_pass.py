@@ -5,7 +5,7 @@ import pytest
 from helpers import oracle, random_chains, random_graphs, solver
 from program import config_of, run_here
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.problem import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.jobs import Job
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 BENCH = """

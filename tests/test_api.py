@@ -8,9 +8,9 @@ from program import USPS, call
 
 import ssvm_bench
 from ssvm_bench import api
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import ConfigError, RunFailedError
 
 ODD = Path("it's a \\ {folder}, \\'too\\\\")
 FEW = {"budget.max_iterations": 2, "clock": "work"}

@@ -29,9 +29,9 @@ from benchmarks import (
 from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs, part_of
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs import in_memory
 from ssvm_bench.runs.components import load_dataset

@@ -18,8 +18,8 @@ from helpers import (
 )
 from program import USPS, call, error_of, run_here
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.reading import read_summary
 from ssvm_bench.solvers.bundle.model import Model

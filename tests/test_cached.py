@@ -16,7 +16,7 @@ from helpers import (
     solver,
 )
 
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.planes import passes
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.block.acceleration import Acceleration

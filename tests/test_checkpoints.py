@@ -21,9 +21,9 @@ from program import (
 )
 from regression import reference
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import Checkpoint
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results import checkpoint_file

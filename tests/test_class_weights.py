@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from helpers import COST_CALL, COST_PLANE, Table, random_chains, random_graphs
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.typed import Table as Weights
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles import alpha_expansion, mincut, viterbi
 
 COSTS = {"name": "tiny", "kind": "tiny", "cost_call": COST_CALL, "cost_plane": COST_PLANE}

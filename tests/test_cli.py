@@ -20,12 +20,12 @@ from program import run_here
 from rich.console import Console
 
 from ssvm_bench import __version__
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli import dataset_views
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
 from ssvm_bench.datasets.images import hdseg, picture_file, preparation
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results import words
 from ssvm_bench.runs import components, terminal
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 
 
 class Hands:
@@ -23,7 +23,7 @@ def hands(monkeypatch):
     times = SimpleNamespace(
         perf_counter=lambda: hands.seconds, process_time=lambda: 0.5 * hands.seconds
     )
-    monkeypatch.setattr("ssvm_bench.clock.time", times)
+    monkeypatch.setattr("ssvm_bench.base.clock.time", times)
     return hands
 
 

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, typed
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
-from ssvm_bench.errors import ConfigError
 
 
 def one(*overrides, **options):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from program import real_data
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets import conll2000
-from ssvm_bench.errors import RunFailedError
 
 TRAIN = b"He PRP B-NP\nsat VBD B-VP\n\nHe PRP B-NP\n"
 TEST = b"She PRP B-NP\nsat VBD I-LST\n"

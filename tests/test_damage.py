@@ -10,7 +10,7 @@ import pytest
 from program import USPS, call, run_here
 from test_report import run_of, store
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import checks, optima, reading, stored_traces, trace
 
 FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]

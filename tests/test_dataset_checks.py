@@ -10,10 +10,10 @@ from helpers import graphs, random_chains, random_graphs, random_multiclass
 from program import USPS, call, error_of, run_folders
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.runs import components
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)

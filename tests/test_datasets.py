@@ -14,12 +14,12 @@ import pytest
 from helpers import oracle
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.random import bell, fisher_yates, permutation, uniform
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.images import hdseg
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.status import status
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.random import bell, fisher_yates, permutation, uniform
 
 needs_real_data = pytest.mark.skipif(
     not os.environ.get("SSVM_BENCH_DATA"), reason="SSVM_BENCH_DATA does not name the real data"

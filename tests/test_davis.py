@@ -11,12 +11,12 @@ from points import solver
 from program import call, error_of, real_data
 from traces import make_trace
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import cache
 from ssvm_bench.datasets.davis import davis_bmx_trees, davis_car_shadow, sequence
 from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.superpixels import neighbours
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.oracles.transductive import transduction
 from ssvm_bench.papers.transduction import pictured

@@ -12,9 +12,9 @@ from helpers import (
     solver,
 )
 
-from ssvm_bench import memory
-from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base import memory
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.problem import Problem

@@ -7,10 +7,10 @@ import pytest
 from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver
 from program import call, error_of, run_here
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.streams import export
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
 from ssvm_bench.problem import Problem

@@ -15,8 +15,8 @@ from helpers import (
 )
 from program import call, error_of
 
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import allocating_kernel
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.problem import Problem

@@ -20,12 +20,12 @@ import slurm_cluster
 from program import call, environment, run_folders, started, wait_until
 
 import ssvm_bench
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.engines import conductor, nodes, tickets
 from ssvm_bench.engines.arrays import Array, lines, live, write
 from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError
 from ssvm_bench.engines.options import Options
 from ssvm_bench.engines.slurm import State
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.trace import COLUMNS
 

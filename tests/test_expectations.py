@@ -11,7 +11,7 @@ import pytest
 from helpers import Table, oracle, problem, random_chains, random_graphs, random_multiclass, solver
 from program import call, error_of
 
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.joint_features import largest_radius2
 from ssvm_bench.oracles.labeling import LabelingOracle

@@ -14,10 +14,10 @@ import pytest
 from program import call, error_of
 
 import ssvm_bench.runs
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.datasets import status
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.passed_over import SHOWN

@@ -10,9 +10,9 @@ from test_checkpoints import ALWAYS, broken_off
 from traces import make_trace
 
 import ssvm_bench
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import waves
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far

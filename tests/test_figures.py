@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces import make_trace
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import curves, drawing, selection, style
 from ssvm_bench.figures.kind import Output, save
 from ssvm_bench.figures.suboptimality import suboptimality

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from ssvm_bench import files
+from ssvm_bench.base import files
 from ssvm_bench.results import files as results_files
 
 WRITER = """
 import os, signal, sys, time
 from pathlib import Path
-from ssvm_bench import files
+from ssvm_bench.base import files
 
 def fill(file):
     file.write(b"half")

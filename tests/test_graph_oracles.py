@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, cut, mincut
 from ssvm_bench.oracles.alpha_expansion import FREE
 from ssvm_bench.oracles.base import Oracle

@@ -9,7 +9,7 @@ from helpers import random_multiclass
 from program import OCR, USPS, call, config_of, error_of, run_here
 
 from ssvm_bench import report
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.oracles import multiclass

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from ssvm_bench.jit import generic, implements, kernel, nanoseconds, source_digest
+from ssvm_bench.base.jit import generic, implements, kernel, nanoseconds, source_digest
 
 
 class Square(NamedTuple):
@@ -71,7 +71,7 @@ def test_kernels_inside_others_have_no_machine_code_and_can_be_called_nonetheles
 
 KERNELS = """
 import sys
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 
 @kernel
 def half(value):
@@ -118,17 +118,17 @@ def test_kernels_never_fall_back_on_python():
 
 
 def test_the_digest_follows_kernels_only(tmp_path):
-    (tmp_path / "kernels.py").write_text("from ssvm_bench.jit import kernel\n")
+    (tmp_path / "kernels.py").write_text("from ssvm_bench.base.jit import kernel\n")
     (tmp_path / "other.py").write_text("x = 1\n")
     before = source_digest(tmp_path)
     (tmp_path / "other.py").write_text("x = 2\n")
     assert source_digest(tmp_path) == before
-    (tmp_path / "kernels.py").write_text("from ssvm_bench.jit import kernel\ny = 1\n")
+    (tmp_path / "kernels.py").write_text("from ssvm_bench.base.jit import kernel\ny = 1\n")
     assert source_digest(tmp_path) != before
 
 
 def test_the_cache_goes_below_the_folder_that_numba_is_told(tmp_path):
-    code = "import numba, ssvm_bench.jit; print(numba.config.CACHE_DIR)"
+    code = "import numba, ssvm_bench.base.jit; print(numba.config.CACHE_DIR)"
     environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

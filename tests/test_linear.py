@@ -21,11 +21,11 @@ from linear import (
 )
 from sklearn.svm import LinearSVC, LinearSVR
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, yaml_files
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.typed import Table
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import STRUCTURAL_SVM
 from ssvm_bench.oracles import gibbs, joint_features, mincut, multiclass, regression, viterbi
 from ssvm_bench.oracles.base import Oracle

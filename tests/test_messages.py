@@ -6,8 +6,8 @@ import sys
 import pytest
 from program import USPS, call, error_of, install_solver
 
+from ssvm_bench.base.errors import ConfigError, nearest, readable, shown
 from ssvm_bench.cli.commands import explain, report
-from ssvm_bench.errors import ConfigError, nearest, readable, shown
 from ssvm_bench.figures import drawing
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from program import real_data, run_here
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets import mnist
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import RunFailedError
 
 SYNTHETIC = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=200")
 made = functools.cache(mnist.stand_in)

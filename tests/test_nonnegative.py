@@ -19,9 +19,9 @@ from linear import binary_oracle, planes, random_binary, random_regression, regr
 from program import config_of, run_here
 from scipy.optimize import minimize_scalar
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import ranges
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.problem import Problem, with_prior
 from ssvm_bench.results.problem_instance import instance_of

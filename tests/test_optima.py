@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from traces import make_trace
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
 from ssvm_bench.results.problem_instance import ProblemInstance
 from ssvm_bench.results.trace import write_run

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from helpers import Plain, oracle, random_chains, random_graphs, solver
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.jit import implements
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.jit import implements
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Risk
 from ssvm_bench.oracles.joint_features import JointFeatures

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from linear import random_regression
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import is_implemented
 from ssvm_bench.config import registry
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import is_implemented
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.oracles.labeling import expect

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from traces import make_trace
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import build, experiment_files

@@ -12,11 +12,11 @@ import pytest
 from program import call, error_of, run_here
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz, templates
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import read_vocabulary, read_weights
 from ssvm_bench.results.trace import NAMES
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from helpers import Plain, oracle, random_chains, random_graphs, solver
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.calls.caller import Here
 from ssvm_bench.oracles.calls.chunks import Chunks

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from program import USPS, call, config_of, error_of, run_here, started, wait_until
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
 from ssvm_bench.oracles.calls import cluster as cluster_calls

@@ -20,8 +20,8 @@ from helpers import (
 from helpers import Table as Terms
 from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.problem import Problem, best_scale
 from ssvm_bench.results.reading import read_summary, read_trace
 from ssvm_bench.solvers import fw

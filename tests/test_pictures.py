@@ -16,12 +16,12 @@ from program import call, error_of, real_data
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.images import archives, picture_file, preparation
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
-from ssvm_bench.errors import ConfigError, RunFailedError
 
 # ---- archives -----------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import ssvm_bench
-from ssvm_bench import jit
+from ssvm_bench.base import jit
 
 KERNEL = """
 import sys
 from pathlib import Path
-from ssvm_bench import jit
+from ssvm_bench.base import jit
 sys.path.insert(0, sys.argv[1])
 from kernels import twice
 twice(2.0)
@@ -28,7 +28,7 @@ PACKAGE = Path(ssvm_bench.__file__).parent
 def call(tmp_path):
     """Return what calls a kernel in a process with an environment of its own."""
     (tmp_path / "kernels.py").write_text(
-        "from ssvm_bench.jit import kernel\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
+        "from ssvm_bench.base.jit import kernel\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
     )
     (tmp_path / "tmp").mkdir()
 

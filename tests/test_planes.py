@@ -18,7 +18,7 @@ from helpers import (
 )
 from linear import binary_oracle, random_binary
 
-from ssvm_bench.linalg import squared_norm
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.planes import labelings, operations, passes, rows, support
 from ssvm_bench.problem import Problem

@@ -12,13 +12,13 @@ from points import cliques, clouds, points, posed
 from program import USPS, call, error_of, real_data
 from scipy.io import savemat
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, typed
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import base, moons
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.ssl import benchmark, ssl_digit1
 from ssvm_bench.datasets.streams import export
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import read_run
 
 SETS = ("ssl_digit1", "ssl_usps", "ssl_bci", "ssl_g241c", "ssl_g241n")

@@ -24,10 +24,10 @@ from program import USPS, call, config_of, error_of, run_folders, run_here
 from rich.console import Console
 from traces import make_trace
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.differences import differences
 from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.oracles import multiclass, prior

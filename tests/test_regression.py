@@ -11,7 +11,7 @@ import pytest
 from program import environment
 from regression import reference
 
-from ssvm_bench import linalg
+from ssvm_bench.base import linalg
 from ssvm_bench.planes import passes
 from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.averages import Averages

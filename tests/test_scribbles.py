@@ -9,10 +9,10 @@ from points import clouds, posed
 from program import call, error_of
 from scipy.ndimage import label
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache, scribbles
 from ssvm_bench.datasets.images import interactive, picture_file, preparation, superpixels
 from ssvm_bench.datasets.images.scribbles import NOTHING, scribbled, stroke
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import segmentation
 from ssvm_bench.oracles.transductive import overlap
 

@@ -19,7 +19,7 @@ from program import (
     wait_until,
 )
 
-from ssvm_bench.children import Child, DiedError, map_in_order
+from ssvm_bench.base.children import Child, DiedError, map_in_order
 from ssvm_bench.results.reading import find_runs, read_trace
 
 SLOW = """
@@ -233,7 +233,7 @@ def sleep(connection, seconds):
 def test_a_child_ends_with_its_parent(tmp_path):
     program = (
         f"import sys, time; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import test_signals, ssvm_bench.children as c\n"
+        "import test_signals, ssvm_bench.base.children as c\n"
         "one = c.Child(test_signals.sleep, 60)\n"
         "print(one.receive(), flush=True)\n"
         "time.sleep(60)\n"

@@ -24,7 +24,7 @@ from helpers import (
     working_sets,
 )
 
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.solvers.orders import APPROX_ORDERS, FRESH, SAME, Orders, fresh_orders
 from ssvm_bench.solvers.starts import STARTS
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import cache, ocr, reading, sources, status, transfer
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.raw_files import FileSet, TableFile
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.transfer import download
-from ssvm_bench.errors import ConfigError, RunFailedError
 
 GOOD = b"1 2 3"
 

@@ -17,7 +17,7 @@ from helpers import (
 )
 from program import call, error_of, run_here
 
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.figures import targets
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.reading import read_trace

@@ -11,10 +11,10 @@ from helpers import random_chains, random_graphs, random_multiclass
 from program import call, error_of
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets.streams import export, header
 from ssvm_bench.datasets.streams.blocks import Ragged
 from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.errors import RunFailedError
 
 N, ROWS = 12, 4
 CHAINS = random_chains([3] * N, 3, 4)

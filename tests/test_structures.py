@@ -9,6 +9,8 @@ from helpers import solver
 from PIL import Image
 from program import call, error_of, run_here
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.datasets import landmarks as faces
 from ssvm_bench.datasets import local_patterns, plates
 from ssvm_bench.datasets.alphabet import Alphabet
@@ -16,8 +18,6 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.boxes import Boxes
 from ssvm_bench.datasets.stand_ins import faces as drawn_faces
 from ssvm_bench.datasets.stand_ins import number_plates
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.jit import allocating_kernel
 from ssvm_bench.oracles import landmarks, segments
 from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.problem import Problem

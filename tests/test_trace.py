@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import provenance, reading, run_folder, trace
 
 METADATA = {

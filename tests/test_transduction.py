@@ -7,7 +7,7 @@ from helpers import solver as structural
 from points import cliques, clouds, labelings, points, posed, solved, solver
 from sklearn.linear_model import LogisticRegression
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.transductive.transduction import Point
 from ssvm_bench.solvers.transductive.base import train
 

@@ -7,7 +7,7 @@ from points import best, cliques, clouds, points, posed
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.transductive import counts, kernels, losses
 from ssvm_bench.oracles.transductive.energies import Separate, sum_of
 from ssvm_bench.oracles.transductive.potts import Potts

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from ssvm_bench.base.errors import ConfigError, readable
 from ssvm_bench.config import catalog, yaml_files
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.errors import ConfigError, readable
 from ssvm_bench.report.kinds import load
 
 SECRET = "hunter2-of-the-environment"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench import __version__
+from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.check import check_command
 from ssvm_bench.cli.data import data
@@ -25,7 +26,6 @@ from ssvm_bench.cli.options import PROGRAM, Commands, Settings, common_options, 
 from ssvm_bench.cli.prediction import predict_command, score_command
 from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
-from ssvm_bench.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Commands, Settings, common_options
 from ssvm_bench.config import ORDERS, SOURCES, catalog
-from ssvm_bench.errors import ConfigError, nearest, shown
 
 source_option = click.option(
     "--source",

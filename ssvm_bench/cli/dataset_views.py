@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli import point_views, structure_views
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.raw_files import RawFile
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import drawing, segmentation
 from ssvm_bench.results.files import write
 from ssvm_bench.results.reading import is_finished, read_metadata

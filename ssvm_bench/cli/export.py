@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import overrides, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.streams.export import SUFFIX, Export, check_images, write
 from ssvm_bench.datasets.streams.jitter import Jitter
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.results.files import cannot_write
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.runs.components import load_dataset

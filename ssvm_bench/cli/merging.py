@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import common_options
-from ssvm_bench.errors import ConfigError
 
 
 @click.command("merge", epilog=help_texts.MERGE)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.config import catalog, plug_ins
-from ssvm_bench.errors import ConfigError, nearest, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

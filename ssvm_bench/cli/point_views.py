@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import typed
 from ssvm_bench.datasets.images.scene import Scene
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import segmentation
 from ssvm_bench.results.reading import read_labels, read_metadata
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Command, Settings, common_options
-from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.prediction import Examples

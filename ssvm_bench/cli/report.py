@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import Settings, common_options
-from ssvm_bench.errors import ConfigError, shown
 
 
 @click.command("report", epilog=help_texts.REPORT)

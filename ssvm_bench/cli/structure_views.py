@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import typed
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.figures import structures
 from ssvm_bench.figures.structures import Learned
 from ssvm_bench.results.reading import read_metadata

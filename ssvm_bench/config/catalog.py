@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 
 COMPONENTS = ("dataset", "oracle", "solver")
 """Config groups whose choice is an implementation, named by its ``kind``."""

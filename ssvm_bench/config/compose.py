@@ -29,11 +29,11 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.config import catalog, overrides, plug_ins, registry, typed, yaml_files
 from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import check_choice
-from ssvm_bench.errors import ConfigError, nearest, shown
 
 _ORACLE = "override /oracle@_global_.oracle"
 _FIXED = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}

@@ -10,10 +10,10 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
+from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.errors import SsvmBenchError
 
 
 def differences(

@@ -41,8 +41,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.config import catalog, grid, yaml_files
-from ssvm_bench.errors import ConfigError, nearest, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

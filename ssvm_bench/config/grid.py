@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 
 OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
 """Options that cannot differ between datasets."""

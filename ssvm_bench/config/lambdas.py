@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Annotated
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.validation import check_positive
-from ssvm_bench.errors import ConfigError, shown
 
 OverN = Annotated[str, "K/n (as 10/n)"]
 """A text that stands for K/n."""

@@ -31,7 +31,7 @@ from hydra.core.override_parser.types import (
 )
 from hydra.errors import HydraException
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 
 MOST_RUNS = 100_000
 """Most runs that one call can ask for, unless the environment says otherwise."""

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.validation import Options
-from ssvm_bench.errors import ConfigError, shown
 
 LARGEST_FULL = 2000
 """Most weights of a Σ that is a whole matrix."""

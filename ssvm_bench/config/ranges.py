@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.validation import check_choice
-from ssvm_bench.errors import ConfigError, shown
 
 NONE, ALL = "none", "all"
 

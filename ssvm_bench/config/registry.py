@@ -21,8 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
 from ssvm_bench.config import plug_ins, typed
-from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
 
 GROUPS = ("dataset", "oracle", "solver")
 

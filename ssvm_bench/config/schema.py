@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import ALTERED, DRAWN, SOURCES, catalog, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.parallel import Parallel
@@ -37,7 +38,6 @@ from ssvm_bench.config.validation import (
     check_choice,
     one_of,
 )
-from ssvm_bench.errors import ConfigError
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssvm_bench import random
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base import random
+from ssvm_bench.base.errors import ConfigError, shown
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
-from ssvm_bench.errors import ConfigError, nearest, shown
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 
 Check = Callable[[str, Any], None]
 """Takes an option's full name and its value, and raises ``ConfigError`` if that is out of range."""

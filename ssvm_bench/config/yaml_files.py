@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 
 LARGEST = 50_000
 """Most bytes of a file."""

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import DRAWN, GENUINE, SOURCES
 from ssvm_bench.config.validation import Options
 from ssvm_bench.datasets import checks
@@ -39,7 +40,6 @@ from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.boxes import Boxes
 from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
 from ssvm_bench.datasets.windows import Windows
-from ssvm_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

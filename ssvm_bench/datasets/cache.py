@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ssvm_bench import files, places
+from ssvm_bench.base import files, places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 
 MOST_LABELS = 1 << 16
 """Labelings are kept in two bytes a label, or in one."""

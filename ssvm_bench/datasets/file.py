@@ -16,6 +16,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
@@ -25,8 +27,6 @@ from ssvm_bench.datasets.own_files.forms import FORMS, How
 from ssvm_bench.datasets.own_files.templates import BOUNDARIES
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.random import permutation
 
 AUTO = "auto"
 HELD_OUT = ("validation", "test")

@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
@@ -30,7 +31,6 @@ from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import Content
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
-from ssvm_bench.errors import RunFailedError
 
 Config = SourceConfig
 

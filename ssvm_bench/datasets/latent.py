@@ -21,12 +21,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.random import permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, at_least
 from ssvm_bench.datasets import mnist, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.windows import Windows
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.random import permutation, uniform
 
 CELL = mnist.CELL
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ssvm_bench.base.random import bell, permutation, uniform
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
@@ -28,7 +29,6 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.datasets.stand_ins import handwriting
-from ssvm_bench.random import bell, permutation, uniform
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL

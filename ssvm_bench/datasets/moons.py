@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.random import bell, permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, DrawnConfig
 from ssvm_bench.datasets.points import POINTS, Cliques, Points
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.random import bell, permutation, uniform
 
 N_LABELS, N_EACH = 4, 150
 N = N_LABELS * N_EACH

@@ -18,13 +18,13 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.random import bell, permutation, uniform
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.stand_ins import handwriting
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.random import bell, permutation, uniform
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = ("none", "constant", "ends")

@@ -22,11 +22,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache, reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import ConfigError, RunFailedError
 
 SPLITS = ("train", "validation", "test")
 """What the numbers 0, 1, 2 of an example's fold are called."""

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.facts import Fact, fact
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.errors import RunFailedError
 
 Names = Collection[str] | None
 

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from ssvm_bench.files import opened
+from ssvm_bench.base.files import opened
 
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""

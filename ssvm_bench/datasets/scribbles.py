@@ -18,6 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Natural, Share, one_of
 from ssvm_bench.datasets import stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
@@ -29,7 +30,6 @@ from ssvm_bench.datasets.images.scribbles import scribbled
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.sources import subset
-from ssvm_bench.errors import ConfigError
 
 PICTURES: dict[str, tuple[ModuleType, int]] = {
     "weizmann": (weizmann, weizmann.LABELS.index("horse")),

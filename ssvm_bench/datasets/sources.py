@@ -15,6 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.files import opened
+from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog, yaml_files
 from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -23,9 +26,6 @@ from ssvm_bench.datasets.facts import Fact
 from ssvm_bench.datasets.raw_files import AlteredError, MissingDataError, Names, RawFile
 from ssvm_bench.datasets.reading import too_large
 from ssvm_bench.datasets.transfer import download
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.files import opened
-from ssvm_bench.random import permutation
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 

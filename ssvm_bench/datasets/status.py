@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.raw_files import AlteredError, RawFile
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.files import opened
 
 HEAD = 512  # bytes of a file by which its format is recognised
 

@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.memory import available
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.memory import available
 
 if TYPE_CHECKING:  # they load numba, which `data status` does without
     from ssvm_bench.datasets.streams.data_stream import DataStream

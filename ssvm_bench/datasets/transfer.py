@@ -14,9 +14,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
+from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.datasets.raw_files import MissingDataError, RawFile
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.files import temporary_folder
 
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssvm_bench.base.random import bell, permutation, uniform
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.stand_ins import handwriting
-from ssvm_bench.random import bell, permutation, uniform
 
 Config = SourceConfig
 

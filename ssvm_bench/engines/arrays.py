@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssvm_bench import files
+from ssvm_bench.base import files
 from ssvm_bench.engines.slurm import State
 
 _FILE = "jobs.json"

@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable
 from importlib.util import find_spec
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.engines.conductor import Conductor
 from ssvm_bench.engines.contract import Engine, Ticket
 from ssvm_bench.engines.options import Options
-from ssvm_bench.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results.provenance import LOCAL
 
 PACKAGES = {"dask": "distributed", "ray": "ray", "submitit": "submitit"}

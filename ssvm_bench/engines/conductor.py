@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench import interrupts
+from ssvm_bench.base import interrupts
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import plug_ins
 from ssvm_bench.engines import tickets
 from ssvm_bench.engines.contract import Engine, Job, LostError, Performed, RefusedError, Ticket
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import words
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.outcome import Outcome

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import distributed
 import distributed.comm
 
-from ssvm_bench import interrupts
+from ssvm_bench.base import interrupts
+from ssvm_bench.base.errors import RunFailedError, described, shown
 from ssvm_bench.engines import tickets
 from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError, Ticket
 from ssvm_bench.engines.nodes import perform
 from ssvm_bench.engines.options import Options
 from ssvm_bench.engines.remote import failed
-from ssvm_bench.errors import RunFailedError, described, shown
 
 REACH_SECONDS = 5
 

@@ -1,8 +1,8 @@
 """On a node: one job, from the engine's process to a run in a process of its own.
 
 Engines make jobs in threads, in processes with settings of their own, and kill these. So a run is
-made by a child (:mod:`ssvm_bench.children`), whose libraries use one thread, and which hears of
-signals: when the engine's process dies, it ends after its iteration, with a checkpoint. A child
+made by a child (:mod:`ssvm_bench.base.children`), whose libraries use one thread, and which hears
+of signals: when the engine's process dies, it ends after its iteration, with a checkpoint. A child
 makes one run after the other, and keeps dataset and oracle of the last one; one that has nothing
 to do for a while ends.
 """
@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssvm_bench.children import Child, DiedError
+from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.engines import tickets
 from ssvm_bench.engines.contract import Job, LostError, Performed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
-from ssvm_bench.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.results.provenance import LOCAL
 
 MEANT = {

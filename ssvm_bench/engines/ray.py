@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from ssvm_bench.base.errors import RunFailedError, described, shown
 from ssvm_bench.engines import tickets
 from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError, Ticket
 from ssvm_bench.engines.nodes import perform
 from ssvm_bench.engines.options import Options
 from ssvm_bench.engines.remote import failed
-from ssvm_bench.errors import RunFailedError, described, shown
 
 REACH_SECONDS = 5
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

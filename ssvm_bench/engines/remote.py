@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.base.errors import RunFailedError, shown
 
 
 def failed(error: BaseException, engine: str) -> RunFailedError:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.base.errors import RunFailedError, shown
 
 REACH_SECONDS = 5
 _COMMAND_SECONDS = 30

@@ -22,12 +22,12 @@ from typing import Any
 import submitit
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.engines import arrays, nodes, slurm
 from ssvm_bench.engines.arrays import Array
 from ssvm_bench.engines.contract import Job, LostError, Performed, Ticket
 from ssvm_bench.engines.options import Options
-from ssvm_bench.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.results import words
 
 MINUTES = 60

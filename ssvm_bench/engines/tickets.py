@@ -11,9 +11,9 @@ import secrets
 import socket
 from pathlib import Path
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.engines.contract import RefusedError, Ticket
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import versions
 

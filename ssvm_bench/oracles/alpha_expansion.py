@@ -39,8 +39,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of

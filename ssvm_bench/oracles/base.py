@@ -47,8 +47,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.calls.caller import Caller

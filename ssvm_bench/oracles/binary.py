@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles import signed_features
 from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.multiclass import Enumeration

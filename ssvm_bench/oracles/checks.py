@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.checks import label_type
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.jit import kernel
-from ssvm_bench.linalg import dot_at
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""

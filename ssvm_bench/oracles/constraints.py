@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.memory import check_room
+from ssvm_bench.base.memory import check_room
 
 _BYTES = 64
 """Of a non-zero while planes are listed: its value, row and column, and copies of these."""

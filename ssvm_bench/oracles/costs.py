@@ -33,10 +33,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.typed import Table
 from ssvm_bench.config.validation import check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError, shown
 from ssvm_bench.oracles.base import OracleConfig
 
 NONE, BALANCED = "none", "balanced"

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import maxflow
 import numpy as np
 
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

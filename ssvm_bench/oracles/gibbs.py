@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.jit import allocating_kernel
-from ssvm_bench.linalg import rounded_once
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.jit import allocating_kernel
+from ssvm_bench.base.linalg import rounded_once
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.oracles.scoring import (

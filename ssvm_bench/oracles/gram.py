@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel
+from ssvm_bench.base.jit import allocating_kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

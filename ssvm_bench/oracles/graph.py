@@ -25,11 +25,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.jit import kernel
-from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.costs import ClassesConfig

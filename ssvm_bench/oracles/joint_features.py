@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.checks import label_type
-from ssvm_bench.jit import implements, kernel
-from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.gram import gram_matrices
 from ssvm_bench.oracles.scoring import label_loss

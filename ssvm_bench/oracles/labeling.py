@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.interrupts import checkpoint
-from ssvm_bench.jit import allocating_kernel, generic, implements, kernel
+from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.jit import allocating_kernel, generic, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.parts import PartsOracle

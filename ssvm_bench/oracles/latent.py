@@ -47,10 +47,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import implements
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import implements
 from ssvm_bench.oracles import window_features
 from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise

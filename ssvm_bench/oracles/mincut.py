@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.jit import kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import implements
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
 from ssvm_bench.oracles.costs import CostsConfig

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import STRUCTURAL_SVM
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.interrupts import checkpoint
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Risk
 from ssvm_bench.oracles.scoring import hamming_loss, labeling_loss

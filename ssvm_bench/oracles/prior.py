@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.jit import kernel
-from ssvm_bench.linalg import dot, dot_at
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.constraints import Constraints, check_fit

@@ -15,7 +15,7 @@ here, the rest is written here.
 
 from __future__ import annotations
 
-from ssvm_bench.jit import generic, kernel
+from ssvm_bench.base.jit import generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -28,9 +28,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
-from ssvm_bench.jit import implements, kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import JointFeatures

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import implements, kernel
-from ssvm_bench.linalg import dot_at
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.gram import gram_matrices
 from ssvm_bench.oracles.joint_features import padded, placed, weighted

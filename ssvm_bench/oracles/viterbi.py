@@ -20,8 +20,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.jit import implements, kernel
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.joint_features import JointFeatures, loss_of_part

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from ssvm_bench.base.jit import allocating_kernel, implements, kernel
+from ssvm_bench.base.linalg import dot
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.windows import Windows
-from ssvm_bench.jit import allocating_kernel, implements, kernel
-from ssvm_bench.linalg import dot
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded, weighted
 from ssvm_bench.oracles.scoring import label_loss

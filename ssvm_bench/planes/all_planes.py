@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest

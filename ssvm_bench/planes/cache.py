@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.fixed_rows import FixedRows, narrow
 from ssvm_bench.planes.operations import gather, inner_products, plane_value
 from ssvm_bench.planes.simplex import Simplex

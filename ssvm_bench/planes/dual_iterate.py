@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.linalg import squared_norm
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.calls.caller import Caller

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel, prefetch
-from ssvm_bench.linalg import dot_at
+from ssvm_bench.base.jit import implements, kernel, prefetch
+from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
 

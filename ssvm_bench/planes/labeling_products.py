@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.oracles.scoring import label_difference_product
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings

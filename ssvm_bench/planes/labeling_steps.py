@@ -13,7 +13,7 @@ A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing
 
 from __future__ import annotations
 
-from ssvm_bench.jit import implements, kernel, prefetch
+from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.scoring import labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"

@@ -44,7 +44,7 @@ oldest.
 
 from __future__ import annotations
 
-from ssvm_bench.jit import generic, kernel
+from ssvm_bench.base.jit import generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel, generic, kernel, nanoseconds
+from ssvm_bench.base.jit import allocating_kernel, generic, kernel, nanoseconds
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.labeling import judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores

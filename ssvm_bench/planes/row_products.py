@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssvm_bench.jit import implements
-from ssvm_bench.linalg import dot, dot_at
+from ssvm_bench.base.jit import implements
+from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.rows import Rows, plane
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel
-from ssvm_bench.linalg import dot, dot_at
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"

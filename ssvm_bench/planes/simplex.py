@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.operations import (
     inner_products,
     product_with_term,

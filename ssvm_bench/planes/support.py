@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.scoring import label_place, label_size
 from ssvm_bench.planes.labelings import Labelings
 

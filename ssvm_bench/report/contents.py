@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, GENUINE
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.folder import ResultsFolder, plain

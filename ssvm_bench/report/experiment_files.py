@@ -20,10 +20,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import NOT_HASHED
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import Material
 from ssvm_bench.report.kinds import KINDS, load

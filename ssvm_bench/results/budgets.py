@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import typed
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import read_run
 from ssvm_bench.results.trace import Trace, plain
 

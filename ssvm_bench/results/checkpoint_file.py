@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 
-from ssvm_bench import files
+from ssvm_bench.base import files
 
 NAME = "checkpoint"
 FORMAT = "1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssvm_bench import files
-from ssvm_bench.errors import RunFailedError, shown
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results.folder import ResultsFolder, plain
 
 

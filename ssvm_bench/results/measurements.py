@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ssvm_bench import files
+from ssvm_bench.base import files
 
 FILE = "bench.json"
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from ssvm_bench import files
-from ssvm_bench.errors import ConfigError, RunFailedError
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import PARTIAL, lock, partial_folder, write_folder
 from ssvm_bench.results.trace import UNFINISHED, Trace

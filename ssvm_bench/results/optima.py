@@ -21,9 +21,9 @@ from typing import Any
 import filelock
 import numpy as np
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import cannot_write, reason_of, write
 from ssvm_bench.results.folder import ResultsFolder, plain

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL

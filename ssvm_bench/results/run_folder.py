@@ -6,7 +6,7 @@ reader takes for a run:
 
 ========================  ======================================================================
 ``.seed=0.lock``          held by the process that works on this configuration
-``.seed=0.tmp-…``         a run being written (see `ssvm_bench.files`)
+``.seed=0.tmp-…``         a run being written (see `ssvm_bench.base.files`)
 ``.seed=0.old-…``         a run being replaced
 ``seed=0.partial``        trace so far, and checkpoint, of a run that was interrupted or failed
 ========================  ======================================================================
@@ -25,8 +25,8 @@ from typing import BinaryIO, TypeAlias
 
 import filelock
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.files import remove, temporary_folder
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.files import remove, temporary_folder
 
 PARTIAL = ".partial"
 

@@ -26,9 +26,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, shown_as
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.files import write as write_file

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.objective import STRUCTURAL_SVM
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.calls.caller import Caller, Here

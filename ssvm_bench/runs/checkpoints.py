@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
+from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config.schema import Checkpoint
-from ssvm_bench.errors import RunFailedError, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model

@@ -12,13 +12,13 @@ from typing import Any
 import filelock
 import numpy as np
 
-from ssvm_bench import jit
-from ssvm_bench.clock import Clock
+from ssvm_bench.base import jit
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.calls.caller import Here

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ssvm_bench.base.errors import RunFailedError, readable
 from ssvm_bench.config.experiment import Experiment, along_paths, waves
-from ssvm_bench.errors import RunFailedError, readable
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.runs.calls import caller_of, check_calls

@@ -30,7 +30,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ssvm_bench import interrupts
+from ssvm_bench.base import interrupts
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.runs.checkpoints import Place
 from ssvm_bench.runs.recorder import Recorder

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import forms, npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.results import scores
 from ssvm_bench.results.reading import is_finished, read_metadata, read_vocabulary, read_weights
 from ssvm_bench.results.scores import Scores

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display

@@ -17,13 +17,13 @@ from typing import Any
 
 import pandas as pd
 
-from ssvm_bench import interrupts
-from ssvm_bench.clock import Clock
+from ssvm_bench.base import interrupts
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.data_stream import DataStream
-from ssvm_bench.errors import RunFailedError, described
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import checkpoint_file

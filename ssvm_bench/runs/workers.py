@@ -1,9 +1,9 @@
 """Several runs at once, each in a process of its own that nothing disturbs but the other runs.
 
-A worker is a child (:mod:`ssvm_bench.children`) that makes one run after the other, and keeps the
-dataset and the oracle of the last one. It is pinned to one core where the system allows it, and its
-libraries are told to use one thread before they are loaded; so times are those of one core. That
-other runs went on beside it is part of a run's metadata: they share caches and memory.
+A worker is a child (:mod:`ssvm_bench.base.children`) that makes one run after the other, and keeps
+the dataset and the oracle of the last one. It is pinned to one core where the system allows it, and
+its libraries are told to use one thread before they are loaded; so times are those of one core.
+That other runs went on beside it is part of a run's metadata: they share caches and memory.
 
 Ctrl-C comes to this process alone, which asks every worker to end after its iteration, and hands a
 second one on. A worker that dies loses the run it was making, and another one takes its place. If
@@ -22,10 +22,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ssvm_bench import interrupts
-from ssvm_bench.children import Child, DiedError
+from ssvm_bench.base import interrupts
+from ssvm_bench.base.children import Child, DiedError
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import plug_ins
-from ssvm_bench.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.results import words
 from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES
 from ssvm_bench.runs.terminal import Silent

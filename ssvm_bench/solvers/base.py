@@ -1,9 +1,9 @@
 """The contract of a solver: a state and one outer iteration; the loop is the runner's.
 
 A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a
-:class:`~ssvm_bench.clock.Clock`. It knows neither the dataset, nor the file system, nor what kind
-of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION`` and
-``build`` beside it. What must be known of a solver before anything is loaded is data on its
+:class:`~ssvm_bench.base.clock.Clock`. It knows neither the dataset, nor the file system, nor what
+kind of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION``
+and ``build`` beside it. What must be known of a solver before anything is loaded is data on its
 ``Config``, a `SolverConfig`.
 """
 
@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Options
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import STRUCTURAL_SVM
 
 

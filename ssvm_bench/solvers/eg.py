@@ -27,9 +27,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.config.validation import Positive, one_of
-from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.oracles.scoring import (

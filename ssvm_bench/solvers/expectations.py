@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ssvm_bench.jit import is_implemented
+from ssvm_bench.base.jit import is_implemented
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import SolverConfig

@@ -57,9 +57,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import rounded_once
 from ssvm_bench.config.validation import Positive, one_of
-from ssvm_bench.linalg import rounded_once
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.gibbs import Gibbs
 from ssvm_bench.oracles.joint_features import largest_radius2

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ssvm_bench import random
-from ssvm_bench.jit import kernel
+from ssvm_bench.base import random
+from ssvm_bench.base.jit import kernel
 
 SAMPLING = ("permutation", "uniform")
 APPROX_ORDERS = SAME, FRESH = ("same", "fresh")

@@ -43,10 +43,10 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.interrupts import checkpoint
-from ssvm_bench.jit import allocating_kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.calls.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise

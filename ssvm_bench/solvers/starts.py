@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.jit import implements
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import implements
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.operations import drop_plane, insert, move_term, set_direction
 from ssvm_bench.planes.passes import exact_visit, visit_without_oracle

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.cli import dataset_views
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config import compose, registry
 from ssvm_bench.datasets import sources
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.report import experiment_files  # noqa: F401  so that a fork need not import it
 from ssvm_bench.runs import runner
 from tests.faults.case import Case

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench import jit
+from ssvm_bench.base import jit
 from ssvm_bench.results.reading import find_runs, read_trace, read_weights
 from ssvm_bench.results.trace import COLUMNS
 from tests.faults.case import Case

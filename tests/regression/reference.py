@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.random import bell, uniform
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.objective import Objective
-from ssvm_bench.random import bell, uniform
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import check_at_least
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -36,7 +37,6 @@ from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import Names
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.stand_ins import scenes
-from ssvm_bench.errors import ConfigError
 
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}

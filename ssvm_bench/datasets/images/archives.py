@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.reading import GZIP, Bounded, ContentError
-from ssvm_bench.files import opened
 
 BLOCK = 1 << 20
 

@@ -30,8 +30,8 @@ import warnings
 
 import numpy as np
 
+from ssvm_bench.base.random import uniform
 from ssvm_bench.datasets.images.superpixels import counts
-from ssvm_bench.random import uniform
 
 N_GRADIENT_WORDS = 512
 N_COLOUR_WORDS = 128

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.errors import ConfigError, shown
-from ssvm_bench.files import opened
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.files import opened
 
 NAMES = ("picture", "superpixel", "features")
 

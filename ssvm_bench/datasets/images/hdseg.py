@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import shown
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.facts import Fact, fact
 from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import shown
-from ssvm_bench.files import opened
 
 MOST_SUPERPIXELS, MOST_EDGES = 2000, 20_000
 """Of one image: the counts are numbers in the file, and memory is taken for as many."""

@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.children import DiedError, map_in_order
+from ssvm_bench.base.children import DiedError, map_in_order
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import features, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import shown
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import RunFailedError
 
 VERSION = 1
 """To be raised when the same parameters begin to give other arrays."""

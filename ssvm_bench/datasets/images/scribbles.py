@@ -11,7 +11,7 @@ from math import ceil
 
 import numpy as np
 
-from ssvm_bench.random import uniform
+from ssvm_bench.base.random import uniform
 
 NOTHING = 255
 """In a map of scribbles, a pixel without one."""

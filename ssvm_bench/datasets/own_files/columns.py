@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets.own_files import templates
 from ssvm_bench.datasets.own_files.templates import Template
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import shown
 
 FORM = "columns"
 

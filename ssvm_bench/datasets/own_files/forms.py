@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.bias import with_bias
@@ -20,8 +22,6 @@ from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.own_files.templates import Template
 from ssvm_bench.datasets.reading import Bounded, ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.files import opened
 
 MOST = 1 << 32
 """Bytes of a file, unpacked."""

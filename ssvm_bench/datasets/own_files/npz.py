@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ssvm_bench import files
+from ssvm_bench.base import files
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files.numbers import normalised
 from ssvm_bench.datasets.reading import ContentError, too_large

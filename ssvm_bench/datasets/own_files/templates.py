@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.datasets.reading import ContentError, content
-from ssvm_bench.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -23,6 +23,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.random import bell, permutation
 from ssvm_bench.config.validation import at_least, check_choice
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -30,8 +32,6 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.random import bell, permutation
 
 N_SPLITS = 12
 LABELED = (10, 100)

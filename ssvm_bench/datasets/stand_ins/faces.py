@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssvm_bench.base.random import bell, uniform
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.random import bell, uniform
 
 SIDE = 40
 """Rows and columns of an image."""

@@ -12,7 +12,7 @@ from importlib import resources
 
 import numpy as np
 
-from ssvm_bench.random import bell
+from ssvm_bench.base.random import bell
 
 Stroke = tuple[bool, np.ndarray]  # is it a curve? and its control points, shape (p, 2)
 Form = list[Stroke]

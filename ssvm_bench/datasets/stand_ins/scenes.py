@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.random import bell, uniform
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
-from ssvm_bench.random import bell, uniform
 
 VERSION = 2
 """To be raised when the same numbers begin to give other pictures."""

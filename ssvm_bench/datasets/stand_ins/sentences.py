@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ssvm_bench.random import uniform
+from ssvm_bench.base.random import uniform
 
 SIZES = 1200, 300
 """Sentences to train on, and held out."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ssvm_bench.random import bell, uniform
+from ssvm_bench.base.random import bell, uniform
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.blocks import (
     Block,
@@ -26,8 +28,6 @@ from ssvm_bench.datasets.streams.blocks import (
 )
 from ssvm_bench.datasets.streams.header import TRAIN, Header, HeaderError, fingerprint_of
 from ssvm_bench.datasets.streams.layout import check, fields_of
-from ssvm_bench.errors import RunFailedError, shown
-from ssvm_bench.files import opened
 
 MAGIC = b"PAR1"
 """How a Parquet file begins, and how it ends."""

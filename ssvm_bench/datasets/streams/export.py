@@ -23,7 +23,9 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from ssvm_bench import files
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
@@ -34,8 +36,6 @@ from ssvm_bench.datasets.streams.features import Features, encoded, features_of,
 from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup, fingerprint_of
 from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import block_of, fields_of, nbytes
-from ssvm_bench.errors import ConfigError, RunFailedError
-from ssvm_bench.random import permutation
 
 MOST_ROWS, MOST_BYTES = 8192, 1 << 23
 """Of a row group, before it is compressed: readers have one in memory at a time."""

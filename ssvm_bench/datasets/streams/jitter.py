@@ -29,12 +29,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, nearest, shown
+from ssvm_bench.base.jit import allocating_kernel, kernel
+from ssvm_bench.base.random import unit, words_at
 from ssvm_bench.config import typed
 from ssvm_bench.config.validation import NotNegative, Options, Positive
 from ssvm_bench.datasets.base import Images
-from ssvm_bench.errors import ConfigError, nearest, shown
-from ssvm_bench.jit import allocating_kernel, kernel
-from ssvm_bench.random import unit, words_at
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ssvm_bench.interrupts import checkpoint
+from ssvm_bench.base.interrupts import checkpoint
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""

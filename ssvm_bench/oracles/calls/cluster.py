@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, described
+from ssvm_bench.base.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.config import plug_ins
-from ssvm_bench.errors import ConfigError, RunFailedError, SsvmBenchError, described
-from ssvm_bench.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
 from ssvm_bench.oracles.calls.chunks import Chunks
 from ssvm_bench.oracles.calls.pool import Build, as_ours

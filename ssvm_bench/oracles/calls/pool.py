@@ -1,9 +1,9 @@
 """Calls by several processes on this machine.
 
-A worker is a child (:mod:`ssvm_bench.children`) that builds the dataset's oracle once, and then
-answers: it is told terms, finds their labelings at the w in shared memory, and sends them back.
-That w is written once for a batch, before the first of its messages, and not again until the last
-answer is there.
+A worker is a child (:mod:`ssvm_bench.base.children`) that builds the dataset's oracle once, and
+then answers: it is told terms, finds their labelings at the w in shared memory, and sends them
+back. That w is written once for a batch, before the first of its messages, and not again until the
+last answer is there.
 
 Terms are handed out as workers get free, so that nobody waits for a slow call but at the end of a
 batch; how many at a time, :mod:`~ssvm_bench.oracles.calls.chunks` decides. A
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.children import Child, DiedError
+from ssvm_bench.base.children import Child, DiedError
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described
+from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.config import plug_ins
-from ssvm_bench.errors import RunFailedError, SsvmBenchError, described
-from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
 from ssvm_bench.oracles.calls.chunks import Chunks
 from ssvm_bench.oracles.calls.shared import SharedVector, attached

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets.points import Cliques
-from ssvm_bench.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.transductive.energies import Energy
 
 _WHOLE = 1e-6

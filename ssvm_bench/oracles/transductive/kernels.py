@@ -34,8 +34,8 @@ import numpy as np
 import scipy.linalg
 from scipy.special import ndtri
 
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.random import permutation, uniform
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.random import permutation, uniform
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import generic, implements, kernel
+from ssvm_bench.base.jit import generic, implements, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.errors import RunFailedError
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.cut import OPEN, Graphs, Minimiser, decide, one_graph
 from ssvm_bench.oracles.transductive.energies import Energy, sum_of
 

@@ -27,11 +27,11 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
 from ssvm_bench.datasets import point_checks
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.points import POINTS, Cliques, Points, no_cliques
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.transductive import counts, kernels, losses, overlap

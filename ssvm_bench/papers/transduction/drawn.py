@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import registry, typed
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.points import Points
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output

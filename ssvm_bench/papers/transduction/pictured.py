@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import GENUINE, registry, typed
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.points import Points
-from ssvm_bench.errors import RunFailedError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Sheet, sheet_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, Kind, Material, Output

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs.components import load_dataset

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ssvm_bench.errors import described
+from ssvm_bench.base.errors import described
 
 KEPT, BROKEN, NOTED, NOT_CHECKED = "✓", "✗", "!", "–"
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.random import bell, uniform
 from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.datasets.boxes import Boxes
 from ssvm_bench.datasets.windows import Windows
-from ssvm_bench.random import bell, uniform
 
 N_FEATURES = 3
 _SIZES = (3, 1, 4, 2, 3)  # parts of the examples of structures

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.random import bell
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.parts import PartsOracle
 from ssvm_bench.problem import Problem
-from ssvm_bench.random import bell
 from ssvm_bench.runs.contracts.findings import Findings, expect
 from ssvm_bench.solvers.fw import Config as FwConfig
 from ssvm_bench.solvers.fw import build as build_fw

@@ -31,8 +31,8 @@ import math
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.jit import kernel, prefetch
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import kernel, prefetch
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses
 from ssvm_bench.solvers.block.visits import SeveralStepVisits

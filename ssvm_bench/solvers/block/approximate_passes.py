@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.visits import Visits
 

@@ -36,7 +36,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem

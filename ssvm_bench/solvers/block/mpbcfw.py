@@ -40,9 +40,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, one_of
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.averages import REVISION, Averages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ssvm_bench.jit import implements
+from ssvm_bench.base.jit import implements
 from ssvm_bench.planes.operations import (
     best_plane,
     drop_inactive,

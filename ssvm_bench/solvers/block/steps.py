@@ -19,8 +19,8 @@ n φ∘^i  ``blocks.circ[i]``
 
 from __future__ import annotations
 
-from ssvm_bench.jit import kernel
-from ssvm_bench.linalg import line_search
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.operations import (
     add_direction,
     add_direction_to_both,

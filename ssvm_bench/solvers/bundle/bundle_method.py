@@ -47,10 +47,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.linalg import squared_norm
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig

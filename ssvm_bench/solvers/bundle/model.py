@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.solvers.bundle import qp
 
 # mypy: disable-error-code="no-untyped-def"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

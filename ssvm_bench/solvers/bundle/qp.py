@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import allocating_kernel, kernel
+from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.solvers.bundle.newton import TINY, newton_steps
 
 # mypy: disable-error-code="no-untyped-def"

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.interrupts import checkpoint
-from ssvm_bench.linalg import dot, squared_norm
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.linalg import dot, squared_norm
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import passes
 from ssvm_bench.planes.cache import PLANES, TERMS, Cache

@@ -49,10 +49,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
-from ssvm_bench.errors import ConfigError
-from ssvm_bench.linalg import squared_norm
 from ssvm_bench.planes.all_planes import with_all_planes
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem

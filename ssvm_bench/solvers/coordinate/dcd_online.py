@@ -55,9 +55,9 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
-from ssvm_bench.errors import ConfigError
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.problem import Problem

@@ -28,9 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.interrupts import checkpoint
-from ssvm_bench.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel
-from ssvm_bench.linalg import line_search
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.line_rows import (
     ABOVE,
     BELOW,

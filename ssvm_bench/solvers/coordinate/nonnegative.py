@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.operations import add_direction, direction_places
 
 # mypy: disable-error-code="no-untyped-def"

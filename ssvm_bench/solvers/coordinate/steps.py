@@ -25,8 +25,8 @@ L(w), F(α)                     P(w)/λ and F/λ
 
 from __future__ import annotations
 
-from ssvm_bench.jit import kernel
-from ssvm_bench.linalg import line_search
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import line_search
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements, kernel
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.planes.operations import (
     add_direction,
     drop_plane,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.memory import check_room
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.line_rows import BETA, STRIDE, VIOLATION, LineRows

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, Share
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, Share
-from ssvm_bench.linalg import squared_norm
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.jit import implements
+from ssvm_bench.base.jit import implements
 from ssvm_bench.planes.operations import (
     add_direction,
     best_plane,

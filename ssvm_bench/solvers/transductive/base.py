@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.interrupts import checkpoint
 from ssvm_bench.objective import TRANSDUCTION
 from ssvm_bench.oracles.transductive import losses
 from ssvm_bench.oracles.transductive.kernels import Kernel

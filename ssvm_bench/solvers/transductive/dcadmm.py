@@ -54,7 +54,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, NotNegative, Positive, at_least
 from ssvm_bench.oracles.transductive import losses
 from ssvm_bench.oracles.transductive.transduction import TransductiveProblem

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssvm_bench.clock import Clock
-from ssvm_bench.errors import ConfigError
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
 from ssvm_bench.solvers.transductive.base import (
     INDUCTIVE,

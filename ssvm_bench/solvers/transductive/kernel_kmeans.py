@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.clock import Clock
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.transductive.energies import sum_of
 from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
 from ssvm_bench.solvers.transductive.base import INDUCTIVE, TransductiveConfig, TransductiveSolver

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssvm_bench.base.random import bell
 from ssvm_bench.config.validation import Count, NotNegative
 from ssvm_bench.datasets.base import Dataset, DatasetConfig
-from ssvm_bench.random import bell
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ of a connection. It is in a session of its own, so that it hears nothing of the 
 started it decides what Ctrl-C means. It ends when its work is done, when the connection is closed
 while it waits for work, and when its parent dies in any way, ``kill -9`` included: the other end
 of a pipe that only the parent holds is closed then. That is a SIGTERM to itself
-(:mod:`ssvm_bench.interrupts`): a run keeps the rows that it has, all else ends at once.
+(:mod:`ssvm_bench.base.interrupts`): a run keeps the rows that it has, all else ends at once.
 
 There are neither semaphores, named shared memory nor trackers of them, which could stay behind.
 """
@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from ssvm_bench import interrupts, outputs
+from ssvm_bench.base import interrupts, outputs
 
 PROGRAM = """import sys
 sys.path[:] = {path!r}
-from ssvm_bench.children import serve
+from ssvm_bench.base.children import serve
 serve({lifeline}, {descriptor})"""
 """What a child executes."""
 

@@ -2,7 +2,7 @@
 
 What Python calls needs machine code, and wrappers that unpack its arguments. Numba makes both of
 every function, and of all that this calls, each for itself; of these only the optimised
-intermediate code is used, as they are inlined. So a kernel (:mod:`ssvm_bench.jit`) has two
+intermediate code is used, as they are inlined. So a kernel (:mod:`ssvm_bench.base.jit`) has two
 dispatchers: `Kernel`, which Python calls, as numba's, and `Inlined`, which other kernels call, and
 which compiles no further than that code.
 

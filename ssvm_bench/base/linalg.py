@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ssvm_bench.jit import kernel
+from ssvm_bench.base.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import platformdirs
 
-from ssvm_bench import files
-from ssvm_bench.errors import shown
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import shown
 
 TEMPORARY = "SSVM_BENCH_TEMPORARY"
 """Environment variable that hands the temporary folder of a process on to its children."""

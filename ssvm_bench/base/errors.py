@@ -84,7 +84,7 @@ def described(error: BaseException) -> str:
 def contained(what: str) -> Iterator[None]:
     """Turn what would end the program without a message, when a component raises it, into one.
 
-    No signal raises ``KeyboardInterrupt`` in this program (:mod:`ssvm_bench.interrupts`), and
+    No signal raises ``KeyboardInterrupt`` in this program (:mod:`ssvm_bench.base.interrupts`), and
     click takes ``EOFError`` for the end of its own input.
     """
     try:

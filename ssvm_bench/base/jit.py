@@ -10,7 +10,7 @@ damaged, or a folder that cannot be used, only means to compile again (`Kept`).
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
 compiled, so that a call costs nothing at run time and can be inlined
-(:mod:`ssvm_bench.inlining`).
+(:mod:`ssvm_bench.base.inlining`).
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -39,8 +39,8 @@ from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-from ssvm_bench import files, places
-from ssvm_bench.inlining import Inlined, Kernel, Operation
+from ssvm_bench.base import files, places
+from ssvm_bench.base.inlining import Inlined, Kernel, Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,14 +54,14 @@ def source_digest(package: Path) -> str:
     digest = hashlib.sha256(" ".join(versions).encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"ssvm_bench.jit" in source or path.name == "jit.py":
+        if b"ssvm_bench.base.jit" in source or path.name == "jit.py":
             digest.update(path.relative_to(package).as_posix().encode() + source)
     return digest.hexdigest()[:16]
 
 
 def _cache_folder() -> Path | None:
     """Return the folder for this version of the kernels; None if there is no place for any."""
-    name = f"kernels-{source_digest(Path(__file__).parent)}"
+    name = f"kernels-{source_digest(Path(__file__).parents[1])}"
     with suppress(OSError):
         given = os.environ.get("NUMBA_CACHE_DIR")
         folder = Path(given or places.user_folder() / "numba").absolute() / name

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ssvm_bench.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 
 _MACHINE = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")

@@ -7,7 +7,7 @@ from traces import make_trace
 
 from ssvm_bench.figures import agreement
 from ssvm_bench.figures.document import markdown
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 RUNS = [
@@ -44,7 +44,7 @@ def test_without_a_dual_value_the_primal_one_says_it_all():
     found = row(agreement.agreement(RUNS, KNOWN), "ssg")
     assert math.isnan(found["dual"])
     assert found["agrees_to"] == pytest.approx(0.01)
-    page = markdown(agreement.sheets(agreement.agreement(RUNS, KNOWN)))
+    page = markdown(agreement.tables(agreement.agreement(RUNS, KNOWN)))
     assert "| SSG (`ssg`) | 1 | 2 | max_iterations | 1.0e-03 | – | 0.01 |" in page
     assert "**1e-05**" in page
     assert "optimum known to 1e-06" in page
@@ -56,5 +56,5 @@ def test_nothing_is_said_where_no_dual_value_is_known(dual):
     table = agreement.agreement(RUNS, unknown)
     assert table.empty
     assert list(table) == agreement.COLUMNS
-    (output,) = agreement.KIND.outputs(Material(RUNS, unknown), ("table",))
+    (output,) = agreement.KIND.outputs(FigureData(RUNS, unknown), ("table",))
     assert output.markdown().endswith(agreement.READING + "\n")

@@ -9,8 +9,8 @@ from traces import make_trace
 
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet, bold, lines
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.document import Table, bold, lines
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bmrm import (
     bundle_runs,
     costs,
@@ -125,7 +125,7 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
     assert table["validation"].tolist() == [0.5, 0.51, 0.25, 0.23]
     assert table["test"].tolist() == [0.4, 0.41, 0.24, 0.22]
     assert (table["repeats"].tolist(), table["converged"].tolist()) == ([1, 1, 1, 3], [1, 1, 1, 2])
-    (found,) = risks.sheets(table)
+    (found,) = risks.tables(table)
     assert found.title == "MNIST, unit pixels: real data, n = 60000"
     assert found.header == ["validation loss", "λ = 100", "**λ = 10**", "test, λ = 10"]
     assert [cell for cell in found.rows[0] if "*" in cell] == ["**0.2500**"]
@@ -136,7 +136,7 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
         ["spread", "0.0100", "**0.0200**", "0.0200"],
         ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
-    (output,) = risks.KIND.outputs(Material(LOSSES, {}), ("table",))
+    (output,) = risks.KIND.outputs(FigureData(LOSSES, {}), ("table",))
     text = output.markdown()
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
     assert "1 of 6 runs ended before they had reached their ε." in text
@@ -144,14 +144,14 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
 
 def test_other_pixels_have_a_block_of_their_own():
     raw = [run_of("bmrm", 1, validation=0.1, pixels="raw"), *LOSSES]
-    first, second = risks.sheets(risks.risks(raw))
+    first, second = risks.tables(risks.risks(raw))
     assert "raw pixels" in first.title
     assert first.rows[0] == ["BMRM", "**0.1000**", "–"]
     assert len(second.rows) == 5
 
 
 def test_stand_ins_are_not_compared_with_the_report():
-    (found,) = risks.sheets(risks.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")]))
+    (found,) = risks.tables(risks.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")]))
     assert "stand-in" in found.title
     assert [row[0] for row in found.rows] == ["BMRM"]
 
@@ -193,7 +193,7 @@ def test_costs_are_medians_and_relative_to_bmrm():
     assert costs.of(prox, "speedup") == (3, 3)
     assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
     assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
-    found, _ = speedup.sheets(table)
+    found, _ = speedup.tables(table)
     assert found.title.endswith("ε = 0.01")
     assert found.rows[1][:8] == ["10", "Prox-BMRM", "5", "317", "2", "50 %", "3", "4.6"]
 
@@ -205,7 +205,7 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
         run_of("bmrm", 10, iterations=100, seconds=10),
         run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
     ]
-    found, _ = speedup.sheets(costs.costs(traces))
+    found, _ = speedup.tables(costs.costs(traces))
     ours = [[row[k] for k in (0, 1, 2, 4, 6)] for row in found.rows]
     assert ours == [
         ["10", "BMRM", "100", "10", "1"],
@@ -307,9 +307,9 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     for name, several in seconds.items():
         runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
         runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
-    *_, sheet = speedup.sheets(costs.costs(runs))
-    assert sheet.title == "What the report says of its benchmarks"
-    assert [row[-1] for row in sheet.rows] == [bold(verdict)]
+    *_, table = speedup.tables(costs.costs(runs))
+    assert table.title == "What the report says of its benchmarks"
+    assert [row[-1] for row in table.rows] == [bold(verdict)]
 
 
 def test_benchmarks_that_are_drawn_are_compared_with_real_ones_in_ratios_alone(
@@ -359,7 +359,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
             if "prox" in solver["name"]:
                 solver["accept"] = rule
                 runs.append(run)
-    costs_, claims = speedup.sheets(costs.costs(runs))
+    costs_, claims = speedup.tables(costs.costs(runs))
     assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
         "Prox-BMRM (accept=always)",
         "Prox-BMRM (accept=sufficient)",
@@ -501,5 +501,5 @@ def test_the_report_shows_them():
 
 
 def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():
-    shown = Sheet("", ("name", "value"), [("a|b", bold("1\n2"))])
+    shown = Table("", ("name", "value"), [("a|b", bold("1\n2"))])
     assert lines(shown) == ["| name | value |", "| --- | ---: |", "| a\\|b | **1 2** |"]

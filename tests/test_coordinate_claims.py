@@ -9,7 +9,7 @@ import yaml
 from traces import make_trace
 
 from ssvm_bench.config import catalog
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import claims_table, judging
 from ssvm_bench.papers.dual_coordinate import drawn
 from ssvm_bench.papers.dual_coordinate.claims import (
@@ -338,7 +338,7 @@ def test_self_checks_are_not_counted():
 
 def outputs(runs, *names):
     best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-    return {one.name: one.table for one in drawn.KIND.outputs(Material(runs, best), names)}
+    return {one.name: one.table for one in drawn.KIND.outputs(FigureData(runs, best), names)}
 
 
 def test_bounds_are_drawn_from_runs_that_compute_both(monkeypatch):

@@ -13,7 +13,7 @@ from test_claims import BEST, ITERATIONS, paper, run, varied
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import fidelity, findings, quantities
 from ssvm_bench.papers.cases import cases
 from ssvm_bench.papers.mpbcfw import costs
@@ -240,9 +240,9 @@ def test_claims_are_judged_by_the_usual_runs():
     sweep = plain + at(of_solvers(plain, "mpbcfw"), "T", 5)  # no question: all is judged
     assert usual(MPBCFW.questions, sweep) == sweep
     (output,) = KINDS["claims"].outputs(
-        Material(plain + at(of_solvers(plain, "mpbcfw"), "T", 11), {}), ["mpbcfw"]
+        FigureData(plain + at(of_solvers(plain, "mpbcfw"), "T", 11), {}), ["mpbcfw"]
     )
-    (alone,) = KINDS["claims"].outputs(Material(plain, {}), ["mpbcfw"])
+    (alone,) = KINDS["claims"].outputs(FigureData(plain, {}), ["mpbcfw"])
     assert output.markdown() == alone.markdown()
 
 
@@ -288,7 +288,7 @@ def test_a_damaged_bench_file_says_nothing(tmp_path, text):
 def test_the_document_has_a_row_for_each_question_and_value():
     plain = paper()
     traces = plain + at(of_solvers(plain, "mpbcfw"), "T", 11)
-    (made,) = KINDS["fidelity"].outputs(Material(traces, {}), ["mpbcfw"])
+    (made,) = KINDS["fidelity"].outputs(FigureData(traces, {}), ["mpbcfw"])
     assert made.name == "fidelity"
     text = made.markdown()
     rows = [line for line in text.splitlines() if line.startswith("| **")]
@@ -303,7 +303,7 @@ def test_the_document_has_a_row_for_each_question_and_value():
         )
         for t in traces
     ]
-    (made,) = KINDS["fidelity"].outputs(Material(synthetic, {}), ["mpbcfw"])
+    (made,) = KINDS["fidelity"].outputs(FigureData(synthetic, {}), ["mpbcfw"])
     assert "NOT on the real data" in made.markdown()
 
 

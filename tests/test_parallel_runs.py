@@ -231,6 +231,6 @@ def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
     np.testing.assert_allclose(parts.sum(axis=1), 1.0)
     assert (parts > -0.01).to_numpy().all()
     assert (table["more"] == 0.0).all()
-    sheets = list(scaling.sheets(table))
-    assert len(sheets) == 2
-    assert len(sheets[1].rows) == 1
+    tables = list(scaling.tables(table))
+    assert len(tables) == 2
+    assert len(tables[1].rows) == 1

@@ -11,8 +11,8 @@ from traces import make_trace
 
 from ssvm_bench import report
 from ssvm_bench.figures import targets
-from ssvm_bench.figures.document import Caution, Heading, Items, Sheet
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.document import Heading, List, Table, Warning
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import contents, interactive, markup
 from ssvm_bench.report import page as page_of_report
@@ -273,8 +273,8 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     traces[4].frame["gap"] = NAN
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
-    (sheet,) = targets.KIND.of_instance(Material(traces, best))
-    page = Page(markup.block(sheet))
+    (table,) = targets.KIND.of_instance(FigureData(traces, best))
+    page = Page(markup.block(table))
     text = page.text
     assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
@@ -331,12 +331,12 @@ def test_texts_of_documents_have_the_marks_of_markdown():
     assert (
         text == "<strong>holds</strong> at <em>any</em> F*, <code>a&lt;b</code> and F*: P(w) − F*"
     )
-    (table,) = Page(markup.block(Sheet("`t`", ["a", "b"], [["**1**", "|"]]))).all("table")
+    (table,) = Page(markup.block(Table("`t`", ["a", "b"], [["**1**", "|"]]))).all("table")
     assert table == {}
-    listed = markup.block(Items(["one", "*two*"], numbered=True))
+    listed = markup.block(List(["one", "*two*"], numbered=True))
     assert listed == "<ol><li>one</li><li><em>two</em></li></ol>"
     assert markup.block(Heading("On it")) == "<h4>On it</h4>"
-    assert "<strong>Stop</strong>" in markup.block(Caution("Stop"))
+    assert "<strong>Stop</strong>" in markup.block(Warning("Stop"))
 
 
 def test_every_kind_of_figure_is_shown_in_one_section_or_none():

@@ -7,7 +7,7 @@ from traces import make_trace
 
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.document import markdown
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.targets_drawing import draw_targets
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -66,7 +66,7 @@ def test_what_is_measured_from_the_best_dual_is_marked():
         "ssg": "best dual",
     }
     notes = targets.notes(table, runs)
-    page = markdown(targets.sheets(table))
+    page = markdown(targets.tables(table))
     assert targets.MEANING in notes
     assert "| SSG† (`ssg`) | **1** | **2.5** |" in page
     assert "| MP-BCFW (`mpbcfw`) | 3 | 5 |" in page
@@ -99,7 +99,7 @@ def test_the_table_marks_the_best_and_what_was_not_reached():
     table = targets.targets(RUNS, BEST, (0.1, 0.01))
     notes = targets.notes(table, RUNS)
     assert notes[0] == "Points: median; bars: minimum to maximum; 1 to 3 repeats."
-    (output,) = targets.KIND.outputs(Material(RUNS, BEST, "", (0.1, 0.01)), ("time",))
+    (output,) = targets.KIND.outputs(FigureData(RUNS, BEST, "", (0.1, 0.01)), ("time",))
     lines = output.markdown().splitlines()
     assert notes[0] in lines
     (heading,) = (line for line in lines if line.startswith("| solver"))

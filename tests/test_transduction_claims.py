@@ -7,7 +7,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.datasets import moons
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import drawn, errors
 from ssvm_bench.papers.transduction.claims import LEAST, MOST, RIVALS
@@ -89,8 +89,8 @@ def test_the_table_has_all_draws_beside_what_is_printed():
     )
     assert rows.loc[OURS, "deviation"] == pytest.approx(np.std([0.0, 0.03, 0.06]))
     assert rows.loc["kernel_kmeans", "printed"] == MOONS["kernel_kmeans"]
-    (sheet,) = errors.sheets(table)
-    assert "3 % ± 2.45 %" in sheet.rows[0]
+    (table,) = errors.tables(table)
+    assert "3 % ± 2.45 %" in table.rows[0]
 
 
 def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
@@ -99,12 +99,12 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     here = replace(here, folder=tmp_path / "run")
     away = trace("kernel_kmeans", 3, 0.6, data.fingerprint)
     chosen = [here, away, trace(OURS, 4, 0.1)]
-    assert not list(drawn.KIND.outputs(Material(chosen, {}), ["labels"]))
+    assert not list(drawn.KIND.outputs(FigureData(chosen, {}), ["labels"]))
     rows = here.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
     arrays = {"w": np.zeros(2), "y": data.y}
     write_run(here.folder, rows, here.metadata, {}, summary, arrays)
-    (output,) = drawn.KIND.outputs(Material(chosen, {}, "moons"), ["labels"])
+    (output,) = drawn.KIND.outputs(FigureData(chosen, {}, "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure.axes) == 2
@@ -115,7 +115,7 @@ def test_convergence_is_that_of_the_first_draw():
     for k, run in enumerate(traces):
         columns = drawn.QUANTITIES.values()
         run.frame[[*columns]] = [[8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0]]
-    (output,) = drawn.KIND.outputs(Material(traces, {}, "moons"), ["convergence"])
+    (output,) = drawn.KIND.outputs(FigureData(traces, {}, "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}
     assert last["augmented Lagrangian"] == 4.0

@@ -8,7 +8,7 @@ from traces import make_trace
 
 from ssvm_bench.datasets import scribbles
 from ssvm_bench.figures import kind
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import accuracies, pictured
 from ssvm_bench.papers.transduction.claims import CLOSED, ENDED, RISE, WITH_DELTA
@@ -80,7 +80,7 @@ def test_a_cell_is_as_good_within_the_printed_deviation():
     assert table["splits"].tolist() == [2, 2]
     assert table.loc["linear", "deviation"] == pytest.approx(0.001)
     assert table.loc["linear", "printed"] == 0.7214
-    shown = {sheet.title.split(":")[0]: sheet for sheet in accuracies.sheets(table.reset_index())}
+    shown = {table.title.split(":")[0]: table for table in accuracies.tables(table.reset_index())}
     assert "(1 of 1)" in shown["linear"].title
     assert shown["linear"].rows[0][3].startswith("**")
     assert not shown["rbf"].rows[0][3].startswith("**")
@@ -93,8 +93,8 @@ def test_settings_are_told_apart_and_shown_where_all_cells_are_there():
             good += of_set(dataset, labeled, "linear", [1.0])
             some += of_set(dataset, labeled, "linear", [0.0], scaling="none")
     table = accuracies.accuracies([*good, *some[:-1]])
-    (sheet,) = accuracies.settings_sheets(table)
-    (row,) = sheet.rows
+    (table,) = accuracies.settings_tables(table)
+    (row,) = table.rows
     assert row[0].startswith("scaling unit")
     assert row[-1] == "10 of 10"
 
@@ -147,12 +147,12 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(pictured.KIND.outputs(Material(runs, {}), ["masks"]))
+        assert not list(pictured.KIND.outputs(FigureData(runs, {}), ["masks"]))
     for run in runs:
         rows = run.frame.to_dict("records")
         summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
         write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictured.KIND.outputs(Material(runs, {}, "scribbles"), ["masks"])
+    (output,) = pictured.KIND.outputs(FigureData(runs, {}, "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure.axes) == 4

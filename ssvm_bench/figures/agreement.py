@@ -19,8 +19,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import problem_instance
 from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
@@ -75,7 +75,7 @@ def _rounded_up(distances: Sequence[float]) -> float:
     return 10.0 ** math.ceil(math.log10(largest) - 1e-9) if largest > 0 else 0.0
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem instance, the best agreement in bold."""
     header = ["solver", "passes", "seconds", "stopped by"]
     header += ["primal distance", "dual distance", "agrees to"]
@@ -89,7 +89,7 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
             cells += [number(row[name], ".1e") for name in ("primal", "dual")]
             lines.append([*cells, bold(agrees, row["agrees_to"] == nearest)])
         known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
-        yield Sheet(known, header, lines)
+        yield Table(known, header, lines)
 
 
 READING = (
@@ -101,10 +101,10 @@ READING = (
 )
 
 
-def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
-    table = agreement(material.traces, material.best)
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = agreement(data.traces, data.best)
     title = "How far each solver is from the optimum"
-    yield Output("agreement", table, title, [READING, *sheets(table)])
+    yield Output("agreement", table, title, [READING, *tables(table)])
 
 
 KIND = Kind("agreement", Choices(("table",)), _outputs)

@@ -17,20 +17,20 @@ class Heading(NamedTuple):
     level: int = 2
 
 
-class Caution(NamedTuple):
+class Warning(NamedTuple):
     """A paragraph that must not be overlooked."""
 
     text: str
 
 
-class Items(NamedTuple):
+class List(NamedTuple):
     """A list."""
 
     texts: Sequence[str]
     numbered: bool = False
 
 
-class Sheet(NamedTuple):
+class Table(NamedTuple):
     """A table: its title, the heads of its columns, and its rows.
 
     All columns but the first ``words`` hold numbers, which line up on the right. The title is a
@@ -44,17 +44,17 @@ class Sheet(NamedTuple):
     headed: bool = True
 
 
-Block: TypeAlias = str | Heading | Caution | Items | Sheet
+Block: TypeAlias = str | Heading | Warning | List | Table
 """A text is a paragraph."""
 
 Cells: TypeAlias = Mapping[str, Callable[[Mapping[Any, Any]], str]]
 """The head of each column → what it shows of a row of numbers."""
 
 
-def sheet_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Sheet:
+def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:
     """Return the table that shows rows of numbers."""
     shown = [[cell(row) for cell in cells.values()] for row in rows]
-    return Sheet(title, list(cells), shown, words)
+    return Table(title, list(cells), shown, words)
 
 
 def bold(text: str, stands_out: bool = True) -> str:
@@ -70,21 +70,21 @@ def markdown(blocks: Iterable[Block]) -> str:
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
         return f"{'#' * block.level} {block.text}"
-    if isinstance(block, Caution):
+    if isinstance(block, Warning):
         return f"> {block.text}"
-    if isinstance(block, Items):
+    if isinstance(block, List):
         marks = [f"{k}." if block.numbered else "-" for k in range(1, len(block.texts) + 1)]
         return "\n".join(f"{mark} {text}" for mark, text in zip(marks, block.texts, strict=True))
-    if isinstance(block, Sheet):
+    if isinstance(block, Table):
         title = f"## {block.title}\n\n" if block.headed else ""
         return title + "\n".join(lines(block))
     return block
 
 
-def lines(sheet: Sheet) -> list[str]:
+def lines(table: Table) -> list[str]:
     """Return the lines of a table in Markdown, without its title."""
-    rule = ["---" if k < sheet.words else "---:" for k in range(len(sheet.header))]
-    return [_line(row) for row in (sheet.header, rule, *sheet.rows)]
+    rule = ["---" if k < table.words else "---:" for k in range(len(table.header))]
+    return [_line(row) for row in (table.header, rule, *table.rows)]
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Material(NamedTuple):
+class FigureData(NamedTuple):
     """What a figure is made from: finished runs, best values; its title, and relative gaps.
 
     ``results_dir`` is where the numbers are that no run has. ``others`` are the experiment's runs
@@ -125,7 +125,7 @@ class Section(NamedTuple):
     nothing: str
 
 
-def _nothing(_: Material) -> Iterator:
+def _nothing(_: FigureData) -> Iterator:
     return iter(())
 
 
@@ -155,9 +155,9 @@ class Kind:
 
     name: str
     choices: Choices
-    outputs: Callable[[Material, Sequence[str]], Iterable[Output]]
+    outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
     section: Section | None = None
-    of_instance: Callable[[Material], Iterable[Shown]] = _nothing
+    of_instance: Callable[[FigureData], Iterable[Shown]] = _nothing
     documents: bool = False
     intro: str = ""
     at_top: bool = False
@@ -205,30 +205,30 @@ class CurveFigure:
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] = _draw
     notes: Callable[[Sequence[Trace], BestValues], list[str]] = _no_notes
 
-    def outputs(self, material: Material, axes: Sequence[str]) -> Iterator[Output]:
+    def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
-        traces = self.chosen(material.traces)
+        traces = self.chosen(data.traces)
         for axis in axes if traces else ():
-            table = self.tabulate(traces, material.best, axis)
-            notes = [*curves.notes(table, traces, axis), *self.notes(traces, material.best)]
+            table = self.tabulate(traces, data.best, axis)
+            notes = [*curves.notes(table, traces, axis), *self.notes(traces, data.best)]
             label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
-            figure = self.draw(table, label, material.title, notes, log_x, self.log)
+            figure = self.draw(table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
-    def of_instance(self, material: Material) -> Iterator[Shown]:
+    def of_instance(self, data: FigureData) -> Iterator[Shown]:
         """Yield the figure of the runs on one problem instance; none without such runs."""
-        traces = self.chosen(material.traces)
+        traces = self.chosen(data.traces)
         if not traces:
             return
         tables = {
-            axis: self.tabulate(traces, material.best, axis)
+            axis: self.tabulate(traces, data.best, axis)
             for axis, about in curves.AXES.items()
             if about.button
         }
         labels = {axis: curves.axis_label(traces, axis) for axis in tables}
         said = {note: None for axis in tables for note in curves.notes(tables[axis], traces, axis)}
         notes = [note for note in said if not any(_continues(other, note) for other in said)]
-        notes += self.notes(traces, material.best)
+        notes += self.notes(traces, data.best)
         yield Switched(self.what, tables, labels, notes, self.log)
 
 

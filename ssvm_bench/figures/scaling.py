@@ -24,8 +24,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Sheet, bold, sheet_of
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Cells, Table, bold, table_of
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results.problem_instance import columns_of, instance_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
@@ -154,15 +154,15 @@ CELLS: Cells = {
 }
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the numbers on each problem instance, and up to where its curves scale."""
     for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
         title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
-        yield sheet_of(title, CELLS, rows.to_dict("records"), words=2)
+        yield table_of(title, CELLS, rows.to_dict("records"), words=2)
         header = ["solver", "oracle", f"at least {ENOUGH:g} × workers up to", "then lost to"]
         ends = [_end(curve) for _, curve in rows.groupby(CURVE, sort=False, dropna=False)]
         title = f"Where it stops to scale: {style.problem_title(rows)}"
-        yield Sheet(title, header, ends, words=len(header))
+        yield Table(title, header, ends, words=len(header))
 
 
 def _end(curve: pd.DataFrame) -> list[str]:
@@ -188,18 +188,16 @@ READING = (
 )
 
 
-def _outputs(material: Material, quantities: Sequence[str]) -> Iterator[Output]:
+def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
     from ssvm_bench.figures.scaling_drawing import draw_scaling
 
-    table = scaling(material.traces, material.gaps)
+    table = scaling(data.traces, data.gaps)
     if table.empty:
         return
     notes = ["Grey: in proportion to the workers."]
-    busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in material.traces)
+    busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in data.traces)
     if busy:
-        notes.append(
-            f"{busy} of {len(material.traces)} runs were timed while others were going on."
-        )
+        notes.append(f"{busy} of {len(data.traces)} runs were timed while others were going on.")
     panels = table.groupby([name for name in CURVE if name != "delay"], sort=False)
     shown = table.assign(panel=panels.ngroup())
     headings = {
@@ -207,9 +205,9 @@ def _outputs(material: Material, quantities: Sequence[str]) -> Iterator[Output]:
     }
     oracles = {delay: oracle_name(delay) for delay in sorted(set(table["delay"]))}
     labels = {name: QUANTITIES[name] for name in quantities}
-    figure = draw_scaling(shown, labels, headings, oracles, material.title, notes)
+    figure = draw_scaling(shown, labels, headings, oracles, data.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
-    yield Output("scaling", table, title, [READING, *notes[1:], *sheets(table)], figure)
+    yield Output("scaling", table, title, [READING, *notes[1:], *tables(table)], figure)
 
 
 KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities"), _outputs)

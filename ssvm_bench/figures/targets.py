@@ -20,8 +20,8 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.document import Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output, Section
+from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
 from ssvm_bench.results.repeats import repeats_of
@@ -125,7 +125,7 @@ READING = (
 )
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the medians on each problem instance, the best in bold."""
     for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
         gaps = list(dict.fromkeys(instance["gap"]))
@@ -138,13 +138,13 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
                 lowest = best.loc[row["gap"]]
                 cells += [bold(number(row[name]), row[name] == lowest[name]) for name in COSTS]
             lines.append(cells)
-        yield Sheet(style.problem_title(instance), header, lines)
+        yield Table(style.problem_title(instance), header, lines)
 
 
 # ---- on the page of the report ----------------------------------------------------------------
 
 
-def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Sheet:
+def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
     """Return what each solver had spent on one problem instance: ranges, and ratios to BCFW.
 
     Parameters
@@ -168,7 +168,7 @@ def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Sheet:
                 compared = len(base) == 1 and base[name].iloc[0] > 0
                 cells.append(number(row[name] / base[name].iloc[0], ".2g") if compared else NONE)
             rows.append(cells)
-    return Sheet(style.problem_title(table), header, rows, words=2)
+    return Table(style.problem_title(table), header, rows, words=2)
 
 
 def _range(row: Mapping[Hashable, Any], name: str) -> str:
@@ -181,20 +181,20 @@ def _range(row: Mapping[Hashable, Any], name: str) -> str:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, axes: Sequence[str]) -> Iterator[Output]:
+def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
     from ssvm_bench.figures.targets_drawing import draw_targets
 
-    table = targets(material.traces, material.best, material.gaps)
-    said = notes(table, material.traces)
-    x_labels = {axis: x_label(material.traces, axis) for axis in axes}
-    figure = draw_targets(table, names(table), x_labels, material.title, said)
+    table = targets(data.traces, data.best, data.gaps)
+    said = notes(table, data.traces)
+    x_labels = {axis: x_label(data.traces, axis) for axis in axes}
+    figure = draw_targets(table, names(table), x_labels, data.title, said)
     title = "Time and exact oracle calls to a relative gap"
-    yield Output("targets", table, title, [READING, *said, *sheets(table)], figure)
+    yield Output("targets", table, title, [READING, *said, *tables(table)], figure)
 
 
-def _of_instance(material: Material) -> Iterator[Sheet]:
-    labels = {name: axis_label(material.traces, name) for name in COSTS}
-    yield spent(targets(material.traces, material.best, GAPS), labels)
+def _of_instance(data: FigureData) -> Iterator[Table]:
+    labels = {name: axis_label(data.traces, name) for name in COSTS}
+    yield spent(targets(data.traces, data.best, GAPS), labels)
 
 
 KIND = Kind(

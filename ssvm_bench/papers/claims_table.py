@@ -9,8 +9,8 @@ import pandas as pd
 
 from ssvm_bench.config import ALTERED, DRAWN, shown_as
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output, Section
+from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
 from ssvm_bench.papers.bcfw_poster.claims import POSTER
 from ssvm_bench.papers.claim import Paper
 from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE
@@ -90,13 +90,13 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
             where = "" if source == "real" else f": {HEADINGS.get(source, source)}"
             yield Heading(f"At the paper's costs{where}")
         if source != "real":
-            yield Caution(WARNING)
+            yield Warning(WARNING)
         if counted:
             yield from _costs(paper, mine)
         yield from _of_variants(paper, mine, _numbers(rows))
     yield Heading("How it is measured")
     measured = [text for _, text in dict.fromkeys((row.key, row.measured) for row in rows)]
-    yield Items([f"{text[0].upper()}{text[1:]}." for text in measured], numbered=True)
+    yield List([f"{text[0].upper()}{text[1:]}." for text in measured], numbered=True)
 
 
 def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
@@ -111,8 +111,8 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
         for dataset, title in titles.items()
         if dataset in costs
     ]
-    yield Sheet("What counts for how many seconds", header, cells, headed=False)
-    yield Items(paper.derivation)
+    yield Table("What counts for how many seconds", header, cells, headed=False)
+    yield List(paper.derivation)
 
 
 def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Block]:
@@ -129,7 +129,7 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
             summary += f"; for good: {for_good}"
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."
     of_title = grouped(rows, lambda row: row.title)
-    yield Items([f"{title}: {_basis(mine)}" for title, mine in of_title.items()])
+    yield List([f"{title}: {_basis(mine)}" for title, mine in of_title.items()])
     yield overview(claimed, numbers)
     yield _details("Claims, dataset by dataset", claimed, numbers, len(starts) > 1)
     for kind, text in paper.beside.items():
@@ -140,7 +140,7 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
             yield _details(kind.capitalize(), mine, numbers, len(starts) > 1)
 
 
-def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], several: bool) -> Sheet:
+def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], several: bool) -> Table:
     """Return a table with a line per row."""
     extra = ("start",) if several else ()
     header = ("#", "claim (section)", "dataset", *extra, "paper", "ours", "verdict", "note")
@@ -154,13 +154,13 @@ def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], severa
                 found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
                 cells.append([*claim, *dataset, *([row.start] if several else ()), *found])
                 claim, dataset = ["", ""], [""] if several else [title]
-    return Sheet(title, header, cells, len(header), headed=False)
+    return Table(title, header, cells, len(header), headed=False)
 
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?"}
 
 
-def overview(rows: Sequence[Row], numbers: Mapping[str, int] | None = None) -> Sheet:
+def overview(rows: Sequence[Row], numbers: Mapping[str, int] | None = None) -> Table:
     """Return a table of claims by datasets, with a line per start: verdict and median."""
     numbers = numbers or _numbers(rows)
     titles, starts = list(dict.fromkeys(row.title for row in rows)), _starts(rows)
@@ -174,7 +174,7 @@ def overview(rows: Sequence[Row], numbers: Mapping[str, int] | None = None) -> S
             line = [*claim, *([start] if several else ())]
             cells.append([*line, *(marks.get(title, "") for title in titles)])
             claim = ["", ""]
-    return Sheet("Claims: verdict and median", header, cells, len(header), headed=False)
+    return Table("Claims: verdict and median", header, cells, len(header), headed=False)
 
 
 def _numbers(rows: Sequence[Row]) -> dict[str, int]:
@@ -202,11 +202,11 @@ def _basis(rows: Sequence[Row]) -> str:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
-    bench = measurements.read(material.results_dir) if material.results_dir else ()
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+    bench = measurements.read(data.results_dir) if data.results_dir else ()
     for paper in (PAPERS[name] for name in names):
-        runs = usual(paper.questions, material.traces)
-        yield output(paper, evaluate(paper, runs, material.best, bench=bench))
+        runs = usual(paper.questions, data.traces)
+        yield output(paper, evaluate(paper, runs, data.best, bench=bench))
 
 
 NOTHING = "There are no runs of the papers' solvers on the papers' datasets."

@@ -8,8 +8,8 @@ import pandas as pd
 
 from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Caution, Heading, Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Block, Heading, Table, Warning, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.claim import Paper
 from ssvm_bench.papers.claims_table import HEADINGS, WARNING
 from ssvm_bench.papers.findings import (
@@ -58,7 +58,7 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
     (source,) = {finding.source for finding in findings}
     yield READING
     if source not in GENUINE:
-        yield Caution(f"{HEADINGS.get(source, source)}. {WARNING}")
+        yield Warning(f"{HEADINGS.get(source, source)}. {WARNING}")
     of = {question.key: question for question in paper.questions}
     settled = grouped(findings, lambda finding: (of[finding.question], finding.other))
     header = ("question", "left open in", "ours → other", "dataset", "repeats", "answer")
@@ -73,11 +73,11 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
         ]
         for (question, _), mine in settled.items()
     ]
-    yield Sheet("Questions and answers", header, cells, len(header), headed=False)
+    yield Table("Questions and answers", header, cells, len(header), headed=False)
     for (question, _), mine in settled.items():
         if question.option:
             yield Heading(f"{_values(mine[0])}: {question.question}")
-            yield _sheet(mine)
+            yield _table(mine)
 
 
 def _values(finding: Finding) -> str:
@@ -165,7 +165,7 @@ def _median(text: str) -> str:
 # ---- all numbers ------------------------------------------------------------------------------
 
 
-def _sheet(findings: Sequence[Finding]) -> Sheet:
+def _table(findings: Sequence[Finding]) -> Table:
     """Return all claims and numbers of a question and value."""
     header = ("#", "claim or number", "dataset", "repeats", "ours", "other", "change", "note")
     cells = [
@@ -181,7 +181,7 @@ def _sheet(findings: Sequence[Finding]) -> Sheet:
         ]
         for finding in findings
     ]
-    return Sheet("", header, cells, len(header), headed=False)
+    return Table("", header, cells, len(header), headed=False)
 
 
 def _change(finding: Finding) -> str:
@@ -198,10 +198,10 @@ def _side(verdict: str, text: str) -> str:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
-    source = str(material.traces[0].metadata["dataset"]["source"])
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+    source = str(data.traces[0].metadata["dataset"]["source"])
     for paper in (PAPERS[name] for name in names):
-        found = find(paper, material.traces, material.best, material.results_dir, source)
+        found = find(paper, data.traces, data.best, data.results_dir, source)
         yield output(paper, found)
 
 

@@ -25,7 +25,7 @@ from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.figures import kind
-from ssvm_bench.figures.kind import Material
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import answer
@@ -311,11 +311,11 @@ def draw(
     for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         others = [trace for of, some in together.items() if of != source for trace in some]
-        material = Material(shown, best, experiment.title, experiment.gaps, where.root, others)
+        data = FigureData(shown, best, experiment.title, experiment.gaps, where.root, others)
         folder = where.made / "figures" / experiment.name
         for name, choices in experiment.figures.items():
             target = where.made if KINDS[name].at_top else folder
-            for output in KINDS[name].outputs(material, choices):
+            for output in KINDS[name].outputs(data, choices):
                 written += kind.save(output, target / f"{output.name}{suffix}", formats)
         text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from ssvm_bench.figures.document import Block, Caution, Heading, Items, Sheet
+from ssvm_bench.figures.document import Block, Heading, List, Table, Warning
 
 VOID = ("br", "link", "meta")
 """Elements that have no end."""
@@ -114,12 +114,12 @@ def block(shown: Block) -> Html:
     """Return the markup of a part of a document, in a section of the third level."""
     if isinstance(shown, Heading):
         return element(f"h{shown.level + 2}", marked(shown.text))
-    if isinstance(shown, Caution):
+    if isinstance(shown, Warning):
         return caution(marked(shown.text))
-    if isinstance(shown, Items):
+    if isinstance(shown, List):
         items = (element("li", marked(text)) for text in shown.texts)
         return element("ol" if shown.numbered else "ul", *items)
-    if isinstance(shown, Sheet):
+    if isinstance(shown, Table):
         rows = ([marked(cell) for cell in row] for row in shown.rows)
         return table(marked(shown.title), [marked(name) for name in shown.header], rows)
     return element("p", marked(shown))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ssvm_bench import __version__
 from ssvm_bench.config import ALTERED
-from ssvm_bench.figures.kind import Kind, Material, Section, Switched
+from ssvm_bench.figures.kind import FigureData, Kind, Section, Switched
 from ssvm_bench.papers.variants import Variant, variant_of
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
@@ -161,7 +161,7 @@ def _of_kind(
             yield section(3, f"{id_}-{number}", contents.title(trace), *marks, *inside)
     largest = [trace for parts in groups.values() for trace in _largest(parts)]
     for name in kind.choices.names if kind.documents else ():
-        for output in kind.outputs(Material(largest, best, results_dir=results_dir), (name,)):
+        for output in kind.outputs(FigureData(largest, best, results_dir=results_dir), (name,)):
             if len(output.table):
                 yield section(3, f"{kind.name}-{name}", output.title, *map(block, output.blocks))
 
@@ -185,7 +185,7 @@ def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
 
 def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Html]:
     """Yield what there is of some runs on one problem instance, below what sets them apart."""
-    shown = list(kind.of_instance(Material(group.traces, best)))
+    shown = list(kind.of_instance(FigureData(group.traces, best)))
     if shown and group.setting:
         yield element("p", "Runs with ", element("code", group.setting))
     for item in shown:

@@ -35,8 +35,8 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, crossing
-from ssvm_bench.figures.document import Sheet
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Table
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import Best, BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
@@ -158,7 +158,7 @@ def ratios(needed: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def sheets(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Table]:
     """Yield the exponents, then the ratios for each of n, λ and ε."""
     for (dataset, source), measured in table.groupby(["dataset", "source"], sort=False):
         name = f"{style.dataset_name(str(dataset))}, {style.source_name(str(source))}"
@@ -169,7 +169,7 @@ def sheets(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Sheet]:
             yield _ratios(f"{name}: calls after a change of {changed} over those before", rows)
 
 
-def _exponents(name: str, needed: pd.DataFrame, table: pd.DataFrame) -> Sheet:
+def _exponents(name: str, needed: pd.DataFrame, table: pd.DataFrame) -> Table:
     """Return the median of log ratio / log of what changed, beside the exponents of Table 1."""
     header = ["solver", "error", "calls in Table 1"]
     header += [f"exponent of {NAMES[varied]} (Table 1)" for varied in VARIED]
@@ -184,10 +184,10 @@ def _exponents(name: str, needed: pd.DataFrame, table: pd.DataFrame) -> Sheet:
         bound = needed.loc[needed["solver"] == solver, "bound"].max()
         lines.append([*cells, number(bound, ".2g")])
     header.append("largest error / proved bound")
-    return Sheet(f"{name}: exponents", header, lines, words=3)
+    return Table(f"{name}: exponents", header, lines, words=3)
 
 
-def _ratios(title: str, table: pd.DataFrame) -> Sheet:
+def _ratios(title: str, table: pd.DataFrame) -> Table:
     varied = table["varied"].iloc[0]
     others = [name for name in VARIED if name != varied]
     settings = table[[varied, "to", *others]].drop_duplicates().to_dict("records")
@@ -202,7 +202,7 @@ def _ratios(title: str, table: pd.DataFrame) -> Sheet:
             mine = rows[np.logical_and.reduce([rows[name] == setting[name] for name in setting])]
             cells.append(_cell(mine.iloc[0]) if len(mine) else NONE)
         lines.append(cells)
-    return Sheet(title, header, lines)
+    return Table(title, header, lines)
 
 
 def _cell(row: pd.Series) -> str:
@@ -219,12 +219,12 @@ READING = (
 )
 
 
-def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
-    needed = calls(material.traces, material.best, material.gaps)
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    needed = calls(data.traces, data.best, data.gaps)
     table = ratios(needed)
     if len(table):
         title = "How the number of oracle calls grows with n, 1/λ and 1/ε"
-        yield Output("rates", table, title, [READING, *sheets(needed, table)])
+        yield Output("rates", table, title, [READING, *tables(needed, table)])
 
 
 KIND = Kind("rates", Choices(("table",), "choice", "choices"), _outputs)

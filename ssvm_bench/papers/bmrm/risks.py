@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
@@ -72,7 +72,7 @@ def notes(table: pd.DataFrame) -> list[str]:
     return [*([ended] if short else []), *bundle_runs.notes(table)]
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per block: methods by λ, as the report prints it; the best λ in bold."""
     for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
         lams = list(dict.fromkeys(block["lam_n"]))
@@ -94,7 +94,7 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
             rows.append([name, *cells, number(test, ".4f")])
         heads = [bold(f"λ = {lam:g}", lam == best) for lam in lams]
         header = ["validation loss", *heads, f"test, λ = {best:g}"]
-        yield Sheet(bundle_runs.title(block), header, rows)
+        yield Table(bundle_runs.title(block), header, rows)
 
 
 READING = (
@@ -108,11 +108,11 @@ READING = (
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
-    table = risks(material.traces)
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = risks(data.traces)
     if len(table):
         title = "Validation and test loss of the bundle methods"
-        yield Output("risks", table, title, [READING, *notes(table), *sheets(table)])
+        yield Output("risks", table, title, [READING, *notes(table), *tables(table)])
 
 
 KIND = Kind("risks", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)

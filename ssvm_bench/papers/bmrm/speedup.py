@@ -8,8 +8,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.curves import timing_notes
-from ssvm_bench.figures.document import Sheet, bold
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bmrm import bundle_runs, costs
 from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, rules
 from ssvm_bench.papers.claim import Claim
@@ -22,7 +22,7 @@ HEADER = (
 )
 
 
-def sheets(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Iterator[Table]:
     """Yield, for each block of `costs`'s table, what the methods cost, and the claims on it.
 
     What is said of all benchmarks together is judged by the table ``everything``, if there is one:
@@ -33,13 +33,13 @@ def sheets(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Itera
         title = bundle_runs.title(block)
         epsilons = ", ".join(f"{value:g}" for value in sorted(set(block["epsilon"])))
         rows = [_cells(row) for row in block.to_dict("records")]
-        yield Sheet(f"{title}, ε = {epsilons}", HEADER, rows, words=2)
+        yield Table(f"{title}, ε = {epsilons}", HEADER, rows, words=2)
         rows = list(_judged(block))
-        yield Sheet(f"What the report says, on {title}", header, rows, words=len(header))
+        yield Table(f"What the report says, on {title}", header, rows, words=len(header))
     everything = table if everything is None else everything
     if everything["dataset"].nunique() > 1:
         rows = list(_judged(everything, ACROSS))
-        yield Sheet("What the report says of its benchmarks", header, rows, words=len(header))
+        yield Table("What the report says of its benchmarks", header, rows, words=len(header))
 
 
 def _judged(block: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> Iterator[list[str]]:
@@ -87,13 +87,13 @@ READING = (
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
-    table = costs.costs(material.traces)
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = costs.costs(data.traces)
     if len(table):
         title = "Iterations, time and speed-up of the bundle methods"
-        notes = timing_notes(bundle_runs.of_bundles(material.traces)) + bundle_runs.notes(table)
-        everything = costs.costs([*material.traces, *material.others])
-        yield Output("speedup", table, title, [READING, *notes, *sheets(table, everything)])
+        notes = timing_notes(bundle_runs.of_bundles(data.traces)) + bundle_runs.notes(table)
+        everything = costs.costs([*data.traces, *data.others])
+        yield Output("speedup", table, title, [READING, *notes, *tables(table, everything)])
 
 
 KIND = Kind("speedup", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)

@@ -22,7 +22,7 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
-from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output, Section, Shown
+from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Section, Shown
 from ssvm_bench.papers.cases import Runs
 from ssvm_bench.papers.dual_coordinate.claims import BATCH, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
@@ -159,16 +159,16 @@ def _full(run: Trace) -> str:
     return f"{name}: the cache was full, at {run.metadata['config']['solver']['cache']:,} planes."
 
 
-def _draw_kept(material: Material) -> Iterator[Output]:
+def _draw_kept(data: FigureData) -> Iterator[Output]:
     from ssvm_bench.figures import drawing
 
-    runs = _of(ANY_ONLINE)(material.traces)
+    runs = _of(ANY_ONLINE)(data.traces)
     table = kept(runs)
     if len(table):
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
         notes += sorted({_full(run) for run in runs if run.frame["fixed_examples"].max() > 0})
         label = "examples of one pass"
-        figure = drawing.draw_curves(table, label, material.title, notes, log_y=False)
+        figure = drawing.draw_curves(table, label, data.title, notes, log_y=False)
         yield Output("cache", table, figure=figure)
 
 
@@ -207,18 +207,18 @@ CURVES = {
 """Name of a figure → what it is, and its x axes."""
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
     for name in names:
         if name == CACHE:
-            yield from _draw_kept(material)
+            yield from _draw_kept(data)
         else:
             figure, axes = CURVES[name]
-            yield from figure.outputs(material, axes)
+            yield from figure.outputs(data, axes)
 
 
-def _of_instance(material: Material) -> Iterator[Shown]:
+def _of_instance(data: FigureData) -> Iterator[Shown]:
     for figure, _ in CURVES.values():
-        yield from figure.of_instance(material)
+        yield from figure.of_instance(data)
 
 
 KIND = Kind(

@@ -18,8 +18,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Sheet, bold, sheet_of
-from ssvm_bench.figures.kind import Kind, Material, Output
+from ssvm_bench.figures.document import Cells, Table, bold, table_of
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.transduction.claims import PROPOSED
 from ssvm_bench.papers.transduction.errors import COSTS, of_draws
 from ssvm_bench.papers.transduction.measures import error
@@ -105,13 +105,13 @@ CELLS: Cells = {
 }
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the table of each kernel and setting."""
     for (kernel, settings), rows in _ordered(table).items():
-        yield sheet_of(f"{kernel}: {settings} ({_count(rows)})", CELLS, rows)
+        yield table_of(f"{kernel}: {settings} ({_count(rows)})", CELLS, rows)
 
 
-def settings_sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def settings_tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per kernel with a row for each setting."""
     cells = [(dataset, labeled) for labeled in (10, 100) for dataset in SETS]
     names = [f"{style.dataset_name(dataset)} {labeled}" for dataset, labeled in cells]
@@ -127,7 +127,7 @@ def settings_sheets(table: pd.DataFrame) -> Iterator[Sheet]:
             if len(shown) == len(cells):
                 lines.append([settings, *shown, _count(rows)])
         if lines:
-            yield Sheet(kernel, ["settings", *names, "as good"], lines)
+            yield Table(kernel, ["settings", *names, "as good"], lines)
 
 
 def _ordered(table: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
@@ -150,13 +150,13 @@ def _spread(mean: float, deviation: float) -> str:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 DOCUMENTS = {
-    TABLE: ("table1", "Table 1: accuracies on the SSL sets", sheets),
-    SETTINGS: ("settings", "Settings, and how many cells are as good", settings_sheets),
+    TABLE: ("table1", "Table 1: accuracies on the SSL sets", tables),
+    SETTINGS: ("settings", "Settings, and how many cells are as good", settings_tables),
 }
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
-    table = accuracies(material.traces)
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+    table = accuracies(data.traces)
     for name in names:
         file, title, make = DOCUMENTS[name]
         yield Output(file, table, title, [READING, *make(table)])

@@ -23,7 +23,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.points import Points
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
-from ssvm_bench.figures.kind import CurveFigure, Kind, Material, Output
+from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED, RIVALS
 from ssvm_bench.papers.transduction.errors import of_draws
 from ssvm_bench.papers.transduction.measures import error
@@ -39,27 +39,27 @@ IN_THE_PLANE = ("moons",)
 """Datasets whose points can be drawn."""
 
 
-def _draw_labels(material: Material) -> Iterator[Output]:
+def _draw_labels(data: FigureData) -> Iterator[Output]:
     """Yield the points of the first draw of each dataset of the plane, and options of it."""
     from ssvm_bench.figures import plane
 
     drawn: Counter[str] = Counter()
-    for case in of_draws(material.traces):
+    for case in of_draws(data.traces):
         if case.dataset not in IN_THE_PLANE:
             continue
         first = min(draw for runs in case.runs.values() for draw in runs)
         runs = {label: runs[first] for label, runs in case.runs.items() if first in runs}
-        data = _points(next(iter(runs.values())))
-        found = {label: y for label, run in runs.items() if (y := _labels(run, data)) is not None}
-        if data is None or not found:
+        points = _points(next(iter(runs.values())))
+        found = {label: y for label, run in runs.items() if (y := _labels(run, points)) is not None}
+        if points is None or not found:
             continue
-        panels = [plane.Panel("ground truth", data.y)]
+        panels = [plane.Panel("ground truth", points.y)]
         for label, y in sorted(found.items(), key=lambda pair: _place(pair[0])):
             wrong = percent(error(runs[label]))
             panels.append(plane.Panel(f"{style.solver_label(label)}\n{wrong} wrong", y))
-        table = pd.DataFrame(data.x, columns=["x", "y"]).assign(truth=data.y, **found)
+        table = pd.DataFrame(points.x, columns=["x", "y"]).assign(truth=points.y, **found)
         notes = [f"{DRAWS[case.dataset]} = {first}"]
-        figure = plane.draw(data.x, panels, material.title, notes)
+        figure = plane.draw(points.x, panels, data.title, notes)
         drawn[case.dataset] += 1
         number = f"_{drawn[case.dataset]}" * (drawn[case.dataset] > 1)
         yield Output(f"labels_{case.dataset}{number}", table, figure=figure)
@@ -130,11 +130,11 @@ CONVERGENCE = CurveFigure(
 LABELS, CURVES = "labels", "convergence"
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
     if LABELS in names:
-        yield from _draw_labels(material)
+        yield from _draw_labels(data)
     if CURVES in names:
-        yield from CONVERGENCE.outputs(material, ["iteration"])
+        yield from CONVERGENCE.outputs(data, ["iteration"])
 
 
 KIND = Kind("transduction", Choices((LABELS, CURVES), "figure", "figures"), _outputs)

@@ -10,8 +10,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Sheet, sheet_of
-from ssvm_bench.figures.kind import Kind, Material, Output, Section
+from ssvm_bench.figures.document import Cells, Table, table_of
+from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
 from ssvm_bench.papers.cases import Case, cases
 from ssvm_bench.papers.transduction.claims import DRAWS
 from ssvm_bench.papers.transduction.measures import error
@@ -84,20 +84,20 @@ CELLS: Cells = {
 }
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem."""
     for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
         row = rows.iloc[0]
         title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
-        yield sheet_of(title, CELLS, rows.to_dict("records"))
+        yield table_of(title, CELLS, rows.to_dict("records"))
 
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(material: Material, _: Sequence[str]) -> Iterator[Output]:
-    table = errors(material.traces)
-    yield Output("errors", table, "Wrong labels", [READING, *sheets(table)])
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = errors(data.traces)
+    yield Output("errors", table, "Wrong labels", [READING, *tables(table)])
 
 
 KIND = Kind(

@@ -29,8 +29,8 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.datasets.images.scene import Scene
 from ssvm_bench.datasets.points import Points
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Sheet, sheet_of
-from ssvm_bench.figures.kind import PHOTOGRAPHS, Kind, Material, Output
+from ssvm_bench.figures.document import Cells, Table, table_of
+from ssvm_bench.figures.kind import PHOTOGRAPHS, FigureData, Kind, Output
 from ssvm_bench.oracles.transductive import overlap
 from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
@@ -100,11 +100,11 @@ def _loaded(options: str) -> tuple[ModuleType, Any, Points]:
 # ---- masks ------------------------------------------------------------------------------------
 
 
-def _draw_masks(material: Material) -> Iterator[Output]:
+def _draw_masks(data: FigureData) -> Iterator[Output]:
     """Yield the masks of each case whose runs are at hand."""
     from ssvm_bench.figures import masks
 
-    for case in _of_pictures(material.traces):
+    for case in _of_pictures(data.traces):
         methods, rows, numbers = _methods(case), [], []
         for number, runs in _shown(case, methods):
             of = [_found(run) for run in runs]
@@ -124,7 +124,7 @@ def _draw_masks(material: Material) -> Iterator[Output]:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{_name(case)}"
             notes = [style.source_name(case.source)] * (case.source not in GENUINE)
-            figure = masks.draw(rows, material.title, notes)
+            figure = masks.draw(rows, data.title, notes)
             yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
@@ -164,11 +164,11 @@ def _name(case: Case) -> str:
 # ---- frames -----------------------------------------------------------------------------------
 
 
-def _draw_frames(material: Material) -> Iterator[Output]:
+def _draw_frames(data: FigureData) -> Iterator[Output]:
     """Yield the IoU of the frames of each sequence whose runs are at hand."""
     from ssvm_bench.figures import drawing
 
-    for case in _of_pictures(material.traces):
+    for case in _of_pictures(data.traces):
         if case.dataset in DRAWS:
             continue
         rows = []
@@ -187,7 +187,7 @@ def _draw_frames(material: Material) -> Iterator[Output]:
             lines = style.dashes(wide["solver"])
             curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
             legend = drawing.legend_of(lines)
-            layout = drawing.page(material.title, [], (1, 1), legend)
+            layout = drawing.page(data.title, [], (1, 1), legend)
             with layout as (figure, panels):
                 panel = panels[0, 0]
                 drawing.draw_panel(panel, curves, lines)
@@ -251,9 +251,9 @@ CELLS: Cells = {
 }
 
 
-def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
+def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the table of overlaps."""
-    yield sheet_of("Overlap with the true masks", CELLS, table.to_dict("records"), 2)
+    yield table_of("Overlap with the true masks", CELLS, table.to_dict("records"), 2)
 
 
 # ---- the kind of figure -----------------------------------------------------------------------
@@ -261,14 +261,14 @@ def sheets(table: pd.DataFrame) -> Iterator[Sheet]:
 MASKS, OF_FRAMES, OVERLAP = "masks", "frames", "overlap"
 
 
-def _outputs(material: Material, names: Sequence[str]) -> Iterator[Output]:
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
     if MASKS in names:
-        yield from _draw_masks(material)
+        yield from _draw_masks(data)
     if OF_FRAMES in names:
-        yield from _draw_frames(material)
+        yield from _draw_frames(data)
     if OVERLAP in names:
-        table = overlaps(material.traces)
-        shown = sheets(table) if len(table) else ()
+        table = overlaps(data.traces)
+        shown = tables(table) if len(table) else ()
         yield Output("overlap", table, "Overlap with the true masks", [READING, *shown])
 
 

@@ -15,7 +15,7 @@ from helpers import oracle
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.base.random import bell, fisher_yates, permutation, uniform
+from ssvm_bench.base.random import approx_normal, fisher_yates, permutation, uniform
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.images import hdseg
 from ssvm_bench.datasets.reading import ContentError
@@ -578,7 +578,7 @@ def test_permutations_are_pinned_and_uniform():
 
 def test_noise_has_the_moments_it_promises():
     bits = np.random.PCG64(5)
-    flat, round_ = uniform((200, 500), bits), bell((200, 500), bits)
+    flat, round_ = uniform((200, 500), bits), approx_normal((200, 500), bits)
     assert 0 <= flat.min() < flat.max() < 1
     # 10⁵ draws: five standard errors of the mean and of the variance
     assert abs(flat.mean() - 0.5) < 5 * 0.29 / 316

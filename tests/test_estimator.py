@@ -22,7 +22,7 @@ import ssvm_bench
 from ssvm_bench import StructuredSVM, chunk_scores
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets.own_files import columns, npz
-from ssvm_bench.datasets.stand_ins import sentences
+from ssvm_bench.datasets.synthetic import sentences
 from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
 from ssvm_bench.oracles.viterbi import build as viterbi
 from ssvm_bench.runs import in_memory

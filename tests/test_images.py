@@ -18,7 +18,7 @@ from ssvm_bench.datasets.images import features, preparation, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 BLOCKS = (slice(0, 512), slice(512, 640), slice(640, 649))
 
@@ -321,7 +321,7 @@ def test_progress_is_told_in_plain_lines(tmp_path, capsys):
 
 def test_the_image_libraries_are_imported_only_when_needed():
     program = (
-        "import sys, ssvm_bench.datasets.images.preparation, ssvm_bench.datasets.stand_ins.scenes\n"
+        "import sys, ssvm_bench.datasets.images.preparation, ssvm_bench.datasets.synthetic.scenes\n"
         "sys.exit(any(name in sys.modules for name in ('cv2', 'skimage', 'sklearn', 'joblib')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

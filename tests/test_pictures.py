@@ -21,7 +21,7 @@ from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.images import archives, picture_file, preparation
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 # ---- archives -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 
 def shares(pictures, n_labels):

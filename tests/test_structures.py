@@ -16,8 +16,8 @@ from ssvm_bench.datasets import local_patterns, plates
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.boxes import Boxes
-from ssvm_bench.datasets.stand_ins import faces as drawn_faces
-from ssvm_bench.datasets.stand_ins import number_plates
+from ssvm_bench.datasets.synthetic import faces as drawn_faces
+from ssvm_bench.datasets.synthetic import number_plates
 from ssvm_bench.oracles import landmarks, segments
 from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.problem import Problem

@@ -90,8 +90,8 @@ def words_at(places: np.ndarray, count: int, bits: np.random.PCG64) -> np.ndarra
     return words
 
 
-def bell(shape: tuple[int, ...], bits: np.random.PCG64) -> np.ndarray:
-    """Return float64 numbers of mean 0, variance 1 and a bell-shaped density in [−3.5, 3.5].
+def approx_normal(shape: tuple[int, ...], bits: np.random.PCG64) -> np.ndarray:
+    """Return approximately normal float64 numbers of mean 0 and variance 1, in [−3.5, 3.5].
 
     The sum of the four 16-bit quarters of one word each: close enough to a Gaussian for noise,
     and without the logarithms and cosines whose last bits depend on the machine.

@@ -21,7 +21,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.bias import BiasConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.reading import GZIP, unpack
-from ssvm_bench.datasets.stand_ins import tables as made_tables
+from ssvm_bench.datasets.synthetic import tables as made_tables
 
 Config = BiasConfig
 

@@ -25,7 +25,7 @@ from ssvm_bench.datasets.libsvm import Rows
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP
-from ssvm_bench.datasets.stand_ins import tables as made_tables
+from ssvm_bench.datasets.synthetic import tables as made_tables
 from ssvm_bench.datasets.tables import check_lines
 from ssvm_bench.datasets.vocabulary import Vocabulary
 

@@ -26,7 +26,7 @@ from ssvm_bench.datasets.own_files import columns, templates
 from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.datasets.stand_ins import sentences
+from ssvm_bench.datasets.synthetic import sentences
 from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
 
 Config = SourceConfig

@@ -30,7 +30,7 @@ from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import Content
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 Config = SourceConfig
 

@@ -4,7 +4,7 @@ A part is a landmark, its label the pixel that it is at; an image's features are
 patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the smallest
 that has it in all images to train on, and ``margin`` pixels more on every side, as far as there is
 image. The report's images are not public: those built in are drawn
-(:mod:`ssvm_bench.datasets.stand_ins.faces`), 7000 to train on, and 1000 each for validation and
+(:mod:`ssvm_bench.datasets.synthetic.faces`), 7000 to train on, and 1000 each for validation and
 test.
 
 A folder of one's own has, beside the images, all of one size, the table ``landmarks.csv``
@@ -31,7 +31,7 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import faces as drawn
+from ssvm_bench.datasets.synthetic import faces as drawn
 
 TABLE = "landmarks.csv"
 COLUMNS = tuple(f"{name}_{axis}" for name in drawn.NAMES for axis in "xy")

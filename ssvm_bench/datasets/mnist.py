@@ -21,14 +21,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, permutation, uniform
+from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.datasets.stand_ins import handwriting
+from ssvm_bench.datasets.synthetic import handwriting
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
@@ -133,15 +133,15 @@ def stand_in() -> Arrays:
     m = N_MADE + N_MADE_TEST
     y = permutation(m, bits) % N_LABELS
     style = handwriting.Style(
-        slant=0.1 + 0.22 * bell((m,), bits),
-        aspect=np.clip(0.95 + 0.2 * bell((m,), bits), 0.5, 1.6),
+        slant=0.1 + 0.22 * approx_normal((m,), bits),
+        aspect=np.clip(0.95 + 0.2 * approx_normal((m,), bits), 0.5, 1.6),
         size=np.full(m, 0.82),
         shift=np.zeros((m, 2)),
         wobble=0.85 + 0.85 * np.square(uniform((m,), bits)),  # some write badly
     )
     habit = uniform((m,), bits)
     distance = handwriting.distances("0123456789", y, habit, style, (BOX, BOX), bits)
-    radius = np.clip(1.2 + 0.3 * bell((m, 1), bits), 0.5, 1.8)
+    radius = np.clip(1.2 + 0.3 * approx_normal((m, 1), bits), 0.5, 1.8)
     ink = np.rint(255 * np.clip(0.5 + (radius - distance) / 1.2, 0, 1)).astype(np.uint8)
     images = _centred(ink.reshape(m, BOX, BOX))
     labels = y.astype(np.uint8)

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.random import bell, permutation, uniform
+from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, DrawnConfig
@@ -72,7 +72,7 @@ def load(config: Config) -> Dataset:
     t, up = np.pi * uniform((N,), bits), 1.0 - 2.0 * (y % 2)
     centre = np.array([0.0, 1.0, 3.0 + config.gap, 4.0 + config.gap])[y]
     moon = np.stack((centre + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
-    x = moon + config.noise * bell((N, 2), bits)
+    x = moon + config.noise * approx_normal((N, 2), bits)
     size, C = config.clique_size, config.cliques
     members = np.concatenate([permutation(N, bits)[:size] for _ in range(C)])
     counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])

@@ -19,12 +19,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.random import bell, permutation, uniform
+from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
-from ssvm_bench.datasets.stand_ins import handwriting
+from ssvm_bench.datasets.synthetic import handwriting
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = ("none", "constant", "ends")
@@ -174,8 +174,8 @@ def stand_in() -> dict[str, np.ndarray]:
     word = np.repeat(np.arange(N_WORDS), lengths)
 
     def varied(middle: float, writer: float, letter: float) -> np.ndarray:
-        of_writer = writer * bell((N_WORDS,), bits)[word]
-        return middle + of_writer + letter * bell((N_LETTERS,), bits)
+        of_writer = writer * approx_normal((N_WORDS,), bits)[word]
+        return middle + of_writer + letter * approx_normal((N_LETTERS,), bits)
 
     style = handwriting.Style(
         slant=varied(0.05, 0.13, 0.08),

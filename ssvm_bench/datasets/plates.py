@@ -4,7 +4,7 @@ An example is an image of 33 rows and as many columns as its text needs; a part 
 features are the 33 grey values, less the mean of the image and over their standard deviation. Its
 label is a pair of a character and a column in it, of which there are 123 in the built-in data:
 33 · 123 = 4059 weights, as many as in the report. The report's images are not public: those built
-in are drawn (:mod:`ssvm_bench.datasets.stand_ins.number_plates`), 6788 to train on, and 846 each
+in are drawn (:mod:`ssvm_bench.datasets.synthetic.number_plates`), 6788 to train on, and 846 each
 for validation and test.
 
 A folder of one's own has, beside the images, all of one height, two tables
@@ -31,7 +31,7 @@ from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import number_plates as drawn
+from ssvm_bench.datasets.synthetic import number_plates as drawn
 
 TABLE, WIDTHS = "segmentations.csv", "widths.csv"
 N_TRAINING, N_HELD_OUT = 6788, 1692

@@ -21,7 +21,7 @@ from ssvm_bench.datasets.images import archives
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
 

@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
@@ -88,7 +88,7 @@ def graphs(K: int, n: int = 24, height: int = 4, width: int = 5, f: int = 8) -> 
     nearest = ((nodes[None, :, None] - centres[:, None]) ** 2).sum(axis=3).argmin(axis=2)
     of_centre = (uniform((n, 3), bits) * K).astype(np.uint8)
     y = np.take_along_axis(of_centre, nearest, axis=1).ravel()
-    x = bell((K, f), bits)[y] + 1.5 * bell((y.size, f), bits)
+    x = approx_normal((K, f), bits)[y] + 1.5 * approx_normal((y.size, f), bits)
     places = np.arange(parts).reshape(height, width)
     down = np.stack((places[:-1].ravel(), places[1:].ravel()), axis=1)
     across = np.stack((places[:, :-1].ravel(), places[:, 1:].ravel()), axis=1)

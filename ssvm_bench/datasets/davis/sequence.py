@@ -36,7 +36,7 @@ from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import Names
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.stand_ins import scenes
+from ssvm_bench.datasets.synthetic import scenes
 
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}

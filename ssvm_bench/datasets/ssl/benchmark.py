@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.random import bell, permutation
+from ssvm_bench.base.random import approx_normal, permutation
 from ssvm_bench.config.validation import at_least, check_choice
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -155,9 +155,9 @@ def stand_in(n: int, n_features: int, made: Made) -> Arrays:
     bits = np.random.PCG64(made.seed)
     clusters = len(made.classes)
     of = permutation(n, bits) % clusters
-    centres = bell((clusters, n_features), bits)
+    centres = approx_normal((clusters, n_features), bits)
     centres *= made.apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
-    x = centres[of] + made.noise * bell((n, n_features), bits)
+    x = centres[of] + made.noise * approx_normal((n, n_features), bits)
     y = np.array(made.classes, np.uint8)[of]
     kept = {}
     for labels in LABELED:

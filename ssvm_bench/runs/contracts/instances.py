@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
@@ -28,7 +28,9 @@ def small(structure: str, n_labels: int = 3) -> Dataset:
     sizes = np.array(_SIZES if structure in ("chain", "graph") else (1,) * 8)
     parts = int(sizes.sum())
     y = np.arange(parts) % n_labels
-    x = 2.0 * bell((n_labels, N_FEATURES), bits)[y] + 0.3 * bell((parts, N_FEATURES), bits)
+    x = 2.0 * approx_normal((n_labels, N_FEATURES), bits)[y] + 0.3 * approx_normal(
+        (parts, N_FEATURES), bits
+    )
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     more: dict[str, Any] = {}
     if structure == "graph":
@@ -37,7 +39,7 @@ def small(structure: str, n_labels: int = 3) -> Dataset:
         more["edges"] = np.array([pair for each in kept for pair in each], np.int32)
         more["edge_offsets"] = np.concatenate(([0], np.cumsum([len(each) for each in kept])))
     if structure == "regression":
-        return _dataset(structure, x, bell((parts,), bits), offsets, 0)
+        return _dataset(structure, x, approx_normal((parts,), bits), offsets, 0)
     if structure == "latent":
         x, n_labels = uniform((parts, 16), bits), 2
         more |= {"windows": Windows((4, 4), (3, 3), 1), "places": np.arange(parts) % 4}
@@ -49,8 +51,8 @@ def _segments(bits: np.random.PCG64) -> Dataset:
     alphabet = Alphabet(("i", "o"), (1, 2))
     texts = [(1,) * (size // 2) + (0,) * (size % 2) for size in _SIZES]
     y = np.concatenate([alphabet.columns(text) for text in texts]).astype(np.uint8)
-    x = 2.0 * bell((alphabet.n_labels, N_FEATURES), bits)[y]
-    x += 0.3 * bell((y.size, N_FEATURES), bits)
+    x = 2.0 * approx_normal((alphabet.n_labels, N_FEATURES), bits)[y]
+    x += 0.3 * approx_normal((y.size, N_FEATURES), bits)
     offsets = np.cumsum([0, *_SIZES])
     return _dataset(SEGMENTS, x, y, offsets, alphabet.n_labels, admissible=alphabet)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.random import bell
+from ssvm_bench.base.random import approx_normal
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.parts import PartsOracle
 from ssvm_bench.problem import Problem
@@ -45,7 +45,7 @@ class Check:
         self.oracle, self.findings = oracle, findings
         self.bits = np.random.PCG64(11)
         self.some = range(min(oracle.n, _EXAMPLES))
-        self.weights = [scale * bell((oracle.d,), self.bits) for scale in SCALES]
+        self.weights = [scale * approx_normal((oracle.d,), self.bits) for scale in SCALES]
         self.labelings: list[list[np.ndarray]] = []
 
     def all(self) -> None:
@@ -87,7 +87,7 @@ class Check:
                 f"example {i}: {_shown(y)}, and the ground truth is {_shown(truth)}",
             )
         if isinstance(oracle, PartsOracle) and getattr(oracle, "any_label", True):
-            draws = np.abs(bell((_RANDOM, truth.size), self.bits) * 1e6).astype(np.int64)
+            draws = np.abs(approx_normal((_RANDOM, truth.size), self.bits) * 1e6).astype(np.int64)
             found += [*(draws % oracle.features.n_labels).astype(truth.dtype)]
         return [y.copy() for y in found]
 

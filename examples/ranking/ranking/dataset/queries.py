@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssvm_bench.base.random import bell
+from ssvm_bench.base.random import approx_normal
 from ssvm_bench.config.validation import Count, NotNegative
 from ssvm_bench.datasets.base import Dataset, DatasetConfig
 
@@ -23,7 +23,7 @@ def load(config: Config) -> Dataset:
     bits = np.random.PCG64(5)
     parts = config.queries * config.documents
     y = (np.arange(parts) % config.documents % 3 == 0).astype(np.uint8)
-    x = np.outer(y, bell((5,), bits)) + config.noise * bell((parts, 5), bits)
+    x = np.outer(y, approx_normal((5,), bits)) + config.noise * approx_normal((parts, 5), bits)
     return Dataset(
         name=config.name,
         source="synthetic",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.cache import Arrays
 
@@ -101,7 +101,7 @@ def _printed(text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64
     widths = np.array(ALPHABET.widths)[text]
     ink = np.zeros((HEIGHT * _FINE, int(widths.sum()) * _FINE))
     middle = ink.shape[0] // 2
-    moves = np.rint(bell((len(text), 2), bits) * 0.5).astype(int)
+    moves = np.rint(approx_normal((len(text), 2), bits) * 0.5).astype(int)
     left = 0
     for a, (down, right) in zip(text, moves.tolist(), strict=True):
         name, room = ALPHABET.names[a], ALPHABET.widths[a] * _FINE
@@ -128,7 +128,9 @@ def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
     from scipy.ndimage import gaussian_filter, map_coordinates, uniform_filter1d
 
     W = ink.shape[1] // _FINE
-    slant, tilt, shrink, up, lens, motion, side, gain, level, noise = bell((10,), bits).tolist()
+    slant, tilt, shrink, up, lens, motion, side, gain, level, noise = approx_normal(
+        (10,), bits
+    ).tolist()
     blurred = gaussian_filter(ink, _FINE * (0.75 + 0.25 * min(abs(lens), 2.0)))
     blurred = uniform_filter1d(blurred, 1 + int(0.7 * _FINE * abs(motion)), axis=1)
     rows, columns = np.mgrid[:HEIGHT, :W].astype(np.float64)
@@ -142,7 +144,7 @@ def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
     image = light * (1.0 - np.clip(0.6 + 0.12 * gain, 0.35, 0.9) * seen)
     image *= _shadow(rows, columns, W, bits)
     image *= 1.0 - _dirt(rows, columns, W, bits)
-    image += (3 + 3 * abs(noise)) * bell((HEIGHT, W), bits)
+    image += (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
     return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 
 

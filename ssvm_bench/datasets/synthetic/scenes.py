@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 
 VERSION = 2
@@ -145,7 +145,7 @@ class _Canvas:
 
     def noise(self, down: float, across: float) -> np.ndarray:
         """Return noise (h, w), smooth over cells of that size, of mean 0 and about unit size."""
-        lattice = bell((int(HEIGHT / down) + 3, int(WIDTH / across) + 3), self.bits)
+        lattice = approx_normal((int(HEIGHT / down) + 3, int(WIDTH / across) + 3), self.bits)
         i, t = _steps(HEIGHT, down, self.number(0, 1))
         j, s = _steps(WIDTH, across, self.number(0, 1))
         rows = lattice[:, j] + s * (lattice[:, j + 1] - lattice[:, j])
@@ -180,7 +180,7 @@ class _Canvas:
     def developed(self) -> Picture:
         """Return the picture as a camera gives it: under uneven light, and with grain."""
         light = self.number(0.8, 1.15) + self.number(-0.2, 0.2) * (self.x - 0.5)
-        grain = self.number(2, 6) * bell(self.truth.shape, self.bits)
+        grain = self.number(2, 6) * approx_normal(self.truth.shape, self.bits)
         rgb = self.rgb * light[:, :, None] + grain[:, :, None]
         return Picture(np.round(np.clip(rgb, 0, 255)).astype(np.uint8), self.truth)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets.cache import Arrays
 
 SIDE = 40
@@ -76,7 +76,7 @@ def _wide(values: np.ndarray) -> np.ndarray:
 
 def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
     """Return the images uint8 (m, 40, 40) and landmarks int64 (m, 8, 2) of m faces."""
-    normal, chance = bell((36, m), bits), uniform((16, m), bits)
+    normal, chance = approx_normal((36, m), bits), uniform((16, m), bits)
     scale = 11.5 * (1.0 + 0.09 * normal[0])
     tilt, turn, nod = 0.16 * normal[1], 0.30 * normal[2], 0.12 * normal[3]
     middle = SIDE / 2 + np.stack((0.9 * normal[4] + 0.4, 0.9 * normal[5]), axis=1)
@@ -219,5 +219,5 @@ def _lit(canvas: _Canvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarr
     )
     for axis in (1, 2):
         image = gaussian_filter1d(image, 0.6, axis=axis)
-    image = image + (3 + 4 * np.abs(normal[3]))[:, None, None] * bell(image.shape, bits)
+    image = image + (3 + 4 * np.abs(normal[3]))[:, None, None] * approx_normal(image.shape, bits)
     return np.rint(np.clip(image, 0, 255)).astype(np.uint8)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ssvm_bench.base.random import bell, uniform
+from ssvm_bench.base.random import approx_normal, uniform
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,10 +45,10 @@ def categories(
     first = np.cumsum(attributes) - attributes
     followed = np.linspace(0.8, 0.1, len(attributes))
     for m, n_positive in zip(sizes, positives, strict=True):
-        tendency = bell((m,), bits)
+        tendency = approx_normal((m,), bits)
         columns = np.empty((m, len(attributes)), np.int64)
         for j, (size, share) in enumerate(zip(attributes, followed, strict=True)):
-            value = share * tendency + np.sqrt(1 - share * share) * bell((m,), bits)
+            value = share * tendency + np.sqrt(1 - share * share) * approx_normal((m,), bits)
             steps = np.cumsum(1 / np.arange(1.0, size + 1))
             columns[:, j] = np.searchsorted(steps[:-1] / steps[-1], _rank(-value) / m, "right")
         known = uniform(columns.shape, bits) > 0.01
@@ -60,7 +60,7 @@ def categories(
             ),
             shape=(m, sum(attributes)),
         )
-        follows = tendency + 0.4 * bell((m,), bits)
+        follows = tendency + 0.4 * approx_normal((m,), bits)
         yield x, np.where(_rank(-follows) < n_positive, 1.0, -1.0)
 
 
@@ -78,16 +78,16 @@ def snails(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rings : ndarray, shape (m,)
     """
     bits = np.random.PCG64(1729)
-    b = bell((m,), bits)
+    b = approx_normal((m,), bits)
     rings = np.clip(np.round(9.7 + 3.0 * b + 0.25 * b * b), 1, 29)
     grown = rings / (rings + 3.0)
-    length = np.clip(0.72 * grown + 0.06 * bell((m,), bits), 0.07, 0.82)
-    ratios = np.array([0.79, 0.26]) * (1 + 0.05 * bell((m, 2), bits))
-    weight = 5.6 * length * length * length * (1 + 0.1 * bell((m,), bits))
-    shares = np.array([0.43, 0.22, 0.28]) * (1 + 0.12 * bell((m, 3), bits))
+    length = np.clip(0.72 * grown + 0.06 * approx_normal((m,), bits), 0.07, 0.82)
+    ratios = np.array([0.79, 0.26]) * (1 + 0.05 * approx_normal((m, 2), bits))
+    weight = 5.6 * length * length * length * (1 + 0.1 * approx_normal((m,), bits))
+    shares = np.array([0.43, 0.22, 0.28]) * (1 + 0.12 * approx_normal((m, 3), bits))
     shares[:, 2] *= 0.9 + 0.01 * rings  # shells thicken
     measures = np.column_stack((length, length[:, None] * ratios, weight, weight[:, None] * shares))
-    infant = length + 0.1 * bell((m,), bits) < 0.49
+    infant = length + 0.1 * approx_normal((m,), bits) < 0.49
     male = uniform((m,), bits) < 0.54
     is_sex = np.column_stack((male & ~infant, ~male & ~infant, infant))
     return is_sex, np.round(measures, 4), rings

@@ -12,7 +12,7 @@ from importlib import resources
 
 import numpy as np
 
-from ssvm_bench.base.random import bell
+from ssvm_bench.base.random import approx_normal
 
 Stroke = tuple[bool, np.ndarray]  # is it a curve? and its control points, shape (p, 2)
 Form = list[Stroke]
@@ -111,7 +111,7 @@ def _segments(
     """Return both ends of all line segments, float32 of shape (segments, 2, samples)."""
     paths = []
     for curved, skeleton in form:
-        noise = bell((*skeleton.shape, part.size), bits)
+        noise = approx_normal((*skeleton.shape, part.size), bits)
         points = skeleton[:, :, None] + style.wobble[part] * noise
         if curved:
             points = _cut_corners(_cut_corners(points))

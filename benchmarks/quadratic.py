@@ -23,7 +23,7 @@ from ssvm_bench.problem import Problem
 from ssvm_bench.runs import components
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.bundle import qp
-from ssvm_bench.solvers.bundle.bundle_method import BundleMethod, build
+from ssvm_bench.solvers.bundle.bmrm import BundleMethod, build
 
 SIZES = (200, 500, 1000, 2000)
 """Numbers of planes; PIQP takes a minute for 4000."""

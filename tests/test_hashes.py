@@ -14,7 +14,7 @@ import pytest
 from ssvm_bench.config import catalog, registry, typed, yaml_files
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.solvers.block import beyond, mpbcfw
+from ssvm_bench.solvers.block import mpbcfw, mpbcfw_beyond
 
 TRACES = Path(__file__).parents[1] / "results" / "traces"
 EXPERIMENTS = sorted(path.name for path in TRACES.iterdir())
@@ -54,7 +54,7 @@ def rebuilt(options, experiment):
 def test_stored_runs_keep_their_hashes_and_folders(experiment, monkeypatch):
     # made when the dual of averages was their own alone: today's runs have another hash
     if "dual_of_average" not in columns(experiment):
-        for module in (mpbcfw, beyond):
+        for module in (mpbcfw, mpbcfw_beyond):
             monkeypatch.setattr(module.Config, "revision", "")
     runs = stored(experiment)
     assert runs
@@ -77,7 +77,7 @@ def test_the_dual_of_averages_is_in_the_hash_of_those_alone(monkeypatch):
     for name, chosen in overrides.items():
         (config,) = compose_runs(chosen)
         after[name] = config.hash()
-    for module in (mpbcfw, beyond):
+    for module in (mpbcfw, mpbcfw_beyond):
         monkeypatch.setattr(module.Config, "revision", "")
     for name, chosen in overrides.items():
         (config,) = compose_runs(chosen)

@@ -28,8 +28,8 @@ GROUPS = ("dataset", "oracle", "solver")
 
 _KINDS = {
     "ssvm_bench.solvers.block.mpbcfw": "block",
-    "ssvm_bench.solvers.block.beyond": "cached",
-    "ssvm_bench.solvers.bundle.bundle_method": "bundle",
+    "ssvm_bench.solvers.block.mpbcfw_beyond": "cached",
+    "ssvm_bench.solvers.bundle.bmrm": "bundle",
     "ssvm_bench.solvers.cutting_plane.n_slack": "cutting_plane",
 }
 """Kinds that the hashes of runs know by an older name than that of their module."""

@@ -19,7 +19,7 @@ import pandas as pd
 from ssvm_bench.papers.bmrm import bundle_runs, costs
 from ssvm_bench.papers.claim import Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.results.words import NONE, percent
-from ssvm_bench.solvers.bundle.bundle_method import ACCEPT
+from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
 SAID = Statements(__file__)
 

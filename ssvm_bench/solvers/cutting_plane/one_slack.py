@@ -5,7 +5,7 @@
     min_{w, ξ ≥ 0}  λ/2 ‖w‖² + ξ      ⟨a, w⟩ + b ≤ ξ  for the planes (a, b) found       Algorithm 3
 
 A plane is the sum of one plane of every term, of H(w) where the oracle chose them. It is BMRM
-(:mod:`ssvm_bench.solvers.bundle.bundle_method`) with the ground truths' plane at the beginning.
+(:mod:`ssvm_bench.solvers.bundle.bmrm`) with the ground truths' plane at the beginning.
 With the cache, each term keeps the ``cache`` planes that it used last. Before the oracle is asked,
 the best of them are summed; if that plane exceeds ξ by more than a tenth of what the last plane of
 the oracle did, and by more than ε F, it is taken in its place (as in the authors' program
@@ -36,7 +36,7 @@ from ssvm_bench.config.validation import Count, Natural, Share
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
-from ssvm_bench.solvers.bundle.bundle_method import QP_SHARE
+from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model
 from ssvm_bench.solvers.cutting_plane.visits import Collecting
 

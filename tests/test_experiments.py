@@ -20,7 +20,7 @@ from ssvm_bench.config.schema import Budget
 from ssvm_bench.datasets import status
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
-from ssvm_bench.results.passed_over import SHOWN
+from ssvm_bench.results.files import SHOWN
 from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, write_partial, write_run

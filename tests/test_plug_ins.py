@@ -19,9 +19,13 @@ from program import call, environment, error_of
 from ssvm_bench.config import plug_ins, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.runs.contracts import instances, of_datasets, of_oracles, of_solvers
-from ssvm_bench.runs.contracts.check import STRUCTURES
-from ssvm_bench.runs.contracts.findings import BROKEN, Findings
+from ssvm_bench.runs.contracts import (
+    BROKEN,
+    Findings,
+    of_oracles,
+    of_solvers,
+)
+from ssvm_bench.runs.contracts.check import STRUCTURES, check_dataset, small
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "ranking"
@@ -293,7 +297,7 @@ SOLVERS = {
 @pytest.mark.parametrize("claim", [*SOLVERS, None])
 def test_a_broken_solver_is_found_out(claim):
     findings, kind = Findings(), SOLVERS.get(claim, Steps)
-    of_solvers.check(kind, Config("s", "s"), oracle(instances.small("independent")), findings)
+    of_solvers.check(kind, Config("s", "s"), oracle(small("independent")), findings)
     found = broken(findings)
     assert found == [] if claim is None else any(text.startswith(claim) for text in found), found
 
@@ -320,17 +324,17 @@ def test_a_broken_dataset_is_found_out():
         (lambda: first.derived(source="mine"), "its source is one"),
     ):
         findings = Findings()
-        of_datasets.check(load, oracle, findings)
+        check_dataset(load, oracle, findings)
         assert any(text.startswith(claim) for text in broken(findings)), [*findings.shown()]
     findings = Findings()
-    of_datasets.check(lambda: first.derived(y=0 * first.y), oracle, findings)
+    check_dataset(lambda: first.derived(y=0 * first.y), oracle, findings)
     assert not broken(findings)
     assert "2 labels have no example: 1, 2" in "\n".join(findings.shown())
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_small_instances_are_of_every_structure(structure):
-    data = instances.small(structure)
+    data = small(structure)
     assert isinstance(data, Dataset)
     assert data.structure == structure
 

@@ -101,14 +101,14 @@ def _show_status(
 ) -> int:
     """Print where an experiment stands."""
     from ssvm_bench.report.kinds import load
-    from ssvm_bench.results.passed_over import PassedOver
+    from ssvm_bench.results.files import SkippedFiles
     from ssvm_bench.runs import experiment_status
     from ssvm_bench.runs.experiments import to_stderr
 
     folders = settings.config_dirs()
     configs = load(name, folders).configs(overrides, folders)
     found = experiment_status.survey(configs if shard is None else shard.of(configs))
-    with PassedOver(to_stderr) as tell:
+    with SkippedFiles(to_stderr) as tell:
         for damaged in filter(None, (run.damage for run in found)):
             tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     for line in experiment_status.lines(found, options.jobs or options.parallel or 1):

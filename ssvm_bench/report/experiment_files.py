@@ -29,9 +29,8 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import answer
-from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.files import SkippedFiles, sweep, write
 from ssvm_bench.results.folder import ResultsFolder, plain, results_folder
-from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import damage, is_finished
 from ssvm_bench.results.repeats import grouped
@@ -79,7 +78,7 @@ def make(
             f"`ssvm-bench plot {name}` then draws the figures."
         )
     elif not outcome.interrupted:
-        with PassedOver(say) as tell:
+        with SkippedFiles(say) as tell:
             runs = [run for config in outcome.finished if (run := answer(config, tell))]
             if runs:
                 origins = experiment.posed(overrides, config_dirs).origin_of
@@ -124,7 +123,7 @@ def plot(
     where = results_folder(configs[0].results_dir, overrides)
     runs: list[Trace] = []
     missing: list[str] = []
-    with PassedOver(say) as tell:
+    with SkippedFiles(say) as tell:
         kept = {origin: stored_traces.read(where, origin, tell) for origin in experiment.origins}
         every = [trace for traces in kept.values() for trace in traces]
         origins = posed.origin_of

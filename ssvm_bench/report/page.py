@@ -15,9 +15,8 @@ from ssvm_bench.report.contents import Contents, Group
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.markup import Html, block, bullets, caution, element, facts, join, section
 from ssvm_bench.results import optima
-from ssvm_bench.results.files import sweep, write
+from ssvm_bench.results.files import SkippedFiles, sweep, write
 from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.passed_over import PassedOver
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.trace import Trace
@@ -69,7 +68,7 @@ def build(
     """
     where = plain(results_dir)
     sweep(where)
-    with PassedOver(say) as tell:
+    with SkippedFiles(say) as tell:
         found = contents.read(where, tell)
         groups = contents.group(found.traces)
         best = optima.reference(found.traces, where, tell)

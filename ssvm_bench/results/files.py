@@ -1,7 +1,8 @@
-"""What is said of files that cannot be written, or read."""
+"""Files of a results folder: written at once, swept, and skipped with a message if damaged."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ssvm_bench.base import files
@@ -45,3 +46,43 @@ def sweep(results_dir: Path | ResultsFolder) -> None:
         for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
             for folder in place.glob(pattern):
                 files.sweep(folder)
+
+
+SHOWN = 4
+
+
+class SkippedFiles:
+    """Told of every damaged run or file, it says a line of each of the first, and sums up the rest.
+
+    Parameters
+    ----------
+    say : callable
+        Told each line; the last one when the ``with`` block ends.
+
+    Attributes
+    ----------
+    problems : list of str
+        All that it was told of, each once.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self.problems: list[str] = []
+
+    def __call__(self, problem: object) -> None:
+        """Note what cannot be read, and why."""
+        text = str(problem)
+        if text not in self.problems:
+            self.problems.append(text)
+            if len(self.problems) <= SHOWN:
+                self._say(f"Passed over: {text}")
+
+    def __enter__(self) -> SkippedFiles:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Say how many more there were."""
+        more = len(self.problems) - SHOWN
+        if more > 0:
+            self._say(f"Passed over: {more} more that cannot be read.")

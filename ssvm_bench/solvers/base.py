@@ -50,7 +50,7 @@ class SolverConfig(Options):
         it needs all of them there.
     latent_rounds : int
         Most convex problems to solve, each with the latent values that are best at the solution of
-        the one before (:mod:`ssvm_bench.runs.rounds`).
+        the one before (:mod:`ssvm_bench.runs.loop`).
     """
 
     section: ClassVar[str] = "solver"

@@ -1,1 +1,63 @@
-"""Whether an oracle, a solver or a dataset keeps its contract, on instances of milliseconds."""
+"""What the check of a component finds: the claims of its contract, each kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ssvm_bench.base.errors import described
+
+KEPT, BROKEN, NOTED, NOT_CHECKED = "✓", "✗", "!", "–"
+
+
+class BrokenError(Exception):
+    """A claim does not hold; the message says where, with the numbers."""
+
+
+@dataclass
+class Findings:
+    """The claims of a contract, in the order in which they were checked.
+
+    Attributes
+    ----------
+    lines : list of (mark, claim, detail)
+    """
+
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @contextmanager
+    def claim(self, text: str) -> Iterator[None]:
+        """Check a claim in the block, which raises whatever is wrong."""
+        try:
+            yield
+        except BrokenError as error:
+            self.lines.append((BROKEN, text, str(error)))
+        except Exception as error:  # of the component: that is a finding, too
+            self.lines.append((BROKEN, text, described(error)))
+        else:
+            self.lines.append((KEPT, text, ""))
+
+    def note(self, text: str, detail: str) -> None:
+        """Tell what is no breach, and worth knowing."""
+        self.lines.append((NOTED, text, detail))
+
+    def leave_out(self, text: str, why: str) -> None:
+        """Tell what could not be checked."""
+        self.lines.append((NOT_CHECKED, text, why))
+
+    @property
+    def broken(self) -> int:
+        """Number of claims that do not hold."""
+        return sum(mark == BROKEN for mark, _, _ in self.lines)
+
+    def shown(self) -> Iterator[str]:
+        """Yield a line for each claim."""
+        for mark, text, detail in self.lines:
+            yield f"  {mark} {text}" + (f": {detail}" if detail else "")
+
+
+def expect(holds: bool, message: str) -> None:
+    """Raise `BrokenError` with a message unless something holds."""
+    if not holds:
+        raise BrokenError(message)

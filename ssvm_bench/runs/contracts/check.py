@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import registry
+from ssvm_bench.base.random import approx_normal, uniform
+from ssvm_bench.config import LOADED_FROM, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets import local_patterns
+from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
+from ssvm_bench.datasets.boxes import Boxes
+from ssvm_bench.datasets.windows import Windows
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs.components import load_dataset
-from ssvm_bench.runs.contracts import instances, of_datasets, of_oracles, of_solvers
-from ssvm_bench.runs.contracts.findings import Findings
+from ssvm_bench.runs.contracts import BrokenError, Findings, expect, of_oracles, of_solvers
 
 STRUCTURES = (*("independent", "regression", "chain", "graph", "latent", SEGMENTS, LANDMARKS),)
 _EXAMPLES = 8
@@ -74,7 +79,7 @@ def _dataset(config: RunConfig) -> Checked:
     with registry.blamed("dataset", kind):
         load = partial(registry.module("dataset", kind).load, config.dataset)
     build = partial(registry.module("oracle", config.oracle.kind).build, config.oracle)
-    of_datasets.check(load, build, findings)
+    check_dataset(load, build, findings)
     return Checked(f"dataset {config.dataset.name}", findings)
 
 
@@ -110,7 +115,7 @@ def _small(config: Any) -> Iterator[Dataset]:
                 "instance. Name a dataset of yours, as dataset=NAME."
             )
         for n_labels in (2, 3) if structure in ("independent", "chain", "graph") else (2,):
-            yield instances.small(structure, n_labels)
+            yield small(structure, n_labels)
 
 
 def _solver_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
@@ -130,7 +135,7 @@ def _solver_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
     else:
         for of, structure in ((multiclass, "independent"), (viterbi, "chain")):
             if structure in (getattr(solver, "structures", ()) or (structure,)):
-                data = instances.small(structure)
+                data = small(structure)
                 oracle = of.build(of.Config(name=structure, kind=structure), data)
                 problems.append((_described(data), oracle))
     if not problems:
@@ -147,3 +152,130 @@ def _solver_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
 def _described(data: Dataset) -> str:
     labels = f", {data.n_labels} labels" if data.n_labels else ""
     return f"{data.name} ({data.n} examples, {data.y.size} parts{labels})"
+
+
+# ---- datasets --------------------------------------------------------------------------------
+
+
+def check_dataset(
+    load: Callable[[], Any], build: Callable[[Dataset], Oracle], findings: Findings
+) -> None:
+    """Check what a loader returns.
+
+    Parameters
+    ----------
+    load : callable
+        Loads the dataset.
+    build : callable
+        Makes the oracle that it brings.
+    findings : Findings
+    """
+    loaded: list[Dataset] = []
+    with findings.claim("load returns a Dataset, in which everything is in range"):
+        found = load()
+        if not isinstance(found, Dataset):
+            raise BrokenError(f"it returns a {type(found).__name__}")
+        loaded.append(found)
+    if not loaded:
+        return
+    (dataset,) = loaded
+    with findings.claim("loaded again, it has the same examples"):
+        again = load()
+        expect(
+            again.fingerprint == dataset.fingerprint,
+            f"their fingerprint was {dataset.fingerprint}, then {again.fingerprint}",
+        )
+        for name, examples in dataset.held_out.items():
+            same = again.held_out[name].fingerprint == examples.fingerprint
+            expect(same, f"those held out for {name} are others")
+    with findings.claim("its source is one that tables and figures know"):
+        known = ", ".join(LOADED_FROM)
+        expect(dataset.source in LOADED_FROM, f"{dataset.source!r} is none of {known}")
+    with findings.claim("its oracle can be built, of all examples and of some"):
+        some = dataset.take(np.arange(min(3, dataset.n)))
+        sizes = {build(some).d, build(dataset.take(np.arange(min(2, dataset.n)))).d}
+        expect(len(sizes) == 1, f"it has {min(sizes)} or {max(sizes)} weights")
+    if dataset.n_labels:
+        missing = np.flatnonzero(np.bincount(dataset.y, minlength=dataset.n_labels) == 0)
+        if missing.size:
+            names = ", ".join(dataset.label_names[k] for k in missing[:5])
+            findings.note(f"{missing.size} labels have no example", names)
+    used = np.zeros(dataset.n_features, bool)
+    if isinstance(dataset.x, np.ndarray):
+        used |= (dataset.x != 0).any(axis=0)
+    else:
+        used[dataset.x.indices] = True
+    if not used.all():
+        findings.note("some features are 0 in all examples", f"{np.count_nonzero(~used)} of them")
+
+
+# ---- small instances --------------------------------------------------------------------------
+
+
+N_FEATURES = 3
+_SIZES = (3, 1, 4, 2, 3)  # parts of the examples of structures
+
+
+def small(structure: str, n_labels: int = 3) -> Dataset:
+    """Return a few examples of a structure, whose features say much about their labels."""
+    bits = np.random.PCG64(7)
+    if structure == LANDMARKS:
+        return _landmarks(bits)
+    if structure == SEGMENTS:
+        return _segments(bits)
+    sizes = np.array(_SIZES if structure in ("chain", "graph") else (1,) * 8)
+    parts = int(sizes.sum())
+    y = np.arange(parts) % n_labels
+    x = 2.0 * approx_normal((n_labels, N_FEATURES), bits)[y] + 0.3 * approx_normal(
+        (parts, N_FEATURES), bits
+    )
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    more: dict[str, Any] = {}
+    if structure == "graph":
+        pairs = [[*combinations(range(size), 2)] for size in sizes]
+        kept = [[pair for k, pair in enumerate(each) if k % 3 < 2] for each in pairs]
+        more["edges"] = np.array([pair for each in kept for pair in each], np.int32)
+        more["edge_offsets"] = np.concatenate(([0], np.cumsum([len(each) for each in kept])))
+    if structure == "regression":
+        return _instance(structure, x, approx_normal((parts,), bits), offsets, 0)
+    if structure == "latent":
+        x, n_labels = uniform((parts, 16), bits), 2
+        more |= {"windows": Windows((4, 4), (3, 3), 1), "places": np.arange(parts) % 4}
+    return _instance(structure, x, (y % n_labels).astype(np.uint8), offsets, n_labels, **more)
+
+
+def _segments(bits: np.random.PCG64) -> Dataset:
+    """Return texts of two characters, of one column and of two."""
+    alphabet = Alphabet(("i", "o"), (1, 2))
+    texts = [(1,) * (size // 2) + (0,) * (size % 2) for size in _SIZES]
+    y = np.concatenate([alphabet.columns(text) for text in texts]).astype(np.uint8)
+    x = 2.0 * approx_normal((alphabet.n_labels, N_FEATURES), bits)[y]
+    x += 0.3 * approx_normal((y.size, N_FEATURES), bits)
+    offsets = np.cumsum([0, *_SIZES])
+    return _instance(SEGMENTS, x, y, offsets, alphabet.n_labels, admissible=alphabet)
+
+
+def _landmarks(bits: np.random.PCG64) -> Dataset:
+    """Return images of noise, with three landmarks in boxes of 2 × 3 positions."""
+    n, image = 4, (7, 8)
+    corners = ((0, 0), (2, 4), (4, 1))
+    boxes = Boxes(("a", "b", "c"), (-1, 0, 0), corners, ((2, 3),) * 3, image, (0, 1), (2,))
+    at = np.array(corners) + (uniform((n, 3, 2), bits) * (2, 3)).astype(np.int64)
+    y = (at @ np.array([image[1], 1])).ravel().astype(np.uint8)
+    maps = local_patterns.maps((256 * uniform((n, *image), bits)).astype(np.uint8))
+    return _instance(LANDMARKS, maps, y, 3 * np.arange(n + 1), 56, admissible=boxes)
+
+
+def _instance(
+    structure: str, x: np.ndarray, y: np.ndarray, offsets: np.ndarray, n_labels: int, **more: Any
+) -> Dataset:
+    return Dataset(
+        name=f"small {structure}",
+        source="synthetic",
+        x=x,
+        y=y,
+        offsets=offsets,
+        n_labels=n_labels,
+        structure=structure,
+        **more,
+    )

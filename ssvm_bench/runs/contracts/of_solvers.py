@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.problem import Problem
-from ssvm_bench.runs.contracts.findings import Findings, expect
+from ssvm_bench.runs.contracts import Findings, expect
 from ssvm_bench.solvers.base import Solver
 
 Build = Callable[[Problem, Clock, int], Solver]

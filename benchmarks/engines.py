@@ -15,7 +15,7 @@ from time import perf_counter
 
 import click
 
-from ssvm_bench.engines.options import MEANT
+from ssvm_bench.jobs.options import MEANT
 from ssvm_bench.results.provenance import LOCAL
 
 GRID = """

@@ -4,6 +4,7 @@ What an engine makes is asked of a real one: a local cluster of dask or ray, SLU
 Those that are not installed are skipped.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,11 +22,17 @@ from program import call, environment, run_folders, started, wait_until
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.engines import conductor, nodes, tickets
-from ssvm_bench.engines.arrays import Array, lines, live, write
-from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError
-from ssvm_bench.engines.options import Options
-from ssvm_bench.engines.slurm import State
+from ssvm_bench.jobs import processes, submitit
+from ssvm_bench.jobs.dispatch import (
+    CancelToken,
+    Dispatcher,
+    Executor,
+    Job,
+    JobResult,
+    LostError,
+    RefusedError,
+)
+from ssvm_bench.jobs.options import Options
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.trace import COLUMNS
 
@@ -246,13 +253,18 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
     assert max(len(marks(tmp_path, "0", k)) for k in range(12)) == 1
 
 
-def test_arrays_are_known_by_their_folders(tmp_path):
+def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
     for name, jobs in (("a", {"k1": "5_0", "k2": "5_1"}), ("b", {"k1": "6_0"})):
-        write(Array(tmp_path / name, jobs))
-    queue = {"5_0": State("COMPLETED", "None"), "5_1": State("PENDING", "Priority")}
-    found = live(tmp_path, queue)
-    assert [(key, name) for key, (_, name) in found.items()] == [("k2", "5_1")]
-    assert lines(tmp_path, queue) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
+        (tmp_path / ".engines" / name).mkdir(parents=True)
+        (tmp_path / ".engines" / name / "jobs.json").write_text(json.dumps(jobs))
+    (tmp_path / ".engines" / "c").mkdir()
+    queue = {"5_0": ("COMPLETED", "None"), "5_1": ("PENDING", "Priority")}
+    states = {name: submitit.State(*about) for name, about in queue.items()}
+    monkeypatch.setattr(submitit, "check_reachable", lambda: None)
+    monkeypatch.setattr(submitit, "states", lambda: states)
+    assert submitit.lines(tmp_path) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
+    del states["5_1"]
+    assert submitit.lines(tmp_path) == ["SLURM has no jobs of these results."]
 
 
 # ---- bad input ----------------------------------------------------------------------------------
@@ -260,7 +272,7 @@ def test_arrays_are_known_by_their_folders(tmp_path):
 
 @pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
 def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
-    monkeypatch.setattr("ssvm_bench.engines.choice.find_spec", lambda name: None)
+    monkeypatch.setattr("ssvm_bench.jobs.dispatch.find_spec", lambda name: None)
     result = call(*arguments, f"--backend={name}")
     assert result.exit_code == 2
     assert f"pip install 'ssvm-bench[{name}]'" in result.stderr
@@ -282,8 +294,8 @@ def test_options_are_those_of_the_engine(backend, asked, message):
 
 
 def test_memory_is_read():
-    assert Options(memory="4G").gigabytes() == 4
-    assert Options(memory="512m").gigabytes() == 0.5
+    assert Options(memory="4G").slurm_memory() == "4096M"
+    assert Options(memory="512m").slurm_memory() == "512M"
 
 
 @pytest.fixture
@@ -338,10 +350,10 @@ def with_worker(arguments, address, *before, folder, **changes):
 @needs_dask
 def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, monkeypatch):
     with monkeypatch.context() as changed:
-        changed.setattr("ssvm_bench.engines.dask.REACH_SECONDS", 1)
+        changed.setattr("ssvm_bench.base.scheduler.SECONDS", 1)
         result = call(*arguments, "--backend=dask", f"--address={scheduler}", "seed=0")
     assert result.exit_code == 1
-    assert "has no workers" in result.stderr
+    assert "has 0 of 1 workers" in result.stderr
     package = Path(ssvm_bench.__file__).parent
     shutil.copytree(package, tmp_path / "other" / "ssvm_bench")
     with (tmp_path / "other" / "ssvm_bench" / "clock.py").open("a") as file:
@@ -374,20 +386,18 @@ def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, sc
 # ---- jobs on a node -----------------------------------------------------------------------------
 
 
-def test_a_ticket_is_valid_until_it_is_withdrawn(tmp_path):
-    ticket = tickets.issue(tmp_path)
-    assert tickets.problem(ticket) is None
-    other = tickets.Ticket(ticket.folder, ticket.name, "another", {"numpy": "0.1"})
-    assert "numpy" in str(tickets.problem(other))
-    tickets.withdraw(ticket)
-    assert isinstance(tickets.problem(ticket), RefusedError)
-    assert not ticket.folder.exists()
+def test_a_token_is_valid_until_it_is_cancelled(tmp_path):
+    token = CancelToken.issue(tmp_path)
+    assert token.problem() is None
+    other = CancelToken(token.folder, "another", {"numpy": "0.1"})
+    assert "numpy" in str(other.problem())
+    token.cancel()
+    assert isinstance(token.problem(), RefusedError)
+    assert not token.folder.exists()
 
 
-class Unlucky:
-    """An engine whose processes die, all or the first few."""
-
-    at_once, beside = 1, 0
+class Unlucky(Executor):
+    """An executor whose processes die, all or the first few."""
 
     def __init__(self, deaths):
         self.deaths, self.waiting = deaths, []
@@ -399,11 +409,8 @@ class Unlucky:
     def wait(self, seconds):
         number, job = self.waiting.pop(0)
         self.deaths -= 1
-        answer = Performed(LostError("it died.")) if self.deaths >= 0 else nodes.perform(job)
-        return [(number, answer)]
-
-    def leave(self):
-        return ""
+        dies = self.deaths >= 0
+        return [(number, JobResult(LostError("it died.")) if dies else processes.perform(job))]
 
     def close(self, finished):
         pass
@@ -417,8 +424,8 @@ def test_a_run_is_begun_again_some_times(tmp_path, arguments, deaths):
     short = ("solver=fw", "budget.max_iterations=2", f"results_dir={tmp_path}")
     (config,) = compose_runs([*data, *short])
     said, ended = [], {}
-    made = conductor.Conductor("unlucky", lambda ticket, say: Unlucky(deaths))
-    assert made({5: config}, lambda _: None, ended.__setitem__, said.append)
+    dispatcher = Dispatcher("unlucky", lambda token, say: Unlucky(deaths))
+    assert dispatcher.make({5: config}, pytest.fail, ended.__setitem__, said.append)
     assert sum("it died." in text for text in said) == 3
     if deaths == 3:
         assert ended[5].status == "finished"

@@ -3,14 +3,14 @@
 import os
 import signal
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from program import GRID, call, end, install_solver, path_with, run_folders, started, wait_until
 
+from ssvm_bench.jobs.dispatch import Job
+from ssvm_bench.jobs.processes import Worker, choose
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
-from ssvm_bench.runs import workers
 
 MOODY = """
 import os, signal, time
@@ -142,19 +142,13 @@ def test_a_mistake_ends_the_experiment_with_one_message(tmp_path, grid):
 
 def test_a_worker_keeps_its_dataset_and_seeds_come_in_order():
     names = ["usps", "ocr", "weizmann"]
-    configs = [
-        SimpleNamespace(seed=seed, dataset=SimpleNamespace(name=name))
-        for seed in (0, 1)
-        for name in names
-        for _ in range(2)
-    ]
-    waiting = dict(enumerate(configs))
-    here, other = SimpleNamespace(dataset="ocr"), SimpleNamespace(dataset="usps")
+    jobs = [Job("", b"", None, seed, name) for seed in (0, 1) for name in names for _ in range(2)]
+    waiting = dict(enumerate(jobs))
+    here, other = Worker(None, dataset="ocr"), Worker(None, dataset="usps")
     order = []
     while waiting:
-        number = workers._choose(waiting, here, [here, other])
-        config = waiting.pop(number)
-        here.dataset = config.dataset.name
-        order.append((config.seed, config.dataset.name))
+        job = waiting.pop(choose(waiting, here, [here, other]))
+        here.dataset = job.dataset
+        order.append((job.seed, job.dataset))
     assert [seed for seed, _ in order] == [0] * 6 + [1] * 6
     assert [name for _, name in order[:6]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"] * 2

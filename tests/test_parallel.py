@@ -11,9 +11,8 @@ from helpers import Plain, oracle, random_chains, random_graphs, solver
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.oracles.calls.caller import Here
-from ssvm_bench.oracles.calls.chunks import Chunks
-from ssvm_bench.oracles.calls.pool import Pool
+from ssvm_bench.oracles.calls.caller import SerialCaller
+from ssvm_bench.oracles.calls.workers import Chunks, Pool
 from ssvm_bench.problem import Problem
 
 LAM = 0.1
@@ -106,7 +105,7 @@ def test_they_do_so_under_a_prior(pools):
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_need"])
 @pytest.mark.parametrize("kind", ORACLES)
 def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, name, batch):
-    posed = Problem(ORACLES[kind]().called_by(Here(batch)), LAM)
+    posed = Problem(ORACLES[kind]().called_by(SerialCaller(batch)), LAM)
     rows = rows_of(posed, name, passes=40)
     primal, dual = rows[:, 0], rows[:, 1]
     assert (np.diff(dual) >= -1e-12).all()  # rounding of sums over all terms
@@ -118,7 +117,7 @@ def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, na
 def test_a_batch_is_asked_for_at_one_w():
     asked = []
 
-    class Watching(Here):
+    class Watching(SerialCaller):
         def labelings(self, oracle, w, terms, loss=1.0):
             asked.append((w.copy(), terms.tolist()))
             return super().labelings(oracle, w, terms, loss)
@@ -136,7 +135,7 @@ def test_a_batch_is_asked_for_at_one_w():
 def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
     batch, passes = 4, 3
     data = ORACLES[kind]()
-    made = solver(Problem(data.called_by(Here(batch)), LAM), name, sampling="permutation")
+    made = solver(Problem(data.called_by(SerialCaller(batch)), LAM), name, sampling="permutation")
     same = solver(Problem(data, LAM), name, sampling="permutation")
     v, k, average = np.zeros(data.d), 0, np.zeros(data.d)
     for _ in range(passes):
@@ -158,7 +157,7 @@ def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
 
 
 def test_a_slow_oracle_costs_the_clock_its_delay_and_evaluations_nothing():
-    posed = Problem(chains().called_by(Here(delay=0.005)), LAM)
+    posed = Problem(chains().called_by(SerialCaller(delay=0.005)), LAM)
     clock = Clock("wall")
     clock.caller = posed.oracle.caller
     made = solver(posed, "mpbcfw", clock=clock)
@@ -214,7 +213,7 @@ def sizes(chunks, calls):
     return [part.stop - part.start for part in chunks.parts(calls)]
 
 
-class Lying(Here):
+class Incorrect(SerialCaller):
     """Answers as a worker of another program might."""
 
     def __init__(self, change):
@@ -236,7 +235,7 @@ class Lying(Here):
     ],
 )
 def test_answers_of_others_are_checked_before_a_kernel_sees_them(kind, change):
-    posed = Problem(ORACLES[kind]().called_by(Lying(change)), LAM)
+    posed = Problem(ORACLES[kind]().called_by(Incorrect(change)), LAM)
     with pytest.raises(RunFailedError, match="its labeling"):
         posed.risk(np.zeros(posed.d))
     with pytest.raises(RunFailedError, match="its labeling"):

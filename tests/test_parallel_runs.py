@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from program import USPS, call, config_of, error_of, run_here, started, wait_until
 
+from ssvm_bench.base import scheduler
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
-from ssvm_bench.oracles.calls import cluster as cluster_calls
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
@@ -145,7 +145,7 @@ def test_a_scheduler_that_is_not_there_is_said(tmp_path):
     begin = time.monotonic()
     address = "parallel.address=tcp://127.0.0.1:9"
     said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=1)
-    assert "tcp://127.0.0.1:9 cannot be used: within 5 s, nobody answers" in said
+    assert "No dask scheduler answers at tcp://127.0.0.1:9 within 5 s" in said
     assert time.monotonic() - begin < 30
     said = error_of(call("run", *USPS, "parallel.address=x:y:z", f"results_dir={tmp_path}"), 2)
     assert "is no address of a scheduler" in said
@@ -171,7 +171,7 @@ def test_the_workers_of_a_scheduler_find_the_same(tmp_path):
             two.drop(columns=drop), alone.drop(columns=drop), check_exact=True
         )
         three = call("run", *USPS, at[0], "parallel.workers=3", f"results_dir={tmp_path}")
-        assert "there are 2 of 3 workers" in error_of(three, status=1)
+        assert "has 2 of 3 workers" in error_of(three, status=1)
         for worker in cluster.workers.values():
             os.kill(worker.process.pid, signal.SIGKILL)
             break
@@ -200,8 +200,8 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
             other.start(oracle, pytest.fail)
         other.close()
         cluster.scale(0)
-        wait_until(lambda: caller._count() == 0, seconds=20)
-        monkeypatch.setattr(cluster_calls, "PATIENCE", 1.0)
+        wait_until(lambda: scheduler.count(caller._client) == 0, seconds=20)
+        monkeypatch.setattr(scheduler, "SECONDS", 1.0)
         with pytest.raises(RunFailedError, match="None of the workers of the dask scheduler"):
             caller.labelings(oracle, w, terms)
         caller.close()

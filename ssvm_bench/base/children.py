@@ -15,12 +15,14 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import selectors
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from multiprocessing.connection import Connection, Pipe, wait
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from ssvm_bench.base import interrupts, outputs
@@ -30,6 +32,8 @@ sys.path[:] = {path!r}
 from ssvm_bench.base.children import serve
 serve({lifeline}, {descriptor})"""
 """What a child executes."""
+
+_POLL_SECONDS = 0.2  # a signal does not end a wait
 
 
 class DiedError(Exception):
@@ -103,6 +107,58 @@ class Child:
         self.process.wait()
 
 
+def hand_out(
+    children: list[Child],
+    tasks: Sequence[Any],
+    lost: Callable[[Child, DiedError], object] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Give each task to a child when it is free; yield numbers of tasks and answers as they come.
+
+    Parameters
+    ----------
+    children : list of Child
+        Each answers whatever it is sent, as by `answer_calls`. One that dies is taken out.
+    tasks : sequence
+        What they are sent.
+    lost : callable, optional
+        Told who has died and how; others do its task if it raises nothing. By default, the error
+        is raised.
+
+    Raises
+    ------
+    DiedError
+        A child has died.
+    Exception
+        What a child answers, if that is one. Others may still be busy then.
+    """
+    waiting, busy = list(range(len(tasks)))[::-1], dict[Child, int]()
+    with selectors.DefaultSelector() as selector:
+        for child in children:
+            selector.register(child.connection, selectors.EVENT_READ, child)
+        while waiting or busy:
+            for child in [one for one in children if one not in busy][: len(waiting)]:
+                busy[child] = waiting.pop()
+                with suppress(DiedError):  # then there is an end to receive
+                    child.send(tasks[busy[child]])
+            for key, _ in selector.select(_POLL_SECONDS):
+                child = key.data
+                try:
+                    answer = child.receive()
+                except DiedError as error:
+                    selector.unregister(child.connection)
+                    children.remove(child)
+                    child.end(now=True)
+                    if lost is None:
+                        raise
+                    lost(child, error)
+                    waiting += [busy.pop(child)] if child in busy else []
+                    continue
+                if isinstance(answer, BaseException):
+                    raise answer
+                yield busy.pop(child), answer
+            interrupts.checkpoint()
+
+
 def map_in_order(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], count: int
 ) -> Iterator[Any]:
@@ -111,30 +167,15 @@ def map_in_order(
     Yields
     ------
     Any
-        The results, in order.
-
-    Raises
-    ------
-    DiedError
-        A child has ended.
+        The results, in order. Errors are those of `hand_out`.
     """
-    children = [Child(_answer, function) for _ in range(min(count, len(calls)))]
-    numbers: dict[Child, int] = {}
-    done: dict[int, Any] = {}
-    begun = 0
+    children = [Child(answer_calls, function) for _ in range(min(count, len(calls)))]
+    answers, done = hand_out(children, calls), dict[int, Any]()
     try:
         for k in range(len(calls)):
             while k not in done:
-                for child in children:
-                    if child not in numbers and begun < len(calls):
-                        child.send(calls[begun])
-                        numbers[child], begun = begun, begun + 1
-                ready = wait([child.connection for child in numbers])
-                for child in [child for child in numbers if child.connection in ready]:
-                    result, error = child.receive()
-                    if error is not None:
-                        raise error
-                    done[numbers.pop(child)] = result
+                number, answer = next(answers)
+                done[number] = answer
             yield done.pop(k)
     finally:
         for child in children:
@@ -170,12 +211,12 @@ def _end_with_parent(lifeline: int) -> None:
     signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]
 
 
-def _answer(connection: Connection, function: Callable[..., Any]) -> None:
-    """Send the result of every call, or what it raised."""
+def answer_calls(connection: Connection, function: Callable[..., Any]) -> None:
+    """Send the result of every call, or what it raised, until the connection is closed."""
     while True:
         arguments = connection.recv()
         try:
-            answer = pickle.dumps((function(*arguments), None))
+            answer = pickle.dumps(function(*arguments))
         except BaseException as error:  # ours, which are made of their message
-            answer = pickle.dumps((None, error))
+            answer = pickle.dumps(error)
         connection.send_bytes(answer)

@@ -9,7 +9,7 @@ import click
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import PROGRAM, Settings, common_options, print_outcomes
 from ssvm_bench.config.shards import Shard
-from ssvm_bench.engines.options import MEANT, Options
+from ssvm_bench.jobs.options import MEANT, Options
 from ssvm_bench.results.provenance import LOCAL
 
 
@@ -68,18 +68,18 @@ def experiment_command(
     **asked: Any,
 ) -> int:
     """Make all missing runs of an experiment, then its figures; of a shard, the runs alone."""
-    from ssvm_bench.engines.choice import chosen
+    from ssvm_bench.jobs.dispatch import chosen
 
     options = Options(**asked)
     if status:
         options.check(backend)
         return _show_status(name, overrides, backend, options, shard, settings)
-    engine, jobs = chosen(backend, options), options.jobs or 1
+    dispatcher = chosen(backend, options)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs
 
     folders = settings.config_dirs()
-    outcome = experiment_files.make(name, overrides, folders, jobs=jobs, shard=shard, engine=engine)
+    outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
     print_outcomes(outcome.runs)
     for figure in outcome.figures:
         click.echo(f"figure: {figure}")
@@ -100,10 +100,10 @@ def _show_status(
     settings: Settings,
 ) -> int:
     """Print where an experiment stands."""
+    from ssvm_bench.jobs.experiments import to_stderr
     from ssvm_bench.report.kinds import load
     from ssvm_bench.results.files import SkippedFiles
     from ssvm_bench.runs import experiment_status
-    from ssvm_bench.runs.experiments import to_stderr
 
     folders = settings.config_dirs()
     configs = load(name, folders).configs(overrides, folders)
@@ -114,10 +114,7 @@ def _show_status(
     for line in experiment_status.lines(found, options.jobs or options.parallel or 1):
         click.echo(line)
     if backend == "submitit":
-        from ssvm_bench.engines import arrays, slurm, tickets
+        from ssvm_bench.jobs import submitit
 
-        slurm.check_reachable()
-        folder = configs[0].results_dir.absolute() / tickets.FOLDER
-        for line in arrays.lines(folder, slurm.states()) or ["SLURM has no jobs of these results."]:
-            click.echo(line)
+        click.echo("\n".join(submitit.lines(configs[0].results_dir)))
     return 0

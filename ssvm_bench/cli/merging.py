@@ -32,9 +32,9 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     Of a run that is in several, the finished one goes, then the longer one. Figures are drawn anew,
     by `ssvm-bench plot`.
     """
+    from ssvm_bench.jobs.experiments import to_stderr
     from ssvm_bench.results.merging import merge
     from ssvm_bench.results.words import runs
-    from ssvm_bench.runs.experiments import to_stderr
 
     if not folders:
         raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")

@@ -199,9 +199,9 @@ class Oracle(Terms):
         """Terms that a solver which moves w in between asks for at one w."""
         return 1 if self.caller is None else self.caller.batch
 
-    def hurrying(self) -> AbstractContextManager[None]:
+    def without_delay(self) -> AbstractContextManager[None]:
         """Return a block in which no call is slowed down on purpose."""
-        return nullcontext() if self.caller is None else self.caller.hurrying()
+        return nullcontext() if self.caller is None else self.caller.without_delay()
 
     def pause(self, calls: int) -> None:
         """Be as slow as so many calls, if calls are slowed down on purpose."""
@@ -350,7 +350,7 @@ class Problem(Objective):
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that took."""
         self.oracle.diagnostics()  # those of the calls so far
-        with self.oracle.hurrying():
+        with self.oracle.without_delay():
             return self.primal(point), self.oracle.diagnostics()
 
     def weights(self, point: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
+from ssvm_bench.jobs import experiments
 from ssvm_bench.report.kinds import KINDS, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import answer
@@ -35,12 +36,12 @@ from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import damage, is_finished
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.runs import experiments
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.config.shards import Shard
-    from ssvm_bench.runs.experiments import ExperimentOutcome
+    from ssvm_bench.jobs.dispatch import Dispatcher
+    from ssvm_bench.jobs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
 
 NAMED = 6
@@ -53,9 +54,8 @@ def make(
     config_dirs: Sequence[Path] = (),
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = experiments.to_stderr,
-    jobs: int = 1,
     shard: Shard | None = None,
-    engine: experiments.Engine | None = None,
+    dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment, then its figures, unless it was interrupted.
 
@@ -65,12 +65,12 @@ def make(
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, make_display, say, jobs, shard, engine
+    overrides, config_dirs, make_display, say, shard, dispatcher
         As for `experiments.run`, whose errors it has, and those of `draw`.
     """
     experiment = load(name, config_dirs)
     outcome = experiments.run(
-        experiment, overrides, config_dirs, make_display, say, jobs, shard, engine
+        experiment, overrides, config_dirs, make_display, say, shard, dispatcher
     )
     if shard is not None:
         say(

@@ -9,6 +9,7 @@ from pathlib import Path
 from ssvm_bench import __version__
 from ssvm_bench.config import ALTERED
 from ssvm_bench.figures.kind import FigureData, Kind, Section, Switched
+from ssvm_bench.jobs import experiments
 from ssvm_bench.papers.variants import Variant, variant_of
 from ssvm_bench.report import contents, interactive, tables
 from ssvm_bench.report.contents import Contents, Group
@@ -20,7 +21,6 @@ from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.runs import experiments
 
 FILE = "report.html"
 STYLE = Path(__file__).with_name("page.css")

@@ -9,9 +9,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.objective import STRUCTURAL_SVM
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.calls.caller import Caller, Here
-from ssvm_bench.oracles.calls.cluster import Cluster
-from ssvm_bench.oracles.calls.pool import Pool
+from ssvm_bench.oracles.calls.caller import Caller, SerialCaller
+from ssvm_bench.oracles.calls.workers import Cluster, Pool
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.components import build_oracle, chunk_rows, load_dataset
 
@@ -33,7 +32,7 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
         return Cluster(parallel.address, build, parallel.workers, *how)
     if parallel.workers > 1:
         return Pool(build, parallel.workers, *how, dict.fromkeys(THREAD_VARIABLES, "1"))
-    return Here(*how) if parallel.batch > 1 or delay > 0 else None
+    return SerialCaller(*how) if parallel.batch > 1 or delay > 0 else None
 
 
 def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:

@@ -21,7 +21,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.streams.data_stream import DataStream
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.calls.caller import Here
+from ssvm_bench.oracles.calls.caller import SerialCaller
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.oracles.prior import text as prior_text
@@ -211,7 +211,7 @@ def warm_up(
         with _alone(), parts[0], parts[1]:
             terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
             if called:
-                terms = terms.called_by(Here(config.parallel.batch))
+                terms = terms.called_by(SerialCaller(config.parallel.batch))
             problem = terms.problem(1.0)
             if prior is not None and prior.mean.size == terms.d:
                 problem = with_prior(terms, 1.0, prior)

@@ -62,7 +62,7 @@ def run(
     wait : bool
         Whether to wait for another process that works on the same run.
     engine : str
-        What made this process, for the metadata: see :mod:`ssvm_bench.engines`.
+        What made this process, for the metadata: see :mod:`ssvm_bench.jobs`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ made of them where they are needed, by the code that makes them of an oracle's o
 numbers of a run do not depend on who has called. An oracle without one calls itself.
 
 A caller may make calls slow on purpose: each sleeps for ``delay`` seconds, but for those of
-evaluations, which no clock counts (`Caller.hurrying`).
+evaluations, which no clock counts (`Caller.without_delay`).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Caller(ABC):
         return found
 
     @contextmanager
-    def hurrying(self) -> Iterator[None]:
+    def without_delay(self) -> Iterator[None]:
         """Let no call of the block sleep."""
         delay, self.delay = self.delay, 0.0
         try:
@@ -122,7 +122,7 @@ class Caller(ABC):
         """Make the calls."""
 
 
-class Here(Caller):
+class SerialCaller(Caller):
     """The process itself, one call after the other."""
 
     def _ask(

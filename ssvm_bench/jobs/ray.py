@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,11 +17,18 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ssvm_bench.base.errors import RunFailedError, described, shown
-from ssvm_bench.engines import tickets
-from ssvm_bench.engines.contract import Job, LostError, Performed, RefusedError, Ticket
-from ssvm_bench.engines.nodes import perform
-from ssvm_bench.engines.options import Options
-from ssvm_bench.engines.remote import failed
+from ssvm_bench.jobs.dispatch import (
+    CancelToken,
+    Executor,
+    Job,
+    JobResult,
+    LostError,
+    RefusedError,
+    Say,
+    failed,
+)
+from ssvm_bench.jobs.options import Options
+from ssvm_bench.jobs.processes import perform
 
 REACH_SECONDS = 5
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -31,34 +38,18 @@ _HEALTH_SECONDS = 3 * REACH_SECONDS  # a program that asks has to be started fir
 _NODE_SECONDS = 60  # a process that answers has to be started first
 
 
-class Ray:
-    """An `Engine` of ray.
+class Ray(Executor):
+    """An executor of ray: the cluster at an address, or else one with some processors.
 
-    Parameters
-    ----------
-    ticket : Ticket
-        Every node is asked whether it agrees.
-    say : callable
-        Told who makes the runs.
-    address : str or None
-        Of a cluster, ``host:6379``, ``ray://host:10001`` or ``auto``.
-    jobs : int
-        Number of processors of a cluster of its own, where there is no address.
-
-    Raises
-    ------
-    RunFailedError
-        If the cluster does not answer.
-    RefusedError
-        If a node cannot make runs.
+    An address is ``host:6379``, ``ray://host:10001`` or ``auto``.
     """
 
-    def __init__(
-        self, ticket: Ticket, say: Callable[[str], object], address: str | None, jobs: int
-    ) -> None:
+    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+        super().__init__(token)
+        address = options.address
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
         if address is None:
-            quiet |= {"num_cpus": jobs, "include_dashboard": False}
+            quiet |= {"num_cpus": options.jobs or 1, "include_dashboard": False}
             for key, text in _OF_OWN.items():
                 os.environ.setdefault(key, text)
         try:
@@ -73,7 +64,7 @@ class Ray:
             ) from error
         try:
             nodes = [node for node in ray.nodes() if node["Alive"]]
-            _check(ticket, nodes)
+            self._check(nodes)
         except BaseException:
             self.close(finished=False)
             raise
@@ -83,28 +74,46 @@ class Ray:
         self._numbers: dict[Any, int] = {}
         say(f"ray makes the runs, {self.at_once} at once.")
 
+    def _check(self, nodes: list[dict[str, Any]]) -> None:
+        """Raise ``RefusedError`` if a node cannot make runs."""
+        ask = ray.remote(num_cpus=0, max_retries=0)(CancelToken.problem)
+        asked = {}
+        for node in nodes:
+            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            reference = ask.options(scheduling_strategy=there).remote(self.token)
+            asked[reference] = node["NodeManagerHostname"]
+        for reference, name in asked.items():
+            try:
+                answer = ray.get(reference, timeout=_NODE_SECONDS)
+            except Exception as error:  # whatever is missing there
+                raise RefusedError(
+                    f"The ray node {name} cannot run this program: {type(error).__name__}: "
+                    f"{shown(error, 300)}. Install the same version there, and start it again."
+                ) from error
+            if answer is not None:
+                raise answer
+
     def submit(self, jobs: Mapping[int, Job]) -> None:
         """Give jobs to the cluster."""
         for number, job in jobs.items():
             self._numbers[self._perform.remote(job)] = number
 
-    def wait(self, seconds: float) -> list[tuple[int, Performed]]:
-        """Return jobs that have ended."""
-        done, _ = ray.wait(list(self._numbers), num_returns=1, timeout=seconds)
-        return [(self._numbers.pop(reference), _answer(reference)) for reference in done]
-
-    def leave(self) -> str:
-        """Say nothing: without its driver, a cluster forgets a job."""
-        return ""
+    def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
+        """Return a job that has ended."""
+        ended = []
+        for reference in ray.wait(list(self._numbers), num_returns=1, timeout=seconds)[0]:
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.WorkerCrashedError as error:
+                result = JobResult(LostError(f"ray says {shown(error)}"))
+            except Exception as error:
+                result = JobResult(failed(error, "ray"))
+            ended.append((self._numbers.pop(reference), result))
+        return ended
 
     def close(self, finished: bool) -> None:
-        """Leave the cluster, or end the own one."""
+        """Leave the cluster, which then forgets its jobs, or end the own one."""
         ray.shutdown()
-
-
-def opened(ticket: Ticket, say: Callable[[str], object], asked: Options) -> Ray:
-    """Return the engine for what the command line says."""
-    return Ray(ticket, say, asked.address, asked.jobs or 1)
 
 
 def _check_reachable(address: str) -> None:
@@ -124,34 +133,3 @@ def _check_reachable(address: str) -> None:
             )
         except subprocess.SubprocessError as error:
             raise ConnectionError("somebody listens who is no ray cluster") from error
-
-
-def _check(ticket: Ticket, nodes: list[dict[str, Any]]) -> None:
-    """Ask every node whether it can make runs."""
-    ask = ray.remote(num_cpus=0, max_retries=0)(tickets.problem)
-    asked = {
-        ask.options(
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        ).remote(ticket): node["NodeManagerHostname"]
-        for node in nodes
-    }
-    for reference, name in asked.items():
-        try:
-            answer = ray.get(reference, timeout=_NODE_SECONDS)
-        except Exception as error:  # whatever is missing there
-            raise RefusedError(
-                f"The ray node {name} cannot run this program: {type(error).__name__}: "
-                f"{shown(error, 300)}. Install the same version there, and start it again."
-            ) from error
-        if answer is not None:
-            raise answer
-
-
-def _answer(reference: Any) -> Performed:
-    try:
-        performed: Performed = ray.get(reference)
-    except ray.exceptions.WorkerCrashedError as error:
-        return Performed(LostError(f"ray says {shown(error)}"))
-    except Exception as error:
-        return Performed(failed(error, "ray"))
-    return performed

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ssvm_bench.base.errors import RunFailedError, readable
 from ssvm_bench.config.experiment import Experiment, along_paths, waves
@@ -26,45 +26,9 @@ from ssvm_bench.runs.experiment_status import Durations, finished_before
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.config.shards import Shard
+    from ssvm_bench.jobs.dispatch import Dispatcher, Ended
     from ssvm_bench.runs.outcome import Outcome
     from ssvm_bench.runs.terminal import Display
-    from ssvm_bench.runs.workers import Ended
-
-
-class Engine(Protocol):
-    """Makes several runs at once, as `workers.make` does; see :mod:`ssvm_bench.engines`."""
-
-    @property
-    def at_once(self) -> int:
-        """Return how many."""
-
-    def __call__(
-        self,
-        runs: Mapping[int, RunConfig],
-        started: Callable[[int], object],
-        ended: Callable[[int, Ended], object],
-        say: Callable[[str], object],
-    ) -> bool:
-        """Make them; return False if that was interrupted."""
-
-
-@dataclass(frozen=True)
-class Processes:
-    """The engine that is always there: processes of this machine."""
-
-    at_once: int
-
-    def __call__(
-        self,
-        runs: Mapping[int, RunConfig],
-        started: Callable[[int], object],
-        ended: Callable[[int, Ended], object],
-        say: Callable[[str], object],
-    ) -> bool:
-        """Make runs by :mod:`ssvm_bench.runs.workers`."""
-        from ssvm_bench.runs.workers import make
-
-        return make(runs, self.at_once, started, ended, say)
 
 
 @dataclass
@@ -93,6 +57,11 @@ class ExperimentOutcome:
     tracebacks: dict[int, str] = field(default_factory=dict)
     interrupted: bool = False
     figures: list[Path] = field(default_factory=list)
+
+    def fail(self, number: int, error: RunFailedError, say: Callable[[str], object]) -> None:
+        """Note and say that a run failed."""
+        self.failures[number], self.tracebacks[number] = str(error), error.traceback
+        say(f"{title(self.configs[number])} failed: {error}")
 
     @property
     def results_dir(self) -> Path:
@@ -139,9 +108,8 @@ def run(
     config_dirs: Sequence[Path] = (),
     make_display: Callable[[bool], Display] | None = None,
     say: Callable[[str], object] = to_stderr,
-    jobs: int = 1,
     shard: Shard | None = None,
-    engine: Engine | None = None,
+    dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
     """Make all missing runs of an experiment.
 
@@ -158,12 +126,10 @@ def run(
         `terminal.make_display`.
     say : callable
         Told what goes on, and which run failed why.
-    jobs : int
-        Number of runs at once; more than one are made by processes of their own.
     shard : Shard, optional
         Which of the runs; all by default.
-    engine : Engine, optional
-        What makes them elsewhere; by default they are made here.
+    dispatcher : Dispatcher, optional
+        Makes several at once; by default, this process makes one after the other.
 
     Returns
     -------
@@ -175,7 +141,7 @@ def run(
     ConfigError
         If an override or a combination of them is wrong.
     RunFailedError
-        If the engine makes no runs.
+        If the dispatcher makes no runs.
     """
     configs = experiment.configs(overrides, config_dirs)
     if shard is not None:
@@ -187,10 +153,10 @@ def run(
     for wave in waves(configs):
         _look(result)
         waiting = {k: configs[k] for k in wave if k not in result.outcomes}
-        if jobs == 1 and engine is None:
+        if dispatcher is None:
             _in_turn(waiting, result, make_display, say)
         elif waiting:
-            _at_once(waiting, result, engine or Processes(jobs), say)
+            _at_once(waiting, result, dispatcher, say)
         if result.interrupted:
             break
     if result.interrupted:
@@ -219,16 +185,21 @@ def _in_turn(
 
     make_display = make_display or terminal.make_display
     held: dict[int, RunConfig] = {}
-    for number, config in itertools.chain(waiting.items(), _in_the_end(held, say)):
+
+    def in_the_end() -> Iterator[tuple[int, RunConfig]]:
+        if held:
+            say(f"Others are at work on {words.runs(len(held))}; waiting for them.")
+        yield from held.items()
+
+    for number, config in itertools.chain(waiting.items(), in_the_end()):
         if not config.quiet:
             say(f"run {number + 1}/{len(result.configs)} {title(config)}")
         try:
             with make_display(config.quiet) as display:
                 outcome = runner.run(config, display, wait=number in held)
         except RunFailedError as error:
-            result.failures[number] = str(error)
-            result.tracebacks[number] = traceback.format_exc()
-            say(f"{title(config)} failed: {error}")
+            error.traceback = traceback.format_exc()
+            result.fail(number, error, say)
             continue
         if outcome.status == "held":
             held[number] = config
@@ -239,19 +210,10 @@ def _in_turn(
             return
 
 
-def _in_the_end(
-    held: Mapping[int, RunConfig], say: Callable[[str], object]
-) -> Iterator[tuple[int, RunConfig]]:
-    """Yield what others were at work on, once it is asked for."""
-    if held:
-        say(f"Others are at work on {words.runs(len(held))}; waiting for them.")
-    yield from held.items()
-
-
 def _at_once(
     waiting: Mapping[int, RunConfig],
     result: ExperimentOutcome,
-    engine: Engine,
+    dispatcher: Dispatcher,
     say: Callable[[str], object],
 ) -> None:
     """Make several runs at once, each in a process of its own."""
@@ -263,7 +225,7 @@ def _at_once(
         if not result.configs[number].quiet:
             say(f"run {next(begun)}/{len(result.configs)} {title(result.configs[number])} …")
 
-    def ended(number: int, answer: Outcome | RunFailedError) -> None:
+    def ended(number: int, answer: Ended) -> None:
         config = result.configs[number]
         if not isinstance(answer, RunFailedError) and answer.status == "interrupted":
             result.outcomes[number] = answer
@@ -271,14 +233,12 @@ def _at_once(
             return
         del left[number]
         if isinstance(answer, RunFailedError):
-            result.failures[number] = str(answer)
-            result.tracebacks[number] = answer.traceback
-            say(f"{title(config)} failed: {answer}")
+            result.fail(number, answer, say)
             return
         result.outcomes[number] = answer
         durations.add(config, answer.summary)
         if not config.quiet:
-            seconds = durations.left(along_paths(left.values()), engine.at_once)
+            seconds = durations.left(along_paths(left.values()), dispatcher.at_once)
             eta = (
                 f"; {words.runs(len(left))} left, ETA {words.minutes(seconds)}"
                 if left and seconds
@@ -290,7 +250,7 @@ def _at_once(
                 f"{row.get('iteration', 0)}, gap {words.number(row.get('gap'), '.2g', '-')}{eta}"
             )
 
-    result.interrupted = not engine(waiting, started, ended, say)
+    result.interrupted = not dispatcher.make(waiting, started, ended, say)
 
 
 def title(config: RunConfig) -> str:

@@ -1,4 +1,4 @@
-"""What the command line says of an engine, and to which engine it means something."""
+"""What the command line says of a backend, and to which one it means something."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ MEANT = {
     "ray": ("jobs", "address"),
     "submitit": ("partition", "time_limit", "memory", "parallel"),
 }
-"""Engine → the options that mean something to it."""
-
-_SIZES = {"M": 1 / 1024, "G": 1.0, "T": 1024.0}
+"""Backend → the options that mean something to it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Options:
     parallel: int | None = None
 
     def check(self, backend: str) -> None:
-        """Raise ``ConfigError`` if some of it means nothing to an engine, or cannot be."""
+        """Raise ``ConfigError`` if some of it means nothing to a backend, or cannot be."""
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         for name in given:
             if name not in MEANT[backend]:
@@ -62,15 +60,15 @@ class Options:
                 "--jobs is the size of a cluster of its own, and that at --address has one already."
                 " Leave one of them out."
             )
-        self.gigabytes()
+        self.slurm_memory()
 
-    def gigabytes(self) -> float | None:
-        """Return the memory that ``4G`` or ``500M`` says.
+    def slurm_memory(self) -> str | None:
+        """Return the memory as SLURM takes it: ``4096M`` for ``4G``; None if none is said.
 
         Raises
         ------
         ConfigError
-            If it says nothing.
+            If it is no size.
         """
         if self.memory is None:
             return None
@@ -79,7 +77,7 @@ class Options:
             raise ConfigError(
                 f"--memory must be a size such as 500M or 4G, got {shown(self.memory)}."
             )
-        return float(found[1]) * _SIZES[found[2]]
+        return f"{round(float(found[1]) * 1024 ** 'MGT'.index(found[2]))}M"
 
 
 def _written(name: str) -> str:

@@ -1,0 +1,66 @@
+"""A dask scheduler: within seconds there is a connection, or an error that says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
+
+SECONDS = 5.0
+"""In which a scheduler has to answer, and to have enough workers."""
+
+TIMEOUTS = TimeoutError, asyncio.TimeoutError  # the same from Python 3.11 on
+
+
+def connect(address: str, workers: int) -> Any:
+    """Return the client of a scheduler that has some workers.
+
+    Raises
+    ------
+    ConfigError
+        If dask is not installed, or the address is none.
+    RunFailedError
+        If nobody answers, or there are fewer workers.
+    """
+    try:
+        import distributed
+        from distributed.comm.addressing import parse_host_port
+    except ImportError:
+        raise ConfigError(
+            f"The dask scheduler at {shown(address)} needs dask, which is not installed: "
+            "pip install 'ssvm-bench[dask]'."
+        ) from None
+    try:
+        parse_host_port(address.rpartition("://")[2], 0)
+    except ValueError as error:
+        raise ConfigError(f"{shown(address)} is no address of a scheduler: {error}.") from None
+
+    async def greet() -> None:
+        comm = await asyncio.wait_for(distributed.comm.connect(address), SECONDS)
+        await comm.close()
+
+    try:
+        asyncio.run(greet())  # a client itself waits for ever for what says nothing
+        client: Any = distributed.Client(address, timeout=SECONDS, set_as_default=False)
+    except Exception as error:  # also of what answers in another language
+        raise RunFailedError(
+            f"No dask scheduler answers at {shown(address)} within {SECONDS:g} s "
+            f"({described(error)}). Start one with `dask scheduler`, or give the address that it "
+            "prints, such as tcp://127.0.0.1:8786."
+        ) from error
+    with suppress(*TIMEOUTS):
+        client.wait_for_workers(workers, timeout=SECONDS)
+        return client
+    there = count(client)
+    client.close(timeout=SECONDS)
+    raise RunFailedError(
+        f"The dask scheduler at {shown(address)} has {there} of {workers} workers. Start them with "
+        f"`dask worker {shown(address)} --nthreads 1`, in this program's environment."
+    )
+
+
+def count(client: Any) -> int:
+    """Return the number of workers that a scheduler has."""
+    return len(client.scheduler_info(n_workers=-1)["workers"])

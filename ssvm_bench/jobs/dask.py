@@ -1,0 +1,116 @@
+"""Runs by the workers of a dask scheduler, one that is there or one of its own.
+
+The scheduler gives the jobs of a worker that died to others, as often as its ``allowed-failures``
+says (3). Each thread of a worker makes one run at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import distributed
+
+from ssvm_bench.base import interrupts, scheduler
+from ssvm_bench.base.errors import shown
+from ssvm_bench.jobs.dispatch import (
+    CancelToken,
+    Executor,
+    Job,
+    JobResult,
+    LostError,
+    RefusedError,
+    Say,
+    failed,
+)
+from ssvm_bench.jobs.options import Options
+from ssvm_bench.jobs.processes import perform
+
+
+class Dask(Executor):
+    """An executor of dask: the scheduler at an address, or else a cluster of some workers."""
+
+    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+        super().__init__(token)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        self._cluster: Any = None
+        if options.address is not None:
+            self._client = scheduler.connect(options.address, 1)
+        else:
+            self._cluster = distributed.LocalCluster(
+                n_workers=options.jobs or 1,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,  # of the workers, whose children have the data
+                silence_logs=logging.CRITICAL,
+            )
+            self._client = distributed.Client(self._cluster)
+        try:
+            if self._cluster is not None:
+                self._client.register_plugin(_DeafToTerminal())
+            self._check()
+            threads = self._client.nthreads()
+        except BaseException:
+            self.close(finished=False)
+            raise
+        hosts: Counter[str] = Counter()
+        for worker, count in threads.items():
+            hosts[urlsplit(worker).hostname or worker] += count
+        self.at_once, self.beside = hosts.total(), max(hosts.values()) - 1
+        self._numbers: dict[Any, int] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        say(f"dask makes the runs, {self.at_once} at once.")
+
+    def _check(self) -> None:
+        """Raise ``RefusedError`` if a worker cannot make runs."""
+        answers = self._client.run(CancelToken.problem, self.token, on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, RefusedError):
+                raise answer
+            if isinstance(answer, BaseException):
+                raise RefusedError(
+                    f"The dask worker {worker} cannot run this program: "
+                    f"{type(answer).__name__}: {shown(answer, 300)}. Install the same version "
+                    "there, and start it again."
+                )
+
+    def submit(self, jobs: Mapping[int, Job]) -> None:
+        """Give jobs to the scheduler."""
+        for number, job in jobs.items():
+            future = self._client.submit(perform, job, pure=False)
+            self._numbers[future] = number
+            future.add_done_callback(self._ended.put)
+
+    def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
+        """Return a job that has ended."""
+        try:
+            future = self._ended.get(timeout=seconds)
+        except queue.Empty:
+            return []
+        if future.status == "finished":
+            result = future.result()
+        elif future.status == "cancelled":
+            result = JobResult(LostError("the dask scheduler has ended."))
+        else:
+            result = JobResult(failed(future.exception(), "dask"))
+        return [(self._numbers.pop(future), result)]
+
+    def close(self, finished: bool) -> None:
+        """Leave the scheduler, which then forgets its jobs, or end the own one."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+class _DeafToTerminal(distributed.WorkerPlugin):
+    """Ctrl-C of the terminal is for the program, not for the workers of its cluster."""
+
+    def setup(self, worker: Any) -> None:
+        """Change what the process of a worker does."""
+        interrupts.ignore_signals(interrupts.OF_TERMINAL)

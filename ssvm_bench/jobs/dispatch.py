@@ -1,0 +1,455 @@
+"""One loop that hands out the runs of an experiment as jobs, and what it says to executors.
+
+A run whose process died is begun again, as often as the executor says. A run that another process
+is at work on is looked at again in the end.
+
+A cancel token is a folder ``<results_dir>/.engines/<name>`` with a file ``token``. A node that does
+not find it makes no run. Removing it cancels all jobs of a call: those that wait end at once, and
+runs after their iteration, on whatever node, without a word to the executor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import pickle
+import secrets
+import socket
+import traceback
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ssvm_bench.base import files, interrupts
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
+from ssvm_bench.config import plug_ins
+from ssvm_bench.jobs.options import Options
+from ssvm_bench.results import checkpoint_file, words
+from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES, versions
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.runs.outcome import Outcome
+
+Say: TypeAlias = Callable[[str], object]
+Ended: TypeAlias = "Outcome | RunFailedError"
+"""What becomes of a run."""
+
+FOLDER = ".engines"
+_TOKEN = "token"
+_POLL_SECONDS = 0.2  # a signal does not end a wait
+_PREFIX = "SSVM_BENCH_"
+
+
+class RefusedError(RunFailedError):
+    """No run can be made on a node: other sources, or it does not see the results folder."""
+
+
+class LostError(RunFailedError):
+    """The process of a run has died; another one can resume it from its checkpoint."""
+
+
+@dataclass(frozen=True)
+class CancelToken:
+    """What a node has to agree with before it makes a run.
+
+    Attributes
+    ----------
+    folder : Path
+        In the results folder, of one call alone; it is gone when that has been cancelled.
+    program : str
+        Digest of the program's sources and of what they compute with.
+    versions : dict
+        Package → version, to say what differs.
+    """
+
+    folder: Path
+    program: str
+    versions: Mapping[str, str] = field(compare=False)
+
+    @classmethod
+    def issue(cls, results_dir: Path) -> CancelToken:
+        """Return a new token. Raise ``RunFailedError`` if the results folder cannot be written."""
+        folder = results_dir.absolute() / FOLDER / secrets.token_hex(6)
+        try:
+            files.write(folder / _TOKEN, folder.name.encode())
+        except OSError as error:
+            raise RunFailedError(
+                f"Cannot write {folder}: {error.strerror or error}. Make room or choose another "
+                "folder with results_dir=…"
+            ) from error
+        return cls(folder, checkpoint_file.program(), versions())
+
+    def cancel(self) -> None:
+        """Cancel all jobs, and remove all that is in the folder."""
+        files.remove(self.folder / _TOKEN)
+        files.remove(self.folder)
+
+    def is_valid(self) -> bool:
+        """Tell whether this node sees the folder, and jobs are still wanted."""
+        try:
+            return files.read(self.folder / _TOKEN, 100) == self.folder.name.encode()
+        except OSError:
+            return False
+
+    def problem(self) -> RefusedError | None:
+        """Return why this node cannot make runs, if that is so."""
+        node = f"The node {socket.gethostname()}"
+        if not self.is_valid():
+            return RefusedError(
+                f"{node} does not see the results folder {self.folder.parents[1]}. Choose one that "
+                "all nodes share, with results_dir=…"
+            )
+        if checkpoint_file.program() == self.program:
+            return None
+        here = versions()
+        differ = [
+            f"{name} {here.get(name, 'none')} in place of {self.versions.get(name, 'none')}"
+            for name in sorted({*here, *self.versions})
+            if here.get(name) != self.versions.get(name)
+        ]
+        return RefusedError(
+            f"{node} has another version of the program: "
+            f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there, and"
+            " start its workers again."
+        )
+
+
+class Setting(NamedTuple):
+    """What the process of a run is started with; jobs that agree in it can share a process.
+
+    Attributes
+    ----------
+    backend : str
+        For the metadata of the run.
+    beside : int
+        Number of other runs that may go on beside it.
+    place : Path
+        Folder that relative paths are relative to.
+    folders : tuple of Path
+        Where components are besides.
+    variables : tuple of (str, str)
+        Environment variables.
+    token : CancelToken or None
+        The process ends its run when it is cancelled; None on this machine.
+    """
+
+    backend: str
+    beside: int
+    place: Path
+    folders: tuple[Path, ...]
+    variables: tuple[tuple[str, str], ...]
+    token: CancelToken | None
+
+
+class Job(NamedTuple):
+    """One run, as it is sent to a node.
+
+    Attributes
+    ----------
+    key : str
+        Which run: the same for the same run in another call.
+    payload : bytes
+        Pickle of its config and of whether to wait for others that work on it. Only the process
+        that makes the run reads it: the classes of components stay out of the executor's ones.
+    setting : Setting
+    seed : int
+    dataset : str
+        Its name.
+    """
+
+    key: str
+    payload: bytes
+    setting: Setting
+    seed: int
+    dataset: str
+
+
+class JobResult(NamedTuple):
+    """What became of a job, and what its runner had to say."""
+
+    answer: Outcome | SsvmBenchError
+    messages: tuple[str, ...] = ()
+
+
+class Executor(ABC):
+    """Makes jobs somewhere. Each backend is a subclass, made of options, token and ``say``.
+
+    Attributes
+    ----------
+    at_once : int
+        Number of jobs that it makes at once, as far as it knows.
+    beside : int
+        Number of other jobs on the node of one, at most.
+    retries : int
+        So often is a run begun again whose process died.
+    """
+
+    at_once = 1
+    beside = 0
+    retries = 3
+
+    def __init__(self, token: CancelToken) -> None:
+        self.token = token
+
+    @abstractmethod
+    def submit(self, jobs: Mapping[int, Job]) -> None:
+        """Take jobs; they are begun in this order."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> Iterable[tuple[int, JobResult | str | None]]:
+        """Return what has happened to jobs since; after some seconds nothing.
+
+        None says that a job has begun, a text is what the runner of one has to say.
+        """
+
+    def interrupt(self, count: int) -> str | None:
+        """Answer Ctrl-C, which has come so often: end all jobs, each with a result; return None.
+
+        A text says that there is nothing to wait for, and what becomes of jobs that are left where
+        they are; it may be empty.
+        """
+        self.token.cancel()
+        return None if count == 1 else ""
+
+    @abstractmethod
+    def close(self, finished: bool) -> None:
+        """Give back what is held; unless all was to be left or has ended, cancel what has not."""
+
+
+class Dispatcher:
+    """Makes runs by an executor.
+
+    Parameters
+    ----------
+    backend : str
+        Name of the executor.
+    open_executor : callable
+        From a token (on this machine None), and whom to tell what goes on, to the executor, which
+        is ready then.
+
+    Attributes
+    ----------
+    at_once : int
+        Number of runs at once, as far as that is known.
+    """
+
+    def __init__(
+        self, backend: str, open_executor: Callable[[CancelToken | None, Say], Executor]
+    ) -> None:
+        self.backend, self._open, self.at_once = backend, open_executor, 1
+
+    def make(
+        self,
+        runs: Mapping[int, RunConfig],
+        started: Callable[[int], object],
+        ended: Callable[[int, Ended], object],
+        say: Say,
+    ) -> bool:
+        """Make runs, several at once.
+
+        Parameters
+        ----------
+        runs : mapping
+            The runs by number, in the order in which they are begun.
+        started, ended : callable
+            Told the number of a run when it begins, as far as that is known; and its number and
+            what became of it when it has ended.
+        say : callable
+            Told what goes on.
+
+        Returns
+        -------
+        bool
+            False if it was interrupted; then some runs have not `ended`, or were not even started.
+
+        Raises
+        ------
+        ConfigError
+            If dataset, oracle and solver of a run do not fit together; the others are stopped.
+        RunFailedError
+            If the executor cannot be reached, or a node cannot make runs.
+        """
+        token = None
+        if self.backend != LOCAL:
+            token = CancelToken.issue(next(iter(runs.values())).results_dir)
+        finished = left_there = False
+        try:
+            executor = self._open(token, say)
+            self.at_once = executor.at_once
+            loop = _Loop(executor, self.backend, token, runs, started, ended, say)
+            try:
+                with interrupts.deferred() as arrived:
+                    finished = loop.make(arrived)
+                left_there = loop.left_there
+            finally:
+                executor.close(finished or left_there)
+            return finished
+        finally:
+            if token is not None and not left_there:
+                token.cancel()
+
+
+@dataclass
+class _Loop:
+    """One call: which runs are still to make, and what has become of the others."""
+
+    executor: Executor
+    backend: str
+    token: CancelToken | None
+    runs: Mapping[int, RunConfig]
+    started: Callable[[int], object]
+    ended: Callable[[int, Ended], object]
+    say: Say
+    left: set[int] = field(default_factory=set)
+    held: list[int] = field(default_factory=list)
+    died: Counter[int] = field(default_factory=Counter)
+    patient: bool = False
+    asked_to_end: int = 0
+    left_there: bool = False
+
+    def make(self, arrived: interrupts.Arrived) -> bool:
+        """Go on until all runs have ended, or a signal ends it; return whether all have."""
+        self.left = set(self.runs)
+        self._submit(self.runs)
+        while self.left or self.held:
+            if not self.left:
+                self.say(f"Others are at work on {words.runs(len(self.held))}; waiting for them.")
+                self.left, self.held, self.patient = set(self.held), [], True
+                self._submit({number: self.runs[number] for number in sorted(self.left)})
+            for number, event in self.executor.wait(_POLL_SECONDS):
+                if event is None:
+                    self.started(number)
+                elif isinstance(event, str):
+                    self.say(event)
+                else:
+                    self._take(number, event)
+            if self.asked_to_end < min(arrived.count, 2):
+                arrived.answered = True
+                self.asked_to_end += 1
+                how = self.executor.interrupt(self.asked_to_end)
+                if how is not None:
+                    self.left_there = bool(how)
+                    if how:
+                        self.say(how)
+                    return False
+                if self.asked_to_end == 1:
+                    self.say("Ending after the current iterations; Ctrl-C again ends at once.")
+                    self.held = []
+        return not self.asked_to_end
+
+    def _submit(self, runs: Mapping[int, RunConfig]) -> None:
+        variables = dict.fromkeys(THREAD_VARIABLES, "1")
+        variables |= {key: text for key, text in os.environ.items() if key.startswith(_PREFIX)}
+        setting = Setting(
+            self.backend,
+            min(self.executor.beside, len(self.runs) - 1),
+            Path.cwd(),
+            tuple(folder.absolute() for folder in plug_ins.folders()),
+            tuple(sorted(variables.items())),
+            self.token,
+        )
+        self.executor.submit(
+            {
+                number: Job(
+                    _key(config),
+                    pickle.dumps((config, self.patient)),
+                    setting,
+                    config.seed,
+                    config.dataset.name,
+                )
+                for number, config in runs.items()
+            }
+        )
+
+    def _take(self, number: int, result: JobResult) -> None:
+        """Take what became of a job."""
+        answer = result.answer
+        for text in result.messages:
+            self.say(text)
+        if isinstance(answer, LostError) and not self.asked_to_end:
+            if self.died[number] < self.executor.retries:
+                self.died[number] += 1
+                self.say(f"A run is begun again, or resumed from its checkpoint: {answer}")
+                self._submit({number: self.runs[number]})
+                return
+            if self.executor.retries:
+                often = self.executor.retries + 1
+                answer = LostError(
+                    f"{answer} That happened {often} times; the same command tries again."
+                )
+                answer.traceback = result.answer.traceback  # type: ignore[union-attr]
+        self.left.discard(number)
+        if self.asked_to_end and isinstance(answer, LostError | RefusedError):
+            return  # before its first iteration, or it was cancelled before it had begun
+        if isinstance(answer, SsvmBenchError):
+            if isinstance(answer, RefusedError) or not isinstance(answer, RunFailedError):
+                raise answer
+            self.ended(number, answer)
+        elif answer.status != "held":
+            self.ended(number, answer)
+        elif not self.asked_to_end:
+            self.held.append(number)
+
+
+def _key(config: RunConfig) -> str:
+    """Return what tells a run from others, before its data are loaded."""
+    options = {key: value for key, value in config.resolved().items() if key != "quiet"}
+    return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def failed(error: BaseException, library: str) -> RunFailedError:
+    """Return an error of ours for what a library says of a job, with its traceback."""
+    found = RunFailedError(f"{library} says {type(error).__name__}: {shown(error, 300)}.")
+    found.traceback = "".join(traceback.format_exception(error))
+    return found
+
+
+# ---- which executor ---------------------------------------------------------------------------
+
+_EXECUTORS = {
+    LOCAL: ("processes", "Processes", "multiprocessing"),
+    "dask": ("dask", "Dask", "distributed"),
+    "ray": ("ray", "Ray", "ray"),
+    "submitit": ("submitit", "Submitit", "submitit"),
+}
+"""Backend → module of this package, its class, and the package that it needs."""
+
+
+def chosen(backend: str, options: Options) -> Dispatcher | None:
+    """Return what makes runs; None stands for this process, one run after the other.
+
+    Raises
+    ------
+    ConfigError
+        If what the backend needs is not installed, or an option means nothing to it.
+    """
+    options.check(backend)
+    if backend == LOCAL and options.jobs in (None, 1):
+        return None
+    module, name, package = _EXECUTORS[backend]
+    if find_spec(package) is None:
+        raise ConfigError(
+            f"--backend {backend} needs the package {package}, which is not installed: "
+            f"pip install 'ssvm-bench[{backend}]'."
+        )
+
+    def open_executor(token: CancelToken | None, say: Say) -> Executor:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise RunFailedError(
+                f"--backend {backend} cannot be loaded: {shown(error, 300)}. Install it again: "
+                f"pip install 'ssvm-bench[{backend}]'."
+            ) from error
+        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), name)
+        executor: Executor = made(options, token, say)
+        return executor
+
+    return Dispatcher(backend, open_executor)

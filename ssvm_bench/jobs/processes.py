@@ -1,0 +1,271 @@
+"""Processes that make runs: several on this machine, or one behind each job of another executor.
+
+Such a process is a child (:mod:`ssvm_bench.base.children`) that makes one run after the other, and
+keeps dataset and oracle of the last one. Its libraries are told to use one thread before they are
+loaded. That other runs go on beside it is part of a run's metadata: they share caches and memory.
+
+On this machine it is pinned to one core where the system allows it, so times are those of one core.
+Ctrl-C comes to the parent alone, which asks every child to end after its iteration, and hands a
+second one on. A child that dies loses the run it was making, and another one takes its place.
+
+Other executors make jobs in threads, in processes with settings of their own, and kill these. There
+a child ends when its job is cancelled, or has nothing to do for a while. In any case, a child whose
+parent dies ends after its iteration, with a partial trace and a checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING
+
+from ssvm_bench.base.children import Child, DiedError
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.config import plug_ins
+from ssvm_bench.jobs.dispatch import (
+    CancelToken,
+    Executor,
+    Job,
+    JobResult,
+    LostError,
+    RefusedError,
+    Say,
+    Setting,
+)
+from ssvm_bench.jobs.options import Options
+from ssvm_bench.runs.terminal import Silent
+
+if TYPE_CHECKING:
+    from ssvm_bench.runs.outcome import Outcome
+
+IDLE_SECONDS = 20.0
+"""For so long a child of another executor waits for another job."""
+
+_LOOK_SECONDS = 1.0
+"""So often such a child looks whether its job has been cancelled."""
+
+
+@dataclass
+class Worker:
+    """A child of this machine's executor, which is started when it gets a run.
+
+    Attributes
+    ----------
+    core : int or None
+        Where it is pinned to; None: nowhere.
+    number : int or None
+        Of the run that it is making.
+    dataset : str
+        Name of the dataset that it has loaded.
+    """
+
+    core: int | None
+    child: Child | None = None
+    number: int | None = None
+    dataset: str = ""
+
+    def begin(self, number: int, job: Job) -> None:
+        """Begin a run; a child that died while it was idle is replaced."""
+        if self.child is None or self.child.process.poll() is not None:
+            self.child = started(job.setting, self.core)
+        self.child.connection.send_bytes(job.payload)
+        self.number, self.dataset = number, job.dataset
+
+    def receive(self) -> JobResult | str:
+        """Return what the child has to say, or what became of its run."""
+        assert self.child is not None
+        try:
+            answer = self.child.receive()
+        except DiedError as error:
+            answer, self.child, self.dataset = LostError(_reason(str(error))), None, ""
+        if isinstance(answer, str):
+            return answer
+        self.number = None
+        return JobResult(answer)
+
+
+class Processes(Executor):
+    """Processes of this machine; a run whose process died has failed."""
+
+    retries = 0
+
+    def __init__(self, options: Options, token: None, say: Say) -> None:
+        self.at_once, self._say = options.jobs or 1, say
+        self.beside = self.at_once - 1
+        self._workers: list[Worker] = []
+        self._waiting: dict[int, Job] = {}
+        self._events: list[tuple[int, JobResult | str | None]] = []
+
+    def submit(self, jobs: Mapping[int, Job]) -> None:
+        """Take jobs. They are begun seed by seed, as far as possible where their dataset is."""
+        self._waiting |= jobs
+        affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+        cores = sorted(affinity(0)) if affinity else [None]
+        count = min(self.at_once, len(self._waiting))
+        if affinity and len(self._workers) < count > len(cores):
+            self._say(f"{count} runs at once share {len(cores)} cores: wall times will be longer.")
+        for k in range(len(self._workers), count):
+            self._workers.append(Worker(cores[k % len(cores)]))
+
+    def wait(self, seconds: float) -> list[tuple[int, JobResult | str | None]]:
+        """Begin jobs where a worker is idle; return what has happened."""
+        for worker in self._workers:
+            if worker.number is None and self._waiting:
+                number = choose(self._waiting, worker, self._workers)
+                worker.begin(number, self._waiting.pop(number))
+                self._events.append((number, None))
+        busy = {one.child.connection: one for one in self._busy() if one.child is not None}
+        for ready in wait(list(busy), 0 if self._events else seconds):
+            worker = busy[ready]  # type: ignore[index]
+            assert worker.number is not None
+            self._events.append((worker.number, worker.receive()))
+        events, self._events = self._events, []
+        return events
+
+    def _busy(self) -> list[Worker]:
+        return [worker for worker in self._workers if worker.number is not None]
+
+    def interrupt(self, count: int) -> None:
+        """Let children end after their iterations, the second time at once; begin no others."""
+        for worker in self._busy():
+            assert worker.child is not None
+            worker.child.process.terminate()
+        cancelled = JobResult(RefusedError("It was cancelled."))
+        self._events += [(number, cancelled) for number in self._waiting]
+        self._waiting = {}
+
+    def close(self, finished: bool) -> None:
+        """End all children, at once if they are in the middle of a run."""
+        for worker in self._workers:
+            if worker.child is not None:
+                worker.child.end(now=worker.number is not None)
+
+
+def choose(waiting: Mapping[int, Job], worker: Worker, workers: list[Worker]) -> int:
+    """Return the number of the next run: its own dataset first, then one that nobody else has."""
+    others = {other.dataset for other in workers if other is not worker}
+    first = next(iter(waiting.values()))
+    numbers = [number for number, job in waiting.items() if job.seed == first.seed]
+
+    def distance(number: int) -> tuple[bool, bool]:
+        dataset = waiting[number].dataset
+        return dataset != worker.dataset, dataset in others
+
+    return min(numbers, key=distance)
+
+
+def _reason(how: str) -> str:
+    """Say why a child has ended."""
+    if how == f"signal {int(signal.SIGKILL)}":
+        return (
+            "its process was killed, as the system does when memory runs out. The same command "
+            "makes this run again, with fewer --jobs if need be."
+        )
+    return f"its process ended ({how}). The same command makes this run again."
+
+
+def started(setting: Setting, core: int | None = None) -> Child:
+    """Start a child that makes runs."""
+    return Child(work, setting, core, variables=dict(setting.variables))
+
+
+# ---- on a node of another executor ------------------------------------------------------------
+
+_idle: dict[Setting, list[Child]] = {}
+_busy: set[Child] = set()
+
+
+def perform(job: Job) -> JobResult:
+    """Make the run of a job, unless this node cannot; resume it where another one had to stop."""
+    assert job.setting.token is not None
+    refused = job.setting.token.problem()
+    if refused is not None:
+        return JobResult(refused)
+    idle, messages = _idle.setdefault(job.setting, []), list[str]()
+    while True:
+        try:
+            child, is_new = idle.pop(), False
+        except IndexError:
+            child, is_new = started(job.setting), True
+        _busy.add(child)
+        try:
+            child.connection.send_bytes(job.payload)
+            while isinstance(answer := child.receive(), str):
+                messages.append(answer)
+        except (DiedError, OSError) as error:
+            child.end(now=True)
+            if is_new or messages:
+                return JobResult(LostError(f"its process ended ({error})."), tuple(messages))
+            continue  # it had been idle for too long
+        finally:
+            _busy.discard(child)
+        idle.append(child)
+        return JobResult(answer, tuple(messages))
+
+
+def end_runs() -> None:
+    """End the runs of this process after their iterations; return when they have checkpoints.
+
+    To be called from a signal's handler: it reads no connection that `perform` may be reading.
+    """
+    for child in list(_busy):
+        child.process.terminate()
+        child.end(now=False)
+
+
+# ---- in the child -----------------------------------------------------------------------------
+
+
+class _Messages(Silent):
+    """A display that passes on what is worth a line among those of other runs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def message(self, text: str) -> None:
+        """Send the text."""
+        with suppress(OSError):
+            self.connection.send(text)
+
+
+def work(connection: Connection, setting: Setting, core: int | None) -> None:
+    """Make the runs that come through a pipe until it is closed."""
+    if setting.place.is_dir():
+        os.chdir(setting.place)
+    plug_ins.use(setting.folders)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    if setting.token is not None:
+        threading.Thread(target=_end_when_cancelled, args=(setting.token,), daemon=True).start()
+    display = _Messages(connection)
+    while setting.token is None or connection.poll(IDLE_SECONDS):
+        config, wait_for_others = connection.recv()
+        from ssvm_bench.runs import runner
+
+        answer: Outcome | SsvmBenchError
+        about = setting.beside, wait_for_others, setting.backend
+        try:
+            answer = runner.run(config, display, *about)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            answer = error if isinstance(error, SsvmBenchError) else RunFailedError(what)
+            answer.traceback = traceback.format_exc()
+        try:
+            connection.send(answer)
+        except OSError:  # nobody listens any more
+            raise
+        except Exception as error:  # it cannot be sent as it is
+            connection.send(RunFailedError(f"{type(error).__name__}: {error}"))
+
+
+def _end_when_cancelled(token: CancelToken) -> None:
+    while token.is_valid():
+        time.sleep(_LOOK_SECONDS)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]

@@ -1,0 +1,361 @@
+"""Runs by SLURM: one array job, submitted by submitit.
+
+Each element of the array makes one run. Before the time limit, SLURM sends a signal that submitit
+answers by `Task.checkpoint`; the job is then requeued, and resumes the run from its checkpoint. On
+SIGTERM, as at a preemption, the run ends with a checkpoint, too, and SLURM decides on what follows.
+
+What submitit writes, and ``jobs.json`` (key of a run → SLURM's name of its job, ``12_3``), are in
+the token's folder. There the next call finds jobs that are still in the queue, and waits for them
+rather than submit them again.
+
+The states of jobs are those of SLURM's own commands: submitit asks the accounting database, which
+not every cluster has.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
+from ssvm_bench.jobs import processes
+from ssvm_bench.jobs.dispatch import (
+    FOLDER,
+    CancelToken,
+    Executor,
+    Job,
+    JobResult,
+    LostError,
+    Say,
+)
+from ssvm_bench.jobs.options import Options
+from ssvm_bench.results import words
+
+MINUTES = 60
+"""Time limit of a job unless another one is given."""
+
+REACH_SECONDS = 5
+_COMMAND_SECONDS = 30
+
+_REQUEUES = 1000
+"""So often may a job reach its limit: each time it has gone on."""
+
+_NOTICE_SECONDS = 90
+"""So long before the limit, at most, SLURM sends the signal."""
+
+_ASK_SECONDS = 2.0, 15.0
+"""Pauses between two looks at the queue: the first, and the longest."""
+
+_RESULT_SECONDS = 20.0
+"""So long may a result take from its node to here."""
+
+_FILE = "jobs.json"
+
+
+class Task:
+    """What a job of SLURM does."""
+
+    def __call__(self, job: Job) -> JobResult:
+        """Make the run."""
+        result = processes.perform(job)
+        if isinstance(result.answer, SsvmBenchError) or result.answer.status != "interrupted":
+            return result
+        # SIGTERM to all processes of the job: no result, so that SLURM's state of it counts
+        raise SystemExit(143)
+
+    def checkpoint(self, job: Job) -> Any:
+        """End the run with a checkpoint, and return what the requeued job does."""
+        from submitit.helpers import DelayedSubmission
+
+        processes.end_runs()
+        return DelayedSubmission(self, job)
+
+
+@dataclass
+class _Watched:
+    """A job that is waited for: its number here, and since when it is not in the queue."""
+
+    number: int
+    job: Any
+    key: str
+    gone: float | None = None
+
+
+class Submitit(Executor):
+    """An executor of SLURM, whose jobs stay in the queue when the program is left.
+
+    Raises
+    ------
+    RunFailedError
+        If there is no SLURM, or its controller does not answer.
+    """
+
+    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+        check_reachable()
+        super().__init__(token)
+        self._options, self._say = options, say
+        self.at_once = options.parallel or 1
+        self.beside = (options.parallel or 1 << 20) - 1
+        self._watched: dict[str, _Watched] = {}
+        self._ended: dict[str, Any] = {}
+        self._pause, self._next = _ASK_SECONDS[0], 0.0
+
+    def submit(self, jobs: Mapping[int, Job]) -> None:
+        """Put those into the queue that are not in it; wait for the others, too."""
+        import submitit
+
+        queue, new = states(), dict[int, Job]()
+        live = {
+            key: (folder, name)
+            for folder, names in _arrays(self.token.folder.parent).items()
+            for key, name in names.items()
+            if name in queue and queue[name].is_live
+        }
+        for number, job in jobs.items():
+            before = self._ended.pop(job.key, None)
+            if before is not None and _is_requeued(before.job_id):
+                self._watch(number, before, job.key)
+            elif job.key in live:
+                folder, name = live[job.key]
+                found = submitit.SlurmJob(folder=folder / "jobs", job_id=name)
+                self._watch(number, found, job.key)
+            else:
+                new[number] = job
+        attached = len(jobs) - len(new)
+        if attached:
+            self._say(f"{words.runs(attached)} are in SLURM's queue from before; waiting for them.")
+        if new:
+            self._submit(new)
+        self._pause, self._next = _ASK_SECONDS[0], 0.0
+
+    def _submit(self, jobs: Mapping[int, Job]) -> None:
+        import submitit
+        from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+        options, minutes = self._options, self._options.time_limit or MINUTES
+        folder = self.token.folder
+        executor = submitit.SlurmExecutor(folder=folder / "jobs", max_num_timeout=_REQUEUES)
+        asked = {
+            "job_name": "ssvm-bench",
+            "time": minutes,
+            "partition": options.partition,
+            "mem": options.slurm_memory(),
+            "cpus_per_task": 1,
+            "array_parallelism": options.parallel or len(jobs),
+            "signal_delay_s": min(_NOTICE_SECONDS, 20 * minutes),
+            "additional_parameters": {"requeue": True},
+        }
+        executor.update_parameters(**{key: val for key, val in asked.items() if val is not None})
+        try:
+            made = executor.map_array(Task(), list(jobs.values()))
+        except (FailedSubmissionError, FailedJobError, OSError) as error:
+            raise RunFailedError(
+                f"SLURM does not take the jobs: {shown(' '.join(str(error).split()), 300)}."
+            ) from error
+        names = _names(folder)
+        for (number, job), one in zip(jobs.items(), made, strict=True):
+            self._watch(number, one, job.key)
+            names[job.key] = one.job_id
+        files.write(folder / _FILE, json.dumps(names).encode())
+        (array,) = _roots([made[0].job_id])
+        self._say(f"SLURM has {words.runs(len(jobs))} as job {array}.")
+
+    def _watch(self, number: int, job: Any, key: str) -> None:
+        self._watched[job.job_id] = _Watched(number, job, key)
+
+    def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
+        """Return jobs that have ended; the queue is asked more and more seldom."""
+        now = time.monotonic()
+        if now < self._next:
+            time.sleep(min(seconds, self._next - now))
+            return []
+        queue, found = states(), []
+        for name, one in list(self._watched.items()):
+            result = self._look(one, queue.get(name))
+            if result is not None:
+                del self._watched[name]
+                found.append((one.number, result))
+        self._pause = _ASK_SECONDS[0] if found else min(1.2 * self._pause, _ASK_SECONDS[1])
+        self._next = time.monotonic() + self._pause
+        return found
+
+    def _look(self, one: _Watched, state: State | None) -> JobResult | None:
+        """Return what became of a job, if that is known."""
+        if state is not None and state.is_live:
+            one.gone = None
+            return None
+        with suppress(FileNotFoundError, EOFError):
+            kind, answer = pickle.loads(files.read(one.job.paths.result_pickle))
+            one.job.paths.result_pickle.unlink()
+            if kind == "success":
+                assert isinstance(answer, JobResult)
+                return answer
+            return _failed(one, "it ended in an error", str(answer))
+        if state is not None and state.name == "CANCELLED":
+            return _failed(one, "it was cancelled; the same command submits it again")
+        if state is not None and state.name == "OUT_OF_MEMORY":
+            return _failed(one, "memory ran out; ask for more with --memory")
+        one.gone = one.gone or time.monotonic()
+        unsure = state is None or state.name == "COMPLETED"
+        if unsure and time.monotonic() - one.gone < _RESULT_SECONDS:
+            return None
+        self._ended[one.key] = one.job
+        word = "nothing more" if state is None else f"{state.name} ({state.reason})"
+        log = f"whose log is {one.job.paths.stderr}"
+        if not one.job.paths.stderr.exists():
+            log = "which has written no log: nodes may not see the results folder"
+        error = LostError(f"SLURM says {word} of job {one.job.job_id}, {log}.")
+        error.traceback = _tail(one.job)
+        return JobResult(error)
+
+    def interrupt(self, count: int) -> str:
+        """Leave the jobs, and say how to cancel them."""
+        return (
+            f"SLURM goes on with {words.runs(len(self._watched))}; the same command waits for them "
+            "again, with --status it shows them. To cancel them: scancel "
+            f"{' '.join(_roots(self._watched))}"
+        )
+
+    def close(self, finished: bool) -> None:
+        """Cancel what is not wanted any more, and forget arrays that have ended."""
+        if not finished and self._watched:
+            with suppress(OSError):
+                _run("scancel", *self._watched)
+        with suppress(RunFailedError):
+            queue = states()
+            for folder, names in _arrays(self.token.folder.parent).items():
+                live = any(name in queue and queue[name].is_live for name in names.values())
+                if not live and folder != self.token.folder:
+                    files.remove(folder)
+
+
+def _failed(one: _Watched, why: str, traceback: str = "") -> JobResult:
+    error = RunFailedError(f"SLURM job {one.job.job_id}: {why}.")
+    error.traceback = traceback or _tail(one.job)
+    return JobResult(error)
+
+
+def _tail(job: Any, characters: int = 4000) -> str:
+    """Return the end of what a job has written."""
+    with suppress(OSError):
+        return files.read(Path(job.paths.stderr)).decode(errors="replace")[-characters:]
+    return ""
+
+
+# ---- the jobs that a results folder has in the queue ------------------------------------------
+
+
+def _names(folder: Path) -> dict[str, str]:
+    """Return the jobs of a token's folder: key of a run → name."""
+    with suppress(OSError, ValueError):
+        names = json.loads(files.read(folder / _FILE))
+        if isinstance(names, dict):
+            return {str(key): str(name) for key, name in names.items()}
+    return {}
+
+
+def _arrays(folder: Path) -> dict[Path, dict[str, str]]:
+    """Return the jobs of each token's folder, whatever has become of them."""
+    found = {path: _names(path) for path in sorted(folder.glob("*"))}
+    return {path: names for path, names in found.items() if names}
+
+
+def _roots(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(name.partition("_")[0] for name in names))
+
+
+def lines(results_dir: Path) -> list[str]:
+    """Return what there is to say of the queue, one line for each array that is in it."""
+    check_reachable()
+    queue, text = states(), []
+    for names in _arrays(results_dir.absolute() / FOLDER).values():
+        found = [queue[name] for name in names.values() if name in queue]
+        if any(state.is_live for state in found):
+            counts = Counter(
+                f"{state.name} ({state.reason})" if state.name == "PENDING" else state.name
+                for state in found
+            )
+            listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+            text.append(f"SLURM job {', '.join(_roots(names.values()))}: {listed}")
+    return text or ["SLURM has no jobs of these results."]
+
+
+# ---- the queue --------------------------------------------------------------------------------
+
+LIVE = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD")
+"""States of jobs that are still to do something."""
+
+
+class State(NamedTuple):
+    """Where a job is: SLURM's word, and its reason."""
+
+    name: str
+    reason: str
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the job is still to do something."""
+        return self.name in LIVE
+
+
+def check_reachable() -> None:
+    """Raise ``RunFailedError`` if there is no SLURM here, or its controller does not answer."""
+    try:
+        _run("scontrol", "ping", seconds=REACH_SECONDS).check_returncode()
+    except FileNotFoundError as error:
+        raise RunFailedError(
+            "There is no SLURM here: the command scontrol is missing. Call this on a node from "
+            "which jobs are submitted, or choose another --backend."
+        ) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise RunFailedError(
+            f"SLURM's controller does not answer within {REACH_SECONDS} s ({_said(error)}). Ask "
+            "`scontrol ping`, or choose another --backend."
+        ) from error
+
+
+def states() -> dict[str, State]:
+    """Return the states of this user's jobs, elements of arrays apart: ``12_3`` → state.
+
+    Jobs that have ended are in it for some minutes.
+
+    Raises
+    ------
+    RunFailedError
+        If the controller does not answer.
+    """
+    command = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r")
+    try:
+        done = _run(*command)
+        done.check_returncode()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise RunFailedError(
+            f"SLURM's queue cannot be asked ({_said(error)}). Jobs go on; the same command waits "
+            "for them again."
+        ) from error
+    rows = [line.strip().split("|", 2) for line in done.stdout.splitlines()]
+    return {row[0]: State(row[1], row[2]) for row in rows if len(row) == 3}
+
+
+def _is_requeued(job: str) -> bool:
+    """Put a job that has ended into the queue again; tell whether SLURM still knew it."""
+    return _run("scontrol", "requeue", job).returncode == 0
+
+
+def _run(*command: str, seconds: float = _COMMAND_SECONDS) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+
+
+def _said(error: Exception) -> str:
+    """Return what a command has said of why it failed."""
+    text = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
+    return shown(" ".join(str(text).split()), 200)

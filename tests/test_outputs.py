@@ -16,7 +16,7 @@ from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.suboptimality import suboptimality
-from ssvm_bench.report import build, experiment_files
+from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results import folder, optima, stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
@@ -315,7 +315,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert {path.parent for path in drawn} == {own / "figures/two"}
     assert f"go to {own}" in said[-1]
     assert "results_dir=results" in said[-1]
-    build(folder.results_folder(Path("results"), ()))
+    page.build(folder.results_folder(Path("results"), ()))
     changed = {path for path in contents(results) if not path.startswith(folder.OWN)}
     assert changed == {*committed, "report.html"}
     assert {path: contents(results)[path] for path in committed} == committed

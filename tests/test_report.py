@@ -9,13 +9,12 @@ import pytest
 from program import call, error_of
 from traces import make_trace
 
-from ssvm_bench import report
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.suboptimality import suboptimality
-from ssvm_bench.report import contents, interactive, markup
-from ssvm_bench.report import page as page_of_report
+from ssvm_bench.report import contents, interactive
+from ssvm_bench.report import page as report
 from ssvm_bench.report.kinds import KINDS
 from ssvm_bench.report.page import SECTIONS
 from ssvm_bench.results import stored_traces
@@ -93,9 +92,10 @@ def run_of(solver, seed=0, speed=1.0, source="real", **more):
     return trace
 
 
-@pytest.fixture
-def results(tmp_path):
-    """A results folder with real data, stand-ins, odd names, and failures."""
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A results folder with real data, stand-ins, odd names, failures, and its report."""
+    tmp_path = tmp_path_factory.mktemp("results")
     for k, solver in enumerate(SOLVERS):
         for seed in range(3):
             store(tmp_path, run_of(solver, seed, 1 + k), "ocr")
@@ -104,11 +104,26 @@ def results(tmp_path):
     store(tmp_path, run_of("fw", seed=7), "ocr", partial="error")
     damaged = store(tmp_path, run_of("fw", seed=8), "ocr")
     (damaged / "trace.parquet").write_bytes(b"PAR1 cut short")
+    assert report.build(tmp_path) == tmp_path / "report.html"
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def text(results):
+    return (results / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
 
 
 def built(folder):
     return Page(report.build(folder).read_text(encoding="utf-8"))
+
+
+def html(block):
+    return report.template().module.block(block).strip()
 
 
 # ---- the page ---------------------------------------------------------------------------------
@@ -119,15 +134,11 @@ def test_statements_compare_the_largest_setting_of_each_variant():
     many = [make_trace([1.0], [0.0]), make_trace([1.0], [0.0], solver="mpbcfw", options=start)]
     few = [make_trace([2.0], [0.0]), make_trace([2.0], [0.0], clock="work")]
     few[1].metadata["config"]["oracle"] = costs
-    chosen = page_of_report._largest([contents.Group(many), contents.Group(few)])
+    chosen = report._largest([contents.Group(many), contents.Group(few)])
     assert list(map(id, chosen)) == list(map(id, [*many, few[1]]))
 
 
-def test_page_is_complete_and_loads_nothing(results):
-    path = report.build(results)
-    text = path.read_text(encoding="utf-8")
-    page = Page(text)
-    assert path == results / "report.html"
+def test_page_is_complete_and_loads_nothing(text, page):
     assert page.open == []
     for _, attributes in page.elements:
         for key in ("src", "href", "action", "data", "srcset", "poster"):
@@ -147,16 +158,13 @@ def test_page_is_complete_and_loads_nothing(results):
         assert name in page.text
 
 
-def test_names_are_escaped_everywhere(results):
-    path = report.build(results)
-    page = Page(path.read_text(encoding="utf-8"))
+def test_names_are_escaped_everywhere(text, page):
     assert ODD in page.text  # as text: shown as it is
     assert not page.all("b")
-    assert "alert(1)</script>" not in path.read_text(encoding="utf-8")
+    assert "alert(1)</script>" not in text
 
 
-def test_failures_are_listed_with_their_reasons(results):
-    page = built(results)
+def test_failures_are_listed_with_their_reasons(results, page):
     failures = page.text[page.text.index("What gave no finished run") :]
     assert "runs/ocr/fw/0123456789ab/seed=7.partial" in failures
     assert "error: Oops: <it broke>" in failures
@@ -165,8 +173,7 @@ def test_failures_are_listed_with_their_reasons(results):
     assert "2 failed or incomplete" in page.text
 
 
-def test_standins_are_marked_and_apart(results):
-    page = built(results)
+def test_synthetic_data_are_marked_and_apart(results, page):
     assert "USPS (STAND-IN, n = 50, λ = 1/n)" in page.text
     assert "OCR (n = 50, λ = 1/n)" in page.text
     marked = [attributes for _, attributes in page.elements if attributes.get("class") == "standin"]
@@ -223,10 +230,11 @@ def test_an_empty_folder_is_told_in_one_sentence(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command(results):
-    called = call("report", f"results_dir={results}")
+def test_command(tmp_path):
+    store(tmp_path, run_of("bcfw"))
+    called = call("report", f"results_dir={tmp_path}")
     assert called.exit_code == 0
-    assert called.stdout == f"report: {results / 'report.html'}\n"
+    assert called.stdout == f"report: {tmp_path / 'report.html'}\n"
     assert "takes only results_dir=" in error_of(call("report", "solver=bcfw"), 2)
 
 
@@ -274,7 +282,7 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces[4].frame["gap"] = NAN
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
     (table,) = targets.KIND.of_instance(FigureData(traces, best))
-    page = Page(markup.block(table))
+    page = Page(html(table))
     text = page.text
     assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
@@ -327,16 +335,16 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
 
 
 def test_texts_of_documents_have_the_marks_of_markdown():
-    text = markup.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
+    text = report.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
     assert (
         text == "<strong>holds</strong> at <em>any</em> F*, <code>a&lt;b</code> and F*: P(w) − F*"
     )
-    (table,) = Page(markup.block(Table("`t`", ["a", "b"], [["**1**", "|"]]))).all("table")
+    (table,) = Page(html(Table("`t`", ["a", "b"], [["**1**", "|"]]))).all("table")
     assert table == {}
-    listed = markup.block(List(["one", "*two*"], numbered=True))
+    listed = html(List(["one", "*two*"], numbered=True))
     assert listed == "<ol><li>one</li><li><em>two</em></li></ol>"
-    assert markup.block(Heading("On it")) == "<h4>On it</h4>"
-    assert "<strong>Stop</strong>" in markup.block(Warning("Stop"))
+    assert html(Heading("On it")) == "<h4>On it</h4>"
+    assert "<strong>Stop</strong>" in html(Warning("Stop"))
 
 
 def test_every_kind_of_figure_is_shown_in_one_section_or_none():
@@ -346,11 +354,6 @@ def test_every_kind_of_figure_is_shown_in_one_section_or_none():
         *("convergence", "selection", "claims", "targets", "bundles", "coordinate"),
         "transduction",
     ]
-
-
-def test_markup_escapes_all_but_markup():
-    made = markup.element("a", "<i>", markup.element("b", "&"), href='"x"')
-    assert made == '<a href="&quot;x&quot;">&lt;i&gt;<b>&amp;</b></a>'
 
 
 # ---- in a browser -----------------------------------------------------------------------------
@@ -371,7 +374,7 @@ def browser():
 
 
 def test_page_works_in_a_browser(results, browser):
-    path = report.build(results)
+    path = results / "report.html"
     page = browser.new_page()
     said, requests = [], []
     page.on("console", lambda message: said.append(message.text))

@@ -20,7 +20,7 @@ def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
     and what failed. The page needs no network and no other file.
     """
     from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.report import build
+    from ssvm_bench.report.page import build
     from ssvm_bench.results.folder import OPTION, results_folder
 
     for override in overrides:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, why_empty
-from ssvm_bench.report.markup import Html
 
 BUTTONS = {name: axis.button for name, axis in AXES.items() if axis.button}
 """x axis → what its button says."""
@@ -117,14 +117,14 @@ def figure(
     return {"data": data, "layout": layout}
 
 
-def library() -> Html:
+def library() -> Markup:
     """Return the markup of plotly's library, which a page with figures has to bring once."""
     from plotly.offline import get_plotlyjs
 
-    return Html(f"<script>{get_plotlyjs()}</script>")
+    return Markup(f"<script>{get_plotlyjs()}</script>")
 
 
-def render(drawn: dict[str, Any], id_: str) -> Html:
+def render(drawn: dict[str, Any], id_: str) -> Markup:
     """Return the markup of a figure."""
     import plotly.io as pio
 
@@ -137,7 +137,7 @@ def render(drawn: dict[str, Any], id_: str) -> Html:
         validate=False,
         div_id=id_,
     )
-    return Html(text)
+    return Markup(text)
 
 
 def _title(text: str) -> dict[str, Any]:

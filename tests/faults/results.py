@@ -20,7 +20,7 @@ import pandas as pd
 
 from ssvm_bench.cli.commands import main
 from ssvm_bench.figures import drawing  # noqa: F401 — loaded once, for all calls
-from ssvm_bench.report import build, experiment_files  # noqa: F401
+from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import reading
 from ssvm_bench.runs import runner  # noqa: F401
 from tests.faults.case import Case

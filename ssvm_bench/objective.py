@@ -8,7 +8,7 @@ is computed. A *point* is whatever a solver reports, and nobody but the objectiv
 family                 terms                                      a point
 =====================  =========================================  ===============================
 structural SVM         `ssvm_bench.oracles.base.Oracle`           w, shape (d,)
-transduction           `…transductive.transduction.Transduction`  classifier W and labels y
+transduction           `…papers.transduction` (its oracle)         classifier W and labels y
 =====================  =========================================  ===============================
 """
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
-from ssvm_bench.datasets.points import Cliques, Points
-from ssvm_bench.oracles.transductive import transduction
+from ssvm_bench.papers.transduction.datasets.points import Cliques, Points
+from ssvm_bench.papers.transduction.oracles import transduction
 
 
 def cliques(members, low, high):

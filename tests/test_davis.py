@@ -13,14 +13,16 @@ from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import cache
-from ssvm_bench.datasets.davis import davis_bmx_trees, davis_car_shadow, sequence
 from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.superpixels import neighbours
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.oracles.transductive import transduction
 from ssvm_bench.papers.transduction import pictured
+from ssvm_bench.papers.transduction.datasets import davis
+from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.results.trace import write_run
+
+BMX_TREES, CAR_SHADOW = davis.KINDS.values()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,14 +36,14 @@ def _small_stand_in(tmp_path_factory):
         yield
 
 
-def load(source="synthetic", module=davis_bmx_trees, **options):
+def load(source="synthetic", module=BMX_TREES, **options):
     return module.load(
-        sequence.SequenceConfig("davis_bmx_trees", "davis_bmx_trees", source, **options)
+        davis.SequenceConfig("davis_bmx_trees", "davis_bmx_trees", source, **options)
     )
 
 
 def test_points_are_the_superpixels_of_all_frames_and_the_first_is_told():
-    data, raw = load(), davis_bmx_trees.RAW
+    data, raw = load(), BMX_TREES.RAW
     maps, pictures = raw.segments("synthetic", range(4)), raw.pictures("synthetic")
     begin = 0
     for t, segments in enumerate(maps):
@@ -121,18 +123,18 @@ def archive(tmp_path, sizes, mask_sizes):
 
 
 def test_frames_and_masks_that_do_not_fit(tmp_path):
-    found = sequence.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)] * 2), "bmx-trees")
+    found = davis.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)] * 2), "bmx-trees")
     assert found.names == ("00000", "00001")
     assert found[1].truth.all()
-    found = sequence.parse(archive(tmp_path, [(8, 10)], [(8, 12)]), "bmx-trees")
+    found = davis.parse(archive(tmp_path, [(8, 10)], [(8, 12)]), "bmx-trees")
     with pytest.raises(ContentError, match=r"another size \(12 × 8\) than the frame \(10 × 8\)"):
         found[0]
     with pytest.raises(ContentError, match=r"has no Annotations/480p/bmx-trees/00001.png"):
-        sequence.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)]), "bmx-trees")
+        davis.parse(archive(tmp_path, [(8, 10)] * 2, [(8, 10)]), "bmx-trees")
 
 
 @real_data("davis/davis2016-480p-car-shadow.tar.gz")
-@pytest.mark.parametrize(("module", "frames"), [(davis_bmx_trees, 80), (davis_car_shadow, 40)])
+@pytest.mark.parametrize(("module", "frames"), [(BMX_TREES, 80), (CAR_SHADOW, 40)])
 def test_real_sequences(module, frames):
     raw = module.RAW
     with raw.explained(raw.find()) as path:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets.images import given_features
+from ssvm_bench.papers.transduction.datasets import given_features
 
 PICTURE, SUPERPIXEL = np.array([0, 0, 0, 2, 2]), np.array([0, 1, 2, 0, 1])
 FEATURES = np.arange(10.0).reshape(5, 2)

@@ -15,10 +15,10 @@ from scipy.io import savemat
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, typed
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import base, moons
+from ssvm_bench.datasets import base
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.ssl import benchmark, ssl_digit1
 from ssvm_bench.datasets.streams import export
+from ssvm_bench.papers.transduction.datasets import moons, ssl
 from ssvm_bench.results.reading import read_run
 
 SETS = ("ssl_digit1", "ssl_usps", "ssl_bci", "ssl_g241c", "ssl_g241n")
@@ -76,14 +76,14 @@ def matlab(**arrays):
 
 def test_files_of_the_benchmark_are_parsed_and_put_into_a_fixed_order():
     x, y = np.arange(24.0).reshape(8, 3), np.array([[-1], [1]] * 4, np.int16)
-    data = benchmark.parse(matlab(X=x, y=y))
+    data = ssl.parse(matlab(X=x, y=y))
     np.testing.assert_array_equal(data, np.hstack((x, y)))
-    rows = benchmark.parse(matlab(idxLabs=np.array([[1, 8]], np.uint16)))
+    rows = ssl.parse(matlab(idxLabs=np.array([[1, 8]], np.uint16)))
     assert rows.tolist() == [[1, 8]]
     with pytest.raises(ContentError, match="not a MATLAB file"):
-        benchmark.parse(b"MATLAB 5.0 MAT-file, but no more")
+        ssl.parse(b"MATLAB 5.0 MAT-file, but no more")
     with pytest.raises(ContentError, match="not a MATLAB file"):
-        benchmark.parse(matlab(X=x))
+        ssl.parse(matlab(X=x))
     # the classes of g241c are sorted in its file, which must not be seen in the dataset
     sorted_ = np.diff(load("ssl_g241c").y.astype(int))
     assert np.count_nonzero(sorted_) > 500
@@ -139,7 +139,7 @@ def test_what_is_drawn_for_data_that_cannot_be_had_is_a_stand_in():
         with pytest.raises(ConfigError, match="must be auto, real or synthetic, got 'sun'"):
             made("plates", "plates", "sun")
     with pytest.raises(ConfigError, match="got 'drawn'"):  # real data exist
-        ssl_digit1.Config("ssl_digit1", "ssl_digit1", "drawn")
+        ssl.SplitConfig("ssl_digit1", "ssl_digit1", "drawn")
 
 
 def test_points_are_not_exported(tmp_path):

@@ -10,11 +10,12 @@ from program import call, error_of
 from scipy.ndimage import label
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.datasets import cache, scribbles
-from ssvm_bench.datasets.images import interactive, picture_file, preparation, superpixels
-from ssvm_bench.datasets.images.scribbles import NOTHING, scribbled, stroke
+from ssvm_bench.datasets import cache
+from ssvm_bench.datasets.images import picture_file, preparation, superpixels
 from ssvm_bench.figures import segmentation
-from ssvm_bench.oracles.transductive import overlap
+from ssvm_bench.papers.transduction.datasets import scenes, scribbles
+from ssvm_bench.papers.transduction.datasets.scribbles import NOTHING, scribbled, stroke
+from ssvm_bench.papers.transduction.oracles.transduction import overlap_of
 
 SYNTHETIC = ("dataset=scribbles", "dataset.source=synthetic")
 
@@ -69,7 +70,7 @@ def test_contrast_is_that_of_the_formula():
     rng = np.random.default_rng(0)
     segments = np.repeat(np.repeat(np.array([[0, 1], [2, 3], [2, 4]], np.uint16), 3, 0), 4, 1)
     rgb = rng.integers(0, 256, (*segments.shape, 3)).astype(np.uint8)
-    pairs, weights = interactive.contrast(rgb, segments)
+    pairs, weights = scenes.contrast(rgb, segments)
     means = [rgb[segments == k].mean(axis=0) for k in range(5)]
     borders = {(0, 1): 3, (0, 2): 4, (1, 3): 4, (2, 3): 3, (2, 4): 3, (3, 4): 4}
     assert [tuple(pair) for pair in pairs] == list(borders)
@@ -78,8 +79,8 @@ def test_contrast_is_that_of_the_formula():
     lengths = np.array(list(borders.values()))
     expected = lengths / lengths.mean() * np.exp(-apart / (2 * apart.mean()))
     np.testing.assert_allclose(weights, expected, atol=1e-6)
-    assert interactive.contrast(rgb, np.zeros_like(segments))[0].shape == (0, 2)
-    flat = interactive.contrast(np.zeros_like(rgb), segments)[1]
+    assert scenes.contrast(rgb, np.zeros_like(segments))[0].shape == (0, 2)
+    flat = scenes.contrast(np.zeros_like(rgb), segments)[1]
     np.testing.assert_allclose(flat, lengths / lengths.mean(), atol=1e-6)
 
 
@@ -133,14 +134,14 @@ def test_intersection_over_union_is_that_of_pixels():
     pixels, y = rng.integers(1, 20, (12, 3)), rng.integers(0, 3, 12)
     told = np.full(12, -1)
     both, union = pixels[y == 1, 1].sum(), pixels[:, 1].sum() + pixels[y == 1][:, [0, 2]].sum()
-    assert overlap.build(pixels, None, told).mean_iou(y) == pytest.approx(both / union)
+    assert overlap_of(pixels, None, told).mean_iou(y) == pytest.approx(both / union)
     # picture by picture: 0 is told and does not count, 1 has no figure, 2 is half right
     pixels = np.array([[5, 0], [0, 5], [3, 0], [4, 0], [0, 6], [0, 6]])
     frame, told = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, -1, -1, -1, -1])
-    scorer = overlap.build(pixels, frame, told)
+    scorer = overlap_of(pixels, frame, told)
     np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
     np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
-    assert np.isnan(overlap.build(pixels, frame, np.zeros(6, int)).mean_iou(np.zeros(6)))
+    assert np.isnan(overlap_of(pixels, frame, np.zeros(6, int)).mean_iou(np.zeros(6)))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from points import cliques, clouds, labelings, points, posed, solved, solver
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.oracles.transductive.transduction import Point
-from ssvm_bench.solvers.transductive.base import train
+from ssvm_bench.papers.transduction.oracles.transduction import Point
+from ssvm_bench.papers.transduction.solvers.transductive import train
 
 REGULAR = {"kernel": "rbf", "sigma": 0.4, "ridge": 0.3}
 """A kernel whose smallest eigenvalue is not small, so that (18) holds at a moderate ρ."""

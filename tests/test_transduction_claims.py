@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from traces import make_trace
 
-from ssvm_bench.datasets import moons
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import drawn, errors
 from ssvm_bench.papers.transduction.claims import LEAST, MOST, RIVALS
 from ssvm_bench.papers.transduction.claims import TRANSDUCTION as PAPER
+from ssvm_bench.papers.transduction.datasets import moons
 from ssvm_bench.papers.transduction.printed import MOONS
 from ssvm_bench.results.trace import write_run
 

@@ -8,9 +8,15 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.oracles.transductive import counts, kernels, losses
-from ssvm_bench.oracles.transductive.energies import Separate, sum_of
-from ssvm_bench.oracles.transductive.potts import Potts
+from ssvm_bench.papers.transduction.oracles import kernels, losses
+from ssvm_bench.papers.transduction.oracles.energies import (
+    Counts,
+    OneClique,
+    Potts,
+    Separate,
+    bounds_on_counts,
+    sum_of,
+)
 
 EPS = np.finfo(float).eps
 
@@ -229,10 +235,10 @@ def test_labels_that_are_told_are_kept():
 def test_sorting_is_exact_for_one_clique_and_two_labels(known):
     told = told_of(9, known)
     one = cliques([[0, 1, 2, 4, 5, 6, 8]], [[3, 2]], [[5, 3]])
-    energy = counts.build(told, 2, one)
-    assert isinstance(energy, counts.OneClique)
+    energy = bounds_on_counts(told, 2, one)
+    assert isinstance(energy, OneClique)
     check_step(energy, told, 2, 1)
-    check_step(counts.Counts(told, 2, one), told, 2, 1)  # the general way agrees
+    check_step(Counts(told, 2, one), told, 2, 1)  # the general way agrees
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -242,7 +248,7 @@ def test_linear_programs_and_rounding_keep_bounds_and_are_exact_where_the_relaxa
     truth = np.where(told < 0, rng.integers(0, 3, 8), told)
     members = [np.sort(rng.choice(8, 5, False)) for _ in range(4)]
     held = np.array([np.bincount(truth[of], minlength=3) for of in members])
-    energy = counts.build(told, 3, cliques(members, np.maximum(held - 1, 0), held))
+    energy = bounds_on_counts(told, 3, cliques(members, np.maximum(held - 1, 0), held))
     assert energy.value(truth) == 0
     check_step(energy, told, 3, seed, exact=False)
 
@@ -250,13 +256,13 @@ def test_linear_programs_and_rounding_keep_bounds_and_are_exact_where_the_relaxa
 def test_fractional_relaxations_are_rounded_within_the_bounds():
     # three overlapping pairs, each of one point of each label: half of everything, and no labeling
     odd = cliques([[0, 1], [1, 2], [0, 2]], [[0, 0]] * 3, [[1, 1]] * 3)
-    energy = counts.Counts(told_of(3, {}), 2, odd)
+    energy = Counts(told_of(3, {}), 2, odd)
     with pytest.raises(RunFailedError, match="HiGHS found no labels"):
         energy.minimise(np.zeros((3, 2)), None)
     # with a third label there is one, which the relaxation at half and half does not show
     told = told_of(3, {})
     three = cliques([[0, 1], [1, 2], [0, 2]], [[0] * 3] * 3, [[1] * 3] * 3)
-    energy, u = counts.Counts(told, 3, three), np.array([[0.0, 0.0, 1.0]] * 3)
+    energy, u = Counts(told, 3, three), np.array([[0.0, 0.0, 1.0]] * 3)
     y = energy.minimise(u, None)
     assert sorted(y) == [0, 1, 2]
     assert sum_of(u, y) == best(u, told, 3, energy.value)
@@ -273,7 +279,7 @@ def test_fractional_relaxations_are_rounded_within_the_bounds():
 )
 def test_bounds_that_nothing_keeps_name_the_clique(members, low, high, told, message):
     with pytest.raises(ConfigError, match=message):
-        counts.build(told_of(4, told), 2, cliques(members, low, high))
+        bounds_on_counts(told_of(4, told), 2, cliques(members, low, high))
 
 
 PAIRS = np.array([[0, 1], [0, 2], [1, 3], [2, 3], [3, 4], [4, 5], [2, 6]])

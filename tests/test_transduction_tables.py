@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from traces import make_trace
 
-from ssvm_bench.datasets import scribbles
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers import judging
 from ssvm_bench.papers.transduction import accuracies, pictured
 from ssvm_bench.papers.transduction.claims import CLOSED, ENDED, RISE, WITH_DELTA
 from ssvm_bench.papers.transduction.claims import TRANSDUCTION as PAPER
+from ssvm_bench.papers.transduction.datasets import scribbles
 from ssvm_bench.papers.transduction.printed import SETS, TABLE_1
 from ssvm_bench.results.trace import write_run
 

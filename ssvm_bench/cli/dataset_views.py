@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.cli import point_views, structure_views
+from ssvm_bench.cli import structure_views
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
@@ -95,9 +96,11 @@ def show(
     RunFailedError
         The data, or a run, cannot be read.
     """
-    module = registry.module("dataset", name)
-    if not _has_pictures(name):
-        shown = [k for k in registry.kinds("dataset") if _has_pictures(k)]
+    module = sources.module_of(name)
+    if not _has_pictures(module):
+        shown = [
+            k for k in registry.kinds("dataset") if _has_pictures(registry.module("dataset", k))
+        ]
         raise ConfigError(f"{name} has no pictures to show. Those with some: {', '.join(shown)}.")
     for run in runs:
         if not is_finished(run):
@@ -111,10 +114,8 @@ def show(
         figure = structure_views.draw(module, name, numbers, runs, source)
         return write(path, drawing.rendered(figure, "png", dpi=110))
     if hasattr(module, "scene"):  # its superpixels are points
-        rows, (come, *_) = zip(
-            *point_views.rows(module, name, numbers, runs, source, trust), strict=True
-        )
-        labels = module.LABELS
+        config = sources.usual(name, source, trust)
+        (rows, come), labels = module.rows(config, numbers, runs), module.LABELS
     else:
         rows, labels, come = _rows(module.RAW, name, numbers, runs, source, trust)
     figure = segmentation.draw_rows(rows, labels, come)
@@ -153,12 +154,10 @@ def _rows(
 
 
 def _load(name: str, source: str, trust: bool) -> Dataset:
-    module = registry.module("dataset", name)
-    return module.load(module.Config(name=name, kind=name, source=source, trust=trust))
+    return sources.module_of(name).load(sources.usual(name, source, trust))
 
 
-def _has_pictures(kind: str) -> bool:
-    module = registry.module("dataset", kind)
+def _has_pictures(module: Any) -> bool:
     has_own = hasattr(module, "scene") or hasattr(module, "whole")
     return has_own or isinstance(getattr(module, "RAW", None), PictureFile)
 

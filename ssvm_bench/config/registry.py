@@ -1,10 +1,12 @@
 """From the kind in a YAML file to the module that implements it.
 
 ``kind: viterbi`` of the group ``oracle`` is the module ``viterbi.py`` in ``ssvm_bench/oracles``, or
-in a folder of it; or that in ``DIR/oracle`` of a folder given with ``--config-dir DIR``
-(:mod:`ssvm_bench.config.plug_ins`); or that of another package which declares the entry point
-``viterbi`` in the group ``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load``
-(datasets) or ``build`` (oracles, solvers).
+in a folder of it; or in the folder ``oracles`` of a paper, ``ssvm_bench/papers/NAME``; or that in
+``DIR/oracle`` of a folder given with ``--config-dir DIR`` (:mod:`ssvm_bench.config.plug_ins`); or
+that of another package which declares the entry point ``viterbi`` in the group
+``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load`` (datasets) or ``build``
+(oracles, solvers). A module may have several kinds whose names begin with its own, as ``ssl.py``
+has ``ssl_bci``: its ``KINDS``, kind → what has all that a module of one kind has.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from ssvm_bench.config import plug_ins, typed
 
 GROUPS = ("dataset", "oracle", "solver")
 
+PAPERS = Path(__file__).parents[1] / "papers"
+"""A folder a paper, of which some have components of their own."""
+
 _KINDS = {
     "ssvm_bench.solvers.block.mpbcfw": "block",
     "ssvm_bench.solvers.block.mpbcfw_beyond": "cached",
@@ -35,7 +40,7 @@ _KINDS = {
 """Kinds that the hashes of runs know by an older name than that of their module."""
 
 
-def module(group: str, kind: str) -> ModuleType:
+def module(group: str, kind: str) -> Any:
     """Import the module of a component.
 
     Parameters
@@ -52,13 +57,11 @@ def module(group: str, kind: str) -> ModuleType:
     RunFailedError
         A package declares the kind, but cannot be imported.
     """
-    own, file = _own_modules(group), plug_ins.file_of(group, kind)
-    if kind in own:
-        found = import_module(own[kind])
-        if hasattr(found, "Config"):
-            if file is not None:
-                raise ConfigError(f"{file} has the kind of a {group} of ours. Rename it.")
-            return found
+    file = plug_ins.file_of(group, kind)
+    if found := _own(group, kind):
+        if file is not None:
+            raise ConfigError(f"{file} has the kind of a {group} of ours. Rename it.")
+        return found
     if file is not None:
         with blamed(group, kind):
             found = plug_ins.module(group, kind)
@@ -137,28 +140,50 @@ def code_version(group: str, kind: str) -> int | str:
 
 def kinds(group: str) -> list[str]:
     """Return every kind of a group, the project's own and those of other packages, sorted."""
-    own = [
-        kind for kind, name in _own_modules(group).items() if hasattr(import_module(name), "Config")
-    ]
+    own: list[str] = []
+    for kind, name in _own_modules(group).items():
+        found = import_module(name)
+        own += [kind] if hasattr(found, "Config") else getattr(found, "KINDS", ())
     installed = (entry.name for entry in entry_points(group=f"ssvm_bench.{group}s"))
     return sorted({*own, *plug_ins.kinds(group), *installed})
 
 
 def is_own(group: str, kind: str) -> bool:
     """Tell whether a kind is the project's own, not that of another package."""
-    return kind in _own_modules(group)
+    return kind in _own_modules(group) or _own(group, kind) is not None
 
 
 def other_packages(config: Any) -> set[str]:
     """Return the names of the packages, not this one, that the components of a run are in."""
     modules = (module(group, getattr(config, group).kind) for group in GROUPS)
-    return {found.__name__.partition(".")[0] for found in modules} - {"ssvm_bench"}
+    names = (getattr(found, "__name__", type(found).__module__) for found in modules)
+    return {name.partition(".")[0] for name in names} - {"ssvm_bench"}
+
+
+def _own(group: str, kind: str) -> Any:
+    """Return what has a kind of the project's own; None if it has no such kind."""
+    names = _own_modules(group)
+    if kind in names:
+        found = import_module(names[kind])
+        return found if hasattr(found, "Config") else None
+    several = names.get(kind.partition("_")[0])
+    return getattr(import_module(several), "KINDS", {}).get(kind) if several else None
 
 
 def _own_modules(group: str) -> dict[str, str]:
     """Return kind → dotted name of all modules that may implement one."""
     package = f"ssvm_bench.{group}s"
-    return _modules_below(package, *import_module(package).__path__)
+    found = dict(_modules_below(package, *import_module(package).__path__))
+    for paper in own_papers():
+        name = f"ssvm_bench.papers.{paper}.{group}s"
+        found |= _modules_below(name, str(PAPERS / paper / f"{group}s"))
+    return found
+
+
+@functools.cache
+def own_papers() -> tuple[str, ...]:
+    """Return the names of the folders of papers, sorted."""
+    return tuple(sorted(info.name for info in pkgutil.iter_modules([str(PAPERS)]) if info.ispkg))
 
 
 @functools.cache

@@ -21,7 +21,7 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``held_out``     with the same K, f, windows and admissible labelings
 ===============  ==================================================================================
 
-What `Points` have beside these, :mod:`ssvm_bench.datasets.point_checks` looks at.
+What `Points` have beside these, :mod:`ssvm_bench.papers.transduction.datasets.points` looks at.
 """
 
 from __future__ import annotations

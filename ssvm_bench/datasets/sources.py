@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,10 +49,23 @@ def has_raw_file(name: str) -> bool:
 
 
 def _raw(name: str) -> object:
-    """Return the ``RAW`` of the module that loads a dataset, which may have a name of its own."""
+    return getattr(module_of(name), "RAW", None)
+
+
+def module_of(name: str) -> Any:
+    """Return the module that loads a dataset, whose kind may have another name."""
+    return module("dataset", _kind(name))
+
+
+def _kind(name: str) -> str:
     file = catalog.entries("dataset").get(name)
-    kind = name if file is None else str(yaml_files.read(file)["kind"])
-    return getattr(module("dataset", kind), "RAW", None)
+    return name if file is None else str(yaml_files.read(file)["kind"])
+
+
+def usual(name: str, source: str, trust: bool = False) -> Any:
+    """Return the options of a dataset, of which these are not the usual ones."""
+    made = module_of(name).Config
+    return made(name=name, kind=_kind(name), source=source, trust=trust)
 
 
 def fetch(name: str, quiet: bool = False) -> Path:

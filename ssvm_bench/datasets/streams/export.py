@@ -30,7 +30,6 @@ from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.images.progress import shown
-from ssvm_bench.datasets.points import POINTS
 from ssvm_bench.datasets.streams.blocks import SPLIT, Block, Digest, cells, seal, size
 from ssvm_bench.datasets.streams.features import Features, encoded, features_of, width
 from ssvm_bench.datasets.streams.header import TRAIN, Header, RowGroup, fingerprint_of
@@ -136,7 +135,7 @@ def write(
     RunFailedError
         The file cannot be written.
     """
-    if dataset.structure == POINTS:
+    if dataset.structure == "points":
         raise ConfigError(
             f"{dataset.name} has points of which some are labeled, which a file of examples cannot "
             "tell: it cannot be exported."

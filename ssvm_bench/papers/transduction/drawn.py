@@ -20,11 +20,11 @@ import pandas as pd
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import registry, typed
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.datasets.points import Points
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED, RIVALS
+from ssvm_bench.papers.transduction.datasets.points import Points
 from ssvm_bench.papers.transduction.errors import of_draws
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.results.problem_instance import BestValues
@@ -41,7 +41,7 @@ IN_THE_PLANE = ("moons",)
 
 def _draw_labels(data: FigureData) -> Iterator[Output]:
     """Yield the points of the first draw of each dataset of the plane, and options of it."""
-    from ssvm_bench.figures import plane
+    from ssvm_bench.papers.transduction import plane
 
     drawn: Counter[str] = Counter()
     for case in of_draws(data.traces):

@@ -26,16 +26,16 @@ import pandas as pd
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import GENUINE, registry, typed
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.datasets.images.scene import Scene
-from ssvm_bench.datasets.points import Points
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, FigureData, Kind, Output
-from ssvm_bench.oracles.transductive import overlap
 from ssvm_bench.papers.cases import Case
 from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
+from ssvm_bench.papers.transduction.datasets.points import Points
+from ssvm_bench.papers.transduction.datasets.scenes import Scene
 from ssvm_bench.papers.transduction.errors import COSTS, of_draws
 from ssvm_bench.papers.transduction.measures import overlap as iou_of
+from ssvm_bench.papers.transduction.oracles.transduction import overlap_of
 from ssvm_bench.results.reading import is_finished, read_labels
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
@@ -102,7 +102,7 @@ def _loaded(options: str) -> tuple[ModuleType, Any, Points]:
 
 def _draw_masks(data: FigureData) -> Iterator[Output]:
     """Yield the masks of each case whose runs are at hand."""
-    from ssvm_bench.figures import masks
+    from ssvm_bench.papers.transduction import masks
 
     for case in _of_pictures(data.traces):
         methods, rows, numbers = _methods(case), [], []
@@ -178,7 +178,7 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
                 break
             told = np.where(found.data.labeled, found.data.y.astype(np.int64), -1)
             assert found.data.pixels is not None
-            made = overlap.build(found.data.pixels, found.data.frame, told)
+            made = overlap_of(found.data.pixels, found.data.frame, told)
             shares = zip(made.counted, made.iou(found.y), strict=True)
             rows += [(label, int(frame), share) for frame, share in shares]
         else:

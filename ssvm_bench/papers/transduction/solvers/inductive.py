@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
-from ssvm_bench.solvers.transductive.base import (
+from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
+from ssvm_bench.papers.transduction.solvers.transductive import (
     INDUCTIVE,
     ZERO,
     TransductiveConfig,

@@ -2,6 +2,8 @@
 
 A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100
 labels the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1.
+``KINDS`` is the table of the sets; each is a kind of its own.
+
 The authors have hidden what the features mean; two sets are of Gaussians that they drew. The files
 at the home page are packed together; they are downloaded from a copy of them.
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,9 +31,9 @@ from ssvm_bench.config.validation import at_least, check_choice
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 N_SPLITS = 12
 LABELED = (10, 100)
@@ -68,7 +70,7 @@ class SplitConfig(SourceConfig):
 
 
 class Made(NamedTuple):
-    """A stand-in: Gaussian clusters, ``noise`` around centres at the distance ``apart``.
+    """Synthetic data: Gaussian clusters, ``noise`` around centres at the distance ``apart``.
 
     Attributes
     ----------
@@ -91,31 +93,36 @@ class MatFiles(FileSet):
         return head.startswith(MATLAB)
 
 
-def files(
-    dataset: str, number: int, n: int, n_features: int, digests: tuple[str, str, str], made: Made
-) -> MatFiles:
-    """Return the raw files of a set; the digests are those of data, 10 and 100 labels."""
-    ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
+@dataclass(frozen=True)
+class SslSet:
+    """A set: what the registry takes for the module that loads it.
 
-    def combine(data: np.ndarray, *splits: np.ndarray) -> Arrays:
-        return _combined(data, splits, n, n_features)
+    Attributes
+    ----------
+    RAW : MatFiles
+        Its files.
+    """
 
-    return MatFiles(
-        dataset=dataset,
-        folder="ssl",
-        url=(
-            "https://raw.githubusercontent.com/edche/star_svm/"
-            "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"
-        ),
-        n=n,
-        sha256={
-            f"SSL,set={number},{end}.mat": digest for end, digest in zip(ends, digests, strict=True)
-        },
-        parse=parse,
-        combine=combine,
-        stand_in=lambda: stand_in(n, n_features, made),
-        version=1,
-    )
+    RAW: MatFiles
+    Config: ClassVar[type[SplitConfig]] = SplitConfig
+
+    def load(self, config: SplitConfig) -> Dataset:
+        """Return the points of the set, of which some are labeled; see `sources.load`."""
+
+        def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
+            rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
+            order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
+            labeled = np.zeros(y.size, bool)
+            labeled[rows[config.labeled][config.split]] = True
+            return Points(
+                x=np.ascontiguousarray(x[order]),
+                y=y[order],
+                labeled=labeled[order],
+                offsets=np.arange(y.size + 1),
+                **fields,
+            )
+
+        return sources.load(config, self.RAW, POINTS, 2, make=make)
 
 
 def parse(raw: bytes) -> np.ndarray:
@@ -170,20 +177,95 @@ def stand_in(n: int, n_features: int, made: Made) -> Arrays:
     return {"x": np.round(x, 4), "y": y, **kept}
 
 
-def load(config: SplitConfig, raw: MatFiles) -> Dataset:
-    """Return the points of a set, of which some are labeled; see `sources.load`."""
+def _set(
+    dataset: str, number: int, n: int, n_features: int, digests: tuple[str, ...], made: Made
+) -> SslSet:
+    """Return a set; the digests are those of data, 10 and 100 labels."""
+    ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
+    raw = MatFiles(
+        dataset=dataset,
+        folder="ssl",
+        url=(
+            "https://raw.githubusercontent.com/edche/star_svm/"
+            "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"
+        ),
+        n=n,
+        sha256={
+            f"SSL,set={number},{end}.mat": digest for end, digest in zip(ends, digests, strict=True)
+        },
+        parse=parse,
+        combine=lambda data, *splits: _combined(data, splits, n, n_features),
+        stand_in=lambda: stand_in(n, n_features, made),
+        version=1,
+    )
+    return SslSet(raw)
 
-    def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
-        rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
-        order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
-        labeled = np.zeros(y.size, bool)
-        labeled[rows[config.labeled][config.split]] = True
-        return Points(
-            x=np.ascontiguousarray(x[order]),
-            y=y[order],
-            labeled=labeled[order],
-            offsets=np.arange(y.size + 1),
-            **fields,
-        )
 
-    return sources.load(config, raw, POINTS, 2, make=make)
+KINDS = {
+    # pictures of the digit 1, which lean this way or that
+    "ssl_digit1": _set(
+        "ssl_digit1",
+        number=1,
+        n=1500,
+        n_features=241,
+        digests=(
+            "49aa23425965f0e40db8087d04be06a1888b72b9287f0e5b916847a84764050d",
+            "a5485ce0adc6cc4fd8bf18cfa55222ccd5d3921511a62decbc52cff06abc5296",
+            "314ed0b1511fcbf94afe84705a3268ad06375e1c0047b0fc2cbf052578c5eb23",
+        ),
+        made=Made(classes=(0, 1, 0, 1, 0, 1), apart=9.0, noise=0.5, seed=1701),
+    ),
+    # digits 2 and 5 against the others, a fifth of the points
+    "ssl_usps": _set(
+        "ssl_usps",
+        number=2,
+        n=1500,
+        n_features=241,
+        digests=(
+            "812b522414b4e744079e995c3f9516a663263254852c393e3b9dfac1b11ba620",
+            "155238e71c8f53283dd658469c9abf94c9cd6b78f106343a9a378ab52abf96fe",
+            "f3851cff60819b7fa280e43f7d1845ee44d57ba2643f7cdebad9de1e4e422239",
+        ),
+        made=Made(classes=(0, 0, 1, 0, 0, 1, 0, 0, 0, 0), apart=9.0, noise=0.6, seed=1702),
+    ),
+    # imagined movements of the left or right hand, seen by electrodes
+    "ssl_bci": _set(
+        "ssl_bci",
+        number=4,
+        n=400,
+        n_features=117,
+        digests=(
+            "45170f338525e0542c0d1d132da9df8c6c6fbc773b1df803dcc98c0eb4fb369c",
+            "21511ccd5a1ac2486ac2f0e428c9bcbd55e7c76007c67fec9f1f0325361580ce",
+            "03aebf6fd4e402d244dde020328d2c64db0c934777eb5251d57b15a9e557bacc",
+        ),
+        made=Made(classes=(0, 1), apart=1.5, noise=1.0, seed=1704),
+    ),
+    # two Gaussians, one a class
+    "ssl_g241c": _set(
+        "ssl_g241c",
+        number=5,
+        n=1500,
+        n_features=241,
+        digests=(
+            "21e996d9c654ac91f32f5ba6af172b6f86034434b6cf17f059cfd2f821120e1e",
+            "6560e5575bf4abd6f5d76bdb1396d009c867fc7f40e5bbb7f0aa5232cd17ac01",
+            "449dcd8c2dc279c4380197154823abfd5001a74bacdc32115b18f035bcf8ddbe",
+        ),
+        made=Made(classes=(0, 1), apart=2.5, noise=1.0, seed=1705),
+    ),
+    # four Gaussians, two a class: neighbours differ
+    "ssl_g241n": _set(
+        "ssl_g241n",
+        number=7,
+        n=1500,
+        n_features=241,
+        digests=(
+            "e6cdd9d6d27a2eb426346bc53c20319f95a982592d14f216dd816808a16da48d",
+            "97a36e3ee53c788786f39eff391169b96993fc21e9fdf54a7fbaf856c09dbedd",
+            "6ef0c0cf99ce61943f8f148dcc2943b813cb738753e6fc2c4d708f2c3ea3ac3b",
+        ),
+        made=Made(classes=(0, 1, 0, 1), apart=4.5, noise=1.0, seed=1707),
+    ),
+}
+"""Kind → set, in the order of the benchmark."""

@@ -29,16 +29,25 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
-from ssvm_bench.datasets import point_checks
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.points import POINTS, Cliques, Points, no_cliques
 from ssvm_bench.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.transductive import counts, kernels, losses, overlap
-from ssvm_bench.oracles.transductive.energies import Energy, Separate, sum_of
-from ssvm_bench.oracles.transductive.kernels import Kernel
-from ssvm_bench.oracles.transductive.overlap import Overlap
-from ssvm_bench.oracles.transductive.potts import Potts
+from ssvm_bench.papers.transduction.datasets.points import (
+    POINTS,
+    Cliques,
+    Points,
+    check_told,
+    no_cliques,
+)
+from ssvm_bench.papers.transduction.oracles import kernels, losses
+from ssvm_bench.papers.transduction.oracles.energies import (
+    Energy,
+    Potts,
+    Separate,
+    bounds_on_counts,
+    sum_of,
+)
+from ssvm_bench.papers.transduction.oracles.kernels import Kernel
 
 CODE_VERSION = 1
 
@@ -95,7 +104,8 @@ def build(config: Config, dataset: Dataset) -> Transduction:
     if not isinstance(dataset, Points):
         raise ConfigError(
             f"dataset={dataset.name} has the structure {POINTS}, but its loader returned a "
-            "Dataset, not ssvm_bench.datasets.points.Points, which tells the labeled points."
+            "Dataset, not ssvm_bench.papers.transduction.datasets.points.Points, which tells the "
+            "labeled points."
         )
     return Transduction(config, dataset)
 
@@ -199,7 +209,7 @@ class Transduction(Terms):
     """What problem (5) is made of."""
 
     def __init__(self, config: Config, dataset: Points) -> None:
-        point_checks.check_told(dataset)  # of a subset, nobody else has looked
+        check_told(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
         told = np.where(dataset.labeled, truth, -1)
         kernel = kernels.build(
@@ -219,7 +229,7 @@ class Transduction(Terms):
             truth=truth,
             overlap=None
             if dataset.pixels is None
-            else overlap.build(dataset.pixels, dataset.frame, told),
+            else overlap_of(dataset.pixels, dataset.frame, told),
             name=_name(config),
         )
         self.n, self.d = self.made.n, self.made.d
@@ -244,7 +254,7 @@ def _energy(config: Config, dataset: Points, told: np.ndarray) -> Energy:
         assert pairs is not None
         assert weights is not None
         return Potts(told, L, pairs.astype(np.int64), config.potts * weights)
-    return counts.build(told, L, cliques) if len(cliques) else Separate(told, L)
+    return bounds_on_counts(told, L, cliques) if len(cliques) else Separate(told, L)
 
 
 def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
@@ -271,3 +281,58 @@ def _name(config: Config) -> str:
         if value
     ]
     return ", ".join([*parts, *([f"potts {config.potts:g}"] if config.potts != 1.0 else [])])
+
+
+# ---- overlap ----------------------------------------------------------------------------------
+
+FIGURE = 1
+
+
+class Overlap(NamedTuple):
+    """Intersection over union of the figure, label 1, in pixels: picture by picture, then the mean.
+
+    .. code-block:: text
+
+        IoU_t = Σ_{i∈t: y_i=1} p_i1 / ( Σ_{i∈t} p_i1 + Σ_{i∈t: y_i=1} Σ_{c≠1} p_ic )
+
+    p_ic are the pixels of superpixel i with the true label c. A picture without figure, true or
+    found, has 1. Pictures whose superpixels are all labelled, as the first of a video, do not
+    count. (F. Perazzi et al.: A benchmark dataset and evaluation methodology for video object
+    segmentation, CVPR 2016, section 4.1: J.)
+
+    Attributes
+    ----------
+    figure, other : ndarrays of float64, shape (n,)
+        Pixels of each point that are figure, and those that are not.
+    frame : ndarray of int64, shape (n,)
+        The picture of each point.
+    counted : ndarray of int64
+        The pictures that count.
+    """
+
+    figure: np.ndarray
+    other: np.ndarray
+    frame: np.ndarray
+    counted: np.ndarray
+
+    def iou(self, y: np.ndarray) -> np.ndarray:
+        """Return the IoU of each picture that counts, for the labels of all points."""
+        found = y == FIGURE
+        both, true, more = (
+            np.bincount(self.frame, weights=pixels)[self.counted]
+            for pixels in (found * self.figure, self.figure, found * self.other)
+        )
+        union = true + more
+        return np.where(union > 0, both / np.maximum(union, 1.0), 1.0)
+
+    def mean_iou(self, y: np.ndarray) -> float:
+        """Return the mean; NaN if no picture counts."""
+        return float(self.iou(y).mean()) if self.counted.size else np.nan
+
+
+def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, told: np.ndarray) -> Overlap:
+    """Return what scores labels of points with these pixels, shape (n, L); told are ≥ 0."""
+    frame = np.zeros(len(pixels), np.int64) if frame is None else frame
+    figure = pixels[:, FIGURE].astype(np.float64)
+    other = pixels.sum(axis=1) - figure
+    return Overlap(figure, other, frame, np.unique(frame[told < 0]))

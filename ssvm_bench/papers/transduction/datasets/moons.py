@@ -26,7 +26,7 @@ from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, DrawnConfig
-from ssvm_bench.datasets.points import POINTS, Cliques, Points
+from ssvm_bench.papers.transduction.datasets.points import POINTS, Cliques, Points
 
 N_LABELS, N_EACH = 4, 150
 N = N_LABELS * N_EACH

@@ -56,9 +56,12 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, NotNegative, Positive, at_least
-from ssvm_bench.oracles.transductive import losses
-from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
-from ssvm_bench.solvers.transductive.base import TransductiveConfig, TransductiveSolver
+from ssvm_bench.papers.transduction.oracles import losses
+from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
+from ssvm_bench.papers.transduction.solvers.transductive import (
+    TransductiveConfig,
+    TransductiveSolver,
+)
 
 CODE_VERSION = 1
 

@@ -19,9 +19,13 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.oracles.transductive.energies import sum_of
-from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
-from ssvm_bench.solvers.transductive.base import INDUCTIVE, TransductiveConfig, TransductiveSolver
+from ssvm_bench.papers.transduction.oracles.energies import sum_of
+from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
+from ssvm_bench.papers.transduction.solvers.transductive import (
+    INDUCTIVE,
+    TransductiveConfig,
+    TransductiveSolver,
+)
 
 CODE_VERSION = 1
 

@@ -14,8 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.oracles.transductive.transduction import TransductiveProblem
-from ssvm_bench.solvers.transductive.base import TransductiveConfig, TransductiveSolver, train
+from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
+from ssvm_bench.papers.transduction.solvers.transductive import (
+    TransductiveConfig,
+    TransductiveSolver,
+    train,
+)
 
 CODE_VERSION = 1
 

@@ -1,17 +1,23 @@
 """Interactive segmentation: one picture of Weizmann or Stanford, scribbles, and the rest to find.
 
 The points are the superpixels of the picture, with the features that they have in the dataset of
-pictures; told are those that a scribble of their own label crosses
-(:mod:`ssvm_bench.datasets.images.scribbles`). Label 1 is the figure: the horse, or a foreground
-object of a scene. Neighbours like to have the same label
-(:mod:`ssvm_bench.datasets.images.interactive`).
+pictures. A point is labelled if a scribble of its own label crosses it. Label 1 is the figure: the
+horse, or a foreground object of a scene. Neighbours like to have the same label
+(:mod:`.scenes`).
 
-The files, their stand-ins and what is prepared of them are those of the dataset of pictures.
+**Scribbles** are what a user would draw to say what is figure and what is ground. Here a stroke is
+a part of the skeleton of the true mask (the middle line of its largest piece), from one of its
+points, chosen at random, as far to all sides along the skeleton as a share of its length goes. So a
+stroke is connected, and well inside of what it marks.
+
+The files, their synthetic data and what is prepared of them are those of the dataset of pictures.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -19,17 +25,16 @@ from typing import Annotated
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Natural, Share, one_of
 from ssvm_bench.datasets import stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import given_features
-from ssvm_bench.datasets.images.interactive import contrast
 from ssvm_bench.datasets.images.pictures import Picture
-from ssvm_bench.datasets.images.scene import Scene
-from ssvm_bench.datasets.images.scribbles import scribbled
 from ssvm_bench.datasets.images.superpixels import counts
-from ssvm_bench.datasets.points import POINTS, Points
 from ssvm_bench.datasets.sources import subset
+from ssvm_bench.papers.transduction.datasets import given_features, scenes
+from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
+from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast
 
 PICTURES: dict[str, tuple[ModuleType, int]] = {
     "weizmann": (weizmann, weizmann.LABELS.index("horse")),
@@ -38,6 +43,9 @@ PICTURES: dict[str, tuple[ModuleType, int]] = {
 """Datasets of pictures, and the label of what is figure in them."""
 
 LABELS = ("ground", "figure")
+
+NOTHING = 255
+"""In a map of scribbles, a pixel without one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Config(SourceConfig):
     length : float
         Share of the skeletons that is drawn.
     features : Path, optional
-        A file with features of the superpixels (:mod:`.images.given_features`).
+        A file with features of the superpixels (:mod:`.given_features`).
     """
 
     pictures: Annotated[str, one_of(PICTURES)] = "weizmann"
@@ -77,7 +85,7 @@ class Scribbled:
     segments : ndarray of uint16, shape (h, w)
         Superpixel of every pixel.
     scribbles : ndarray of uint8, shape (h, w)
-        See :func:`ssvm_bench.datasets.images.scribbles.scribbled`.
+        See `scribbled`.
     """
 
     name: str
@@ -105,6 +113,9 @@ def scene(config: Config, number: int) -> Scene:
     return Scene(
         found.name, found.picture, found.segments, found.scribbles, dataset, np.arange(dataset.n)
     )
+
+
+rows = partial(scenes.rows, scene)
 
 
 def load(config: Config) -> Points:
@@ -160,3 +171,49 @@ def load(config: Config) -> Points:
     few = subset(dataset, config.n_samples)
     assert isinstance(few, Points)
     return few
+
+
+# ---- strokes ----------------------------------------------------------------------------------
+
+
+def scribbled(truth: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return the map of scribbles, one stroke for each label that occurs.
+
+    Parameters
+    ----------
+    truth : ndarray of uint8, shape (h, w)
+        Label of every pixel.
+    share : float
+        Share of the length of a skeleton that is drawn, in (0, 1].
+    seed : int
+
+    Returns
+    -------
+    ndarray of uint8, shape (h, w)
+        The label that a scribble gives a pixel, else `NOTHING`.
+    """
+    bits = np.random.PCG64(seed)
+    found = np.full(truth.shape, NOTHING, np.uint8)
+    for label in np.unique(truth):
+        found[stroke(truth == label, share, bits)] = label
+    return found
+
+
+def stroke(mask: np.ndarray, share: float, bits: np.random.PCG64) -> np.ndarray:
+    """Return the mask of a stroke along the skeleton of a mask that is not empty."""
+    from scipy.ndimage import binary_dilation, label
+    from skimage.morphology import skeletonize
+
+    around = np.ones((3, 3), bool)
+    # the border of the picture is a border of what is in it
+    thin = skeletonize(np.pad(mask, 1))[1:-1, 1:-1]
+    pieces, _ = label(thin, around)
+    line = pieces == 1 + np.bincount(pieces[thin] - 1).argmax()
+    wanted = ceil(share * np.count_nonzero(line))
+    rows, columns = np.nonzero(line)
+    begin = int(uniform((1,), bits)[0] * rows.size)
+    drawn = np.zeros_like(mask)
+    drawn[rows[begin], columns[begin]] = True
+    while np.count_nonzero(drawn) < wanted:
+        drawn = binary_dilation(drawn, around, mask=line)
+    return drawn

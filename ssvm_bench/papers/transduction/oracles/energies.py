@@ -1,35 +1,122 @@
-"""Bounds on how many points of a clique have a label: sorting, or a linear program and rounding.
+"""Energies of labelings, and the label step (Laude et al., (14)).
 
-With x_il = [y_i = l] the label step is
+.. code-block:: text
+
+    y ← argmin over y of  Σ_i u_{i,y_i} + E(y)
+
+Points whose label is observed keep it in every step. Of the rest there may be
+
+================  =====================================================  =======================
+energy            E(y)                                                   the step
+================  =====================================================  =======================
+`Separate`        0                                                      each point by itself
+`Counts`          0 if every clique C has L_C^j ≤ |{i ∈ C: y_i = j}|     sorting, or a linear
+                  ≤ U_C^j, else ∞                                        program and rounding
+`Potts`           Σ_{k∼l} c_kl [y_k ≠ y_l],  c ≥ 0                       minimum cut, α-expansion
+================  =====================================================  =======================
+
+Of several labels of the same u, the lowest is taken.
+
+**Counts.** With x_il = [y_i = l] the label step is
 
 .. code-block:: text
 
     min Σ u_il x_il      Σ_l x_il = 1,      L_C^l ≤ Σ_{i ∈ C} x_il ≤ U_C^l,      x_il ∈ {0, 1}
 
-over the points whose label is not told; the told ones are taken off the bounds. Points in no clique
-take their best label, and so do all if that keeps the bounds. **One clique with two labels**: the
-points in the order of u_i1 − u_i0, and as many of the first as the bounds allow have label 1:
-exact. **In general** the linear relaxation by HiGHS' dual simplex. Where the cliques overlap, its
-vertex may have fractional points: those that are whole keep their label, and an integer program
-over the others, or if it has no solution over all, finds theirs. So every labeling keeps the
-bounds, where rounding by a threshold (the paper's) may break them.
+over the points whose label is not observed; the observed ones are taken off the bounds. Points in
+no clique take their best label, and so do all if that keeps the bounds. *One clique with two
+labels*: the points in the order of u_i1 − u_i0, and as many of the first as the bounds allow have
+label 1: exact. *In general* the linear relaxation by HiGHS' dual simplex. Where the cliques
+overlap, its vertex may have fractional points: those that are whole keep their label, and an
+integer program over the others, or if it has no solution over all, finds theirs. So every labeling
+keeps the bounds, where rounding by a threshold (the paper's) may break them.
+
+**Potts.** Two labels need one minimum cut. With more, α-expansion begins at the better of the
+labeling so far and each point by itself, and ends where no expansion lowers the energy. Energies
+are rounded to integers with the largest power of two for which no sum overflows, as in
+:mod:`ssvm_bench.oracles.graph`, of which this has a copy for one graph with weights. Points whose
+label is observed are decided before anything is cut.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.datasets.points import Cliques
-from ssvm_bench.oracles.transductive.energies import Energy
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.oracles.cut import OPEN, Graphs, Minimiser, decide, one_graph
+from ssvm_bench.papers.transduction.datasets.points import Cliques
+
+# mypy: disable-error-code="no-untyped-def"
 
 _WHOLE = 1e-6
 """So near to 0 or 1, an entry of the relaxation is taken for it."""
 
+_BITS = 60
 
-def build(told: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
+
+class Energy(ABC):
+    """An energy of the labelings of n points.
+
+    Parameters
+    ----------
+    told : ndarray of int64, shape (n,)
+        The label of a point, −1 where it is not told.
+    n_labels : int
+    """
+
+    def __init__(self, told: np.ndarray, n_labels: int) -> None:
+        self.told, self.n_labels = told, n_labels
+        self.free = np.flatnonzero(told < 0)
+
+    @abstractmethod
+    def value(self, y: np.ndarray) -> float:
+        """Return E(y) of a labeling that keeps what is told; ∞ where it is not allowed."""
+
+    @abstractmethod
+    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+        """Return a labeling of low Σ_i u_{i,y_i} + E(y).
+
+        Parameters
+        ----------
+        u : ndarray of float64, shape (n, L)
+        y : ndarray of int64, shape (n,), or None
+            The labeling so far, where a step may begin.
+        """
+
+    def nearest(self, u: np.ndarray) -> np.ndarray:
+        """Return the labeling with every point by itself."""
+        y = u.argmin(axis=1)
+        known = self.told >= 0
+        y[known] = self.told[known]
+        return y
+
+
+class Separate(Energy):
+    """Labels that are told, and nothing else."""
+
+    def value(self, y: np.ndarray) -> float:
+        """Return 0."""
+        return 0.0
+
+    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+        """Return the best label of each point."""
+        return self.nearest(u)
+
+
+def sum_of(u: np.ndarray, y: np.ndarray) -> float:
+    """Return Σ_i u_{i,y_i}."""
+    return float(u[np.arange(y.size), y].sum())
+
+
+# ---- bounds on counts -------------------------------------------------------------------------
+
+
+def bounds_on_counts(told: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
     """Return the energy of bounds on counts.
 
     Raises
@@ -213,3 +300,77 @@ class OneClique(Energy):
         found[self.movable] = 0
         found[self.movable[order[:ones]]] = 1
         return found
+
+
+# ---- pairs ------------------------------------------------------------------------------------
+
+
+class Potts(Energy):
+    """Pairs that like to have the same label."""
+
+    def __init__(
+        self, told: np.ndarray, n_labels: int, pairs: np.ndarray, weights: np.ndarray
+    ) -> None:
+        super().__init__(told, n_labels)
+        self.pairs, self.weights = pairs, weights
+        self.graphs: Graphs = one_graph(told.size, pairs)
+        self.minimiser = Minimiser(self.graphs)
+
+    def value(self, y: np.ndarray) -> float:
+        """Return the weight of the pairs with different labels."""
+        return float(self.weights[y[self.pairs[:, 0]] != y[self.pairs[:, 1]]].sum())
+
+    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+        """Return the minimiser of two labels; of more, what no expansion improves."""
+        unary, capacity = self._integers(u)
+        if self.n_labels == 2:
+            start = np.where(self.told > 0, 1, 0)
+            self._expand(unary, capacity, start, 1)
+            return start
+        starts = [self.nearest(u)] + ([] if y is None else [y])
+        best = min(starts, key=lambda start: sum_of(u, start) + self.value(start)).copy()
+        alpha = failures = 0
+        while failures < self.n_labels:
+            failures = 0 if self._expand(unary, capacity, best, alpha) else failures + 1
+            alpha = (alpha + 1) % self.n_labels
+        return best
+
+    def _integers(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return u and the weights times a power of two that makes halves of weights whole."""
+        u = u - u.min(axis=1)[:, None]
+        total = float(u.max(axis=1).sum() + self.weights.sum())
+        if not np.isfinite(total):
+            raise RunFailedError("The scores of a point are not finite; has the run diverged?")
+        scale = 2.0 ** (_BITS - 2 - np.frexp(max(total, 1e-300))[1])
+        return np.rint(scale * u).astype(np.int64), 2 * np.rint(0.5 * scale * self.weights).astype(
+            np.int64
+        )
+
+    def _expand(self, u: np.ndarray, capacity: np.ndarray, y: np.ndarray, alpha: int) -> bool:
+        """Let points of y take α, the best of all such moves; return whether one does."""
+        of = self.minimiser.energy
+        self.minimiser.cut(*_expansion(self.graphs, u, capacity, alpha, self.told, y, of))
+        taken = (of.x[: y.size] == 1) & (y != alpha)
+        y[taken] = alpha
+        return bool(taken.any())
+
+
+@kernel
+def _expansion(graphs, u, capacity, alpha, told, y, of):
+    """Set up the energy of an expansion, as in α-expansion of images; told points keep theirs."""
+    for l in range(y.size):
+        if y[l] == alpha:
+            of.x[l] = 1
+        else:
+            of.x[l] = OPEN if told[l] < 0 else 0
+        of.d[l] = u[l, alpha] - u[l, y[l]]
+    for e in range(capacity.size):
+        k, l = graphs.tail[e], graphs.head[e]
+        if y[k] == y[l] or y[k] == alpha or y[l] == alpha:
+            of.capacity[e] = capacity[e]
+        else:
+            half = capacity[e] // 2
+            of.capacity[e] = half
+            of.d[k] -= half
+            of.d[l] -= half
+    return decide(graphs, 0, of)

@@ -1,1 +1,0 @@
-"""The benchmark of semi-supervised learning (Chapelle, Schölkopf, Zien 2006): five of its sets."""

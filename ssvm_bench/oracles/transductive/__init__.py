@@ -1,1 +1,0 @@
-"""Points whose labels and classifier are found together: losses, kernels, energies, label steps."""

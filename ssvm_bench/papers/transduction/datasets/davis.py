@@ -1,0 +1,258 @@
+"""Sequences of DAVIS 2016 as points: superpixels of all frames, those of the first are labelled.
+
+An archive has ``JPEGImages/480p/NAME/00000.jpg`` and ``Annotations/480p/NAME/00000.png`` for each
+frame; a mask is black and white, and of its frame's size. What is white is label 1, the object. A
+frame has about 6000 superpixels (of the synthetic data, which are smaller, 300), with the features
+that all pictures have. Superpixels of one frame that share a border are pairs (:mod:`.scenes`);
+nothing joins those of different frames. ``KINDS`` is the table of the sequences; each is a kind of
+its own.
+
+References
+----------
+F. Perazzi et al.: A benchmark dataset and evaluation methodology for video object segmentation.
+CVPR 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.config.validation import check_at_least
+from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.images import archives, picture_file, preparation
+from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.superpixels import counts
+from ssvm_bench.datasets.raw_files import Names
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.synthetic import scenes as synthetic
+from ssvm_bench.papers.transduction.datasets import given_features, scenes
+from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
+
+if TYPE_CHECKING:
+    from ssvm_bench.figures import segmentation
+
+LABELS = ("background", "object")
+N_SEGMENTS = {"real": 6000, "synthetic": 300}
+MOST_MADE = 20
+"""Frames of the stand-in."""
+
+
+@dataclass(frozen=True)
+class SequenceConfig(SourceConfig):
+    """Options of a sequence.
+
+    Attributes
+    ----------
+    frames : int, optional
+        Only its first frames.
+    features : Path, optional
+        A file with features of the superpixels (:mod:`.given_features`).
+    """
+
+    frames: int | None = None
+    features: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.n_samples is not None:
+            raise ConfigError(
+                "dataset.n_samples would tear the frames of a sequence apart: take the first ones "
+                "with dataset.frames."
+            )
+        if self.frames is not None:
+            check_at_least("dataset.frames", self.frames, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceFile(PictureFile):
+    """The archive of a sequence."""
+
+    only: ClassVar[Names] = (*(PictureFile.only or ()), "pixels", "weights")
+
+    @property
+    def n_stand_in(self) -> int:
+        """Number of frames of the stand-in."""
+        return min(MOST_MADE, picture_file.STAND_IN_SIZE)
+
+    def parameters(self, source: str) -> preparation.Parameters:
+        """Return those of all pictures, with as many superpixels as the paper has."""
+        n_segments = N_SEGMENTS["synthetic" if source == "synthetic" else "real"]
+        return replace(preparation.PARAMETERS, n_segments=n_segments)
+
+    def cache_place(self, source: str) -> Path:
+        """Return where the arrays of a source are kept; all sequences share a folder."""
+        place = super().cache_place(source)
+        return place.with_name(f"{self.dataset}-{place.name}") if source == "synthetic" else place
+
+    def _work(self, source: str) -> Path:
+        return super()._work(f"{self.dataset}-{source}")
+
+    def _prepared(self, source: str, pictures: Pictures) -> Arrays:
+        arrays = super()._prepared(source, pictures)
+        pieces = [*_pieces(arrays, pictures)]
+        pixels, weights = (np.concatenate(each) for each in zip(*pieces, strict=True))
+        return {**arrays, "pixels": pixels, "weights": weights}
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return what `load` makes points of."""
+        return {**super().fields(arrays), "pixels": arrays["pixels"], "weights": arrays["weights"]}
+
+
+def _pieces(arrays: Arrays, pictures: Pictures) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield, frame by frame, the pixels of each label in its superpixels; weights of edges."""
+    shapes = arrays["shapes"]
+    maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
+    for i, flat in enumerate(maps):
+        segments, picture = flat.reshape(shapes[i]), pictures[i]
+        yield (
+            counts(segments, picture.truth, len(LABELS)),
+            scenes.contrast(picture.rgb, segments)[1],
+        )
+
+
+def parse(path: Path, name: str) -> Pictures:
+    """Return the frames of an archive in this format, in their order.
+
+    Raises
+    ------
+    ContentError
+        The archive is damaged, or a frame has no mask, or a mask no frame.
+    """
+    first, second = f"JPEGImages/480p/{name}/{{}}.jpg", f"Annotations/480p/{name}/{{}}.png"
+    found = archives.pairs(path, first, second, r"\d+")
+    return Pictures(tuple(found), list(found.values()), decode)
+
+
+def decode(encoded: tuple[bytes, bytes]) -> Picture:
+    """Return the picture of a frame and its mask; `ContentError` if they do not fit."""
+    frame = archives.decoded(encoded[0], colour=True, what="frame")
+    mask = archives.decoded(encoded[1], colour=False, what="mask")
+    if mask.shape != frame.shape[:2]:
+        sizes = [" × ".join(map(str, shape[1::-1])) for shape in (mask.shape, frame.shape)]
+        raise ContentError(f"the mask has another size ({sizes[0]}) than the frame ({sizes[1]})")
+    return Picture(frame, (mask > 127).astype(np.uint8))
+
+
+@dataclass(frozen=True)
+class Video:
+    """A sequence: what the registry takes for the module that loads it.
+
+    Attributes
+    ----------
+    RAW : SequenceFile
+        Its archive.
+    """
+
+    RAW: SequenceFile
+    Config: ClassVar[type[SequenceConfig]] = SequenceConfig
+    LABELS: ClassVar[tuple[str, ...]] = LABELS
+
+    def load(self, config: SequenceConfig) -> Dataset:
+        """Return the superpixels of all frames as points.
+
+        Raises
+        ------
+        ConfigError
+            There are not so many frames, or a file of features cannot be used.
+        """
+
+        def make(
+            offsets: np.ndarray, edges: np.ndarray, edge_offsets: np.ndarray, **fields: Any
+        ) -> Dataset:
+            n_frames = offsets.size - 1
+            if config.frames is not None and config.frames > n_frames:
+                raise ConfigError(
+                    f"dataset.frames must be ≤ {n_frames}, the number of frames of {config.name}, "
+                    f"got {config.frames}."
+                )
+            frame = np.repeat(np.arange(n_frames), np.diff(offsets))
+            first = np.repeat(offsets[:-1], np.diff(edge_offsets))
+            points = Points(
+                labeled=frame == 0,
+                frame=frame,
+                pairs=edges.astype(np.int64) + first[:, None],
+                offsets=np.arange(frame.size + 1),
+                **fields,
+            )
+            wanted = np.flatnonzero(frame < (config.frames or n_frames))
+            taken = points if wanted.size == points.n else points.take(wanted)
+            if config.features is None:
+                return taken
+            superpixel = wanted - offsets[frame[wanted]]
+            return taken.derived(x=given_features.read(config.features, frame[wanted], superpixel))
+
+        return sources.load(config, self.RAW, POINTS, len(LABELS), make=make)
+
+    def scene(self, config: SequenceConfig, number: int) -> scenes.Scene:
+        """Return a frame as it is shown.
+
+        Raises
+        ------
+        ConfigError
+            There is no such frame, or as `load` does.
+        """
+        dataset = self.load(config)
+        assert isinstance(dataset, Points)
+        assert dataset.frame is not None
+        last = int(dataset.frame[-1])
+        if not 0 <= number <= last:
+            raise ConfigError(
+                f"There is no frame {number}: {config.name} ({dataset.source} data) has 0 to "
+                f"{last}."
+            )
+        pictures = self.RAW.pictures(dataset.source)
+        (segments,) = self.RAW.segments(dataset.source, [number])
+        points = np.flatnonzero(dataset.frame == number)
+        title = f"frame {pictures.names[number]}"
+        return scenes.Scene(title, pictures[number], segments, None, dataset, points)
+
+    def rows(
+        self, config: SequenceConfig, numbers: Sequence[int], runs: Sequence[Path]
+    ) -> tuple[list[segmentation.Row], str]:
+        """Return what is drawn of frames; see `scenes.rows`."""
+        return scenes.rows(self.scene, config, numbers, runs)
+
+
+def _sequence(dataset: str, name: str, n: int, digest: str) -> Video:
+    """Return a sequence of n frames."""
+    raw = SequenceFile(
+        dataset=dataset,
+        folder="davis",
+        file=f"davis2016-480p-{name}.tar.gz",
+        url="https://davischallenge.org/davis2016/code.html",
+        n=n,
+        version=1,
+        labels=LABELS,
+        open=partial(parse, name=name),
+        sha256={f"davis2016-480p-{name}.tar.gz": digest},
+        scenes=synthetic.moving,
+    )
+    return Video(raw)
+
+
+KINDS = {
+    "davis_bmx_trees": _sequence(
+        "davis_bmx_trees",
+        "bmx-trees",
+        80,
+        "2fe30becabd6c693db06b0b7cb7f1dac936dd05e6ab17502e1bc78d9ae638a99",
+    ),
+    "davis_car_shadow": _sequence(
+        "davis_car_shadow",
+        "car-shadow",
+        40,
+        "39b676eed756321dfc6e189b8751e08c6c824e940ad62b66ea2711adb67b2dec",
+    ),
+}
+"""Kind → sequence."""

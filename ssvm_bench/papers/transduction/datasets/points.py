@@ -1,0 +1,253 @@
+"""Points of which some labels are observed, and what else is known of the others (transduction).
+
+Each point is an example of one part, and ``structure`` is ``points``. Beside features and labels
+(:mod:`ssvm_bench.datasets.checks`) a dataset has
+
+===========  ==============================================  =====================================
+field        what                                            what is checked
+===========  ==============================================  =====================================
+``labeled``  points whose label is observed; the other true  one a point; if there are any, some
+             labels only score what is found                 of every label
+``cliques``  sets of points, with bounds on how many of      points that exist, none twice in a
+             each have each label                            clique; bounds with 0 ≤ low ≤ high
+``pairs``    points that like to have the same label, with   points that exist, k < l, no pair
+             weights                                         twice; weights finite and ≥ 0
+``pixels``   if points are superpixels, the pixels of each   0 or more of each label in each
+             true label in each                              point, and in each point one at least
+``frame``    the picture of a sequence that a superpixel     0 or more, one a point
+             is of
+===========  ==============================================  =====================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.checks import WrongError, explained, integers, offsets_of
+
+POINTS = "points"
+"""The structure of these datasets."""
+
+
+class Cliques(NamedTuple):
+    """Sets of points, possibly overlapping, and bounds on the counts of labels in them.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (C + 1,)
+        Clique c has the points ``members[offsets[c]:offsets[c + 1]]``.
+    members : ndarray of int64
+    low, high : ndarrays of int64, shape (C, L)
+        At least, and at most, so many points of a clique have a label.
+    """
+
+    offsets: np.ndarray
+    members: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __len__(self) -> int:
+        """Return the number of cliques."""
+        return len(self.low)
+
+    def points(self, c: int) -> np.ndarray:
+        """Return the points of a clique."""
+        return self.members[self.offsets[c] : self.offsets[c + 1]]
+
+
+def no_cliques(n_labels: int) -> Cliques:
+    """Return no clique at all."""
+    none = np.zeros((0, n_labels), np.int64)
+    return Cliques(np.zeros(1, np.int64), np.zeros(0, np.int64), none, none)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Dataset):
+    """Points, some of them labeled.
+
+    Attributes
+    ----------
+    labeled : ndarray of bool, shape (n,)
+        The points whose label is told.
+    cliques : Cliques, optional
+        Sets of points with bounds on counts.
+    pairs : ndarray of int64, shape (E, 2), optional
+        Points k < l that like to have the same label, no pair twice.
+    weights : ndarray of float64, shape (E,), optional
+        How much: what it costs a pair to have different labels, ≥ 0.
+    pixels : ndarray of int64, shape (n, L), optional
+        Pixels of each true label in each point, for scoring alone.
+    frame : ndarray of int64, shape (n,), optional
+        The picture of each point, from 0; without it, all are of one.
+    """
+
+    labeled: np.ndarray
+    cliques: Cliques | None = None
+    pairs: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    pixels: np.ndarray | None = None
+    frame: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        """Check everything that kernels and label steps rely on.
+
+        Raises
+        ------
+        RunFailedError
+            If something is out of range.
+        """
+        super().__post_init__()
+        check(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen digits that are equal for equal points, labels told, cliques and pairs."""
+        digest = hashlib.sha256(super().fingerprint.encode())
+        known = (self.labeled, *(self.cliques or ()), self.pairs, self.weights)
+        for array in (*known, self.pixels, self.frame):
+            if array is not None:
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:16]
+
+    def head(self, size: int) -> Dataset:
+        """Return the first points, to compile kernels on: nothing told, a pair if there are any."""
+        few = super().head(size)
+        few = few.derived(labeled=np.zeros(few.n, bool), cliques=None)
+        if self.pairs is None or few.n < 2:
+            return few.derived(pairs=None, weights=None)
+        return few.derived(pairs=np.array([[0, 1]]), weights=np.ones(1))
+
+    def take(self, examples: np.ndarray) -> Dataset:
+        """Return the dataset of the given points, the cliques and pairs that are whole in it."""
+        place = np.full(self.n, -1)
+        place[examples] = np.arange(len(examples))
+        cliques, pairs, weights = self.cliques, self.pairs, self.weights
+        if cliques is not None:
+            inside = [place[cliques.points(c)] for c in range(len(cliques))]
+            whole = [c for c, points in enumerate(inside) if (points >= 0).all()]
+            kept = [inside[c] for c in whole]
+            cliques = Cliques(
+                np.concatenate(([0], np.cumsum([points.size for points in kept]))).astype(np.int64),
+                np.concatenate([np.zeros(0, np.int64), *kept]),
+                cliques.low[whole],
+                cliques.high[whole],
+            )
+        if pairs is not None and weights is not None:
+            moved = np.sort(place[pairs], axis=1)
+            whole_pairs = (moved >= 0).all(axis=1)
+            pairs, weights = moved[whole_pairs], weights[whole_pairs]
+        taken = super().take(examples)
+        return taken.derived(
+            cliques=cliques,
+            pairs=pairs,
+            weights=weights,
+            **{
+                name: array[examples]
+                for name in ("labeled", "pixels", "frame")
+                if (array := getattr(self, name)) is not None
+            },
+        )
+
+
+# ---- checks -----------------------------------------------------------------------------------
+
+
+def check(dataset: Any) -> None:
+    """Check what `Points` have beside the fields of every `Dataset`.
+
+    Raises
+    ------
+    RunFailedError
+        If something is out of range; the message says what, and where.
+    """
+    with explained(dataset):
+        if dataset.n != dataset.y.size:
+            raise WrongError("a point has one part, and some examples have several")
+        labeled = dataset.labeled
+        if not isinstance(labeled, np.ndarray) or labeled.dtype != bool:
+            raise WrongError("labeled must be an array of bool")
+        if labeled.shape != (dataset.n,):
+            raise WrongError(f"labeled has the shape {labeled.shape}, not ({dataset.n},)")
+        _told(dataset)
+        if dataset.cliques is not None:
+            _cliques(dataset.cliques, dataset.n, dataset.n_labels)
+        if dataset.pairs is not None or dataset.weights is not None:
+            _pairs(dataset.pairs, dataset.weights, dataset.n)
+        if dataset.pixels is not None:
+            _pixels(dataset.pixels, dataset.n, dataset.n_labels)
+        if dataset.frame is not None:
+            frame = integers(dataset.frame, "frame", 1)
+            if frame.shape != (dataset.n,) or frame.min() < 0:
+                raise WrongError("frame must have a number of 0 or more for each point")
+
+
+def check_told(dataset: Any) -> None:
+    """Check that of every class a point is labeled, or none at all; raises as `check` does."""
+    with explained(dataset):
+        _told(dataset)
+
+
+def _told(dataset: Any) -> None:
+    told = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
+    if told.any() and not told.all():
+        raise WrongError(
+            f"no labeled point has the label {int(np.argmin(told))}, of which a classifier would "
+            "never learn. Label a point of every class, or none at all (dataset.n_samples may "
+            "have left some out)"
+        )
+
+
+def _pixels(pixels: Any, n: int, K: int) -> None:
+    """Check the numbers of pixels."""
+    pixels = integers(pixels, "pixels", 2)
+    if pixels.shape != (n, K):
+        raise WrongError(f"pixels has the shape {pixels.shape}, not ({n}, {K})")
+    if pixels.min() < 0 or not pixels.any(axis=1).all():
+        raise WrongError("a point has a negative number of pixels, or none")
+
+
+def _cliques(cliques: Any, n: int, K: int) -> None:
+    """Check sets of points and the bounds on the counts of labels in them."""
+    members = integers(cliques.members, "the members of cliques", 1)
+    low, high = (integers(b, "the bounds of cliques", 2) for b in (cliques.low, cliques.high))
+    if not len(low) and not members.size:
+        return
+    offsets = offsets_of(cliques.offsets, "the offsets of cliques", members.size, "members", 1)
+    if low.shape != (offsets.size - 1, K) or high.shape != low.shape:
+        raise WrongError(
+            f"the bounds of cliques have the shapes {low.shape} and {high.shape}, and there are "
+            f"{offsets.size - 1} cliques and {K} labels"
+        )
+    for c in range(len(low)):
+        points = members[offsets[c] : offsets[c + 1]]
+        if points.min() < 0 or points.max() >= n:
+            raise WrongError(
+                f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
+                f"to {n - 1}"
+            )
+        if np.unique(points).size < points.size:
+            raise WrongError(f"clique {c} has a point twice")
+        if low[c].min() < 0 or (low[c] > high[c]).any():
+            raise WrongError(f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}")
+
+
+def _pairs(pairs: Any, weights: Any, n: int) -> None:
+    """Check pairs of points and their weights."""
+    pairs = integers(pairs, "pairs", 2)
+    if pairs.shape[1] != 2 or np.shape(weights) != (len(pairs),):
+        raise WrongError("pairs must be an array of shape (E, 2), with E weights")
+    if not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
+        raise WrongError("a pair has a weight that is negative, or no finite number")
+    if not len(pairs):
+        return
+    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] >= pairs[:, 1]).any():
+        raise WrongError(f"pairs must be k < l of the points 0 to {n - 1}")
+    if np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1]).size < len(pairs):
+        raise WrongError("a pair is there twice")

@@ -1,4 +1,4 @@
-"""CoNLL-2000: what is kept of its files, the stand-in, and the real files."""
+"""CoNLL-2000: what is kept of its files, and the real files."""
 
 import gzip
 import hashlib
@@ -60,15 +60,6 @@ def test_what_is_no_file_of_chunks_is_one_message(tmp_path, monkeypatch):
         files(tmp_path, monkeypatch, train)
         with pytest.raises(RunFailedError, match=message):
             load("real")
-
-
-def test_the_stand_in_is_the_same_everywhere():
-    """A change here needs a new `version`: cached stand-ins carry the old one."""
-    arrays, digest = conll2000.stand_in(), hashlib.sha256()
-    for name in ("indices", "indptr", "y", "offsets", "fold", "names"):
-        digest.update(arrays[name].tobytes())
-    assert (conll2000.RAW.version, digest.hexdigest()[:16]) == (1, "324cd7f70f6a464c")
-    assert np.bincount(arrays["fold"]).tolist() == [1200, 300]
 
 
 @real_data("conll2000/train.txt.gz")

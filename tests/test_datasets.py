@@ -1,8 +1,6 @@
-"""The loaders' content checks, the stand-ins, and the subsets."""
+"""The loaders' content checks, and the subsets."""
 
-import functools
 import gzip
-import hashlib
 import io
 import os
 import tarfile
@@ -33,9 +31,6 @@ def _own_cache(tmp_path_factory):
         folder = tmp_path_factory.mktemp("cache")
         patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
         yield
-
-
-stand_in = functools.cache(lambda module: module.stand_in())
 
 
 def ocr_lines(words=("cat", "on"), folds=(0, 3)):
@@ -168,45 +163,6 @@ def test_small_files_are_read_on_trust(module, rows, tmp_path, monkeypatch):
         module.load(module.Config(name, name))
     data = module.load(module.Config(name, name, trust=True))
     assert (data.source, data.y.size) == ("real (altered)", len(rows()))
-
-
-@pytest.mark.parametrize(
-    ("module", "version", "expected"),
-    [(ocr, 1, "953c0251ddb6222b"), (usps, 1, "9c8ec3278748ad14")],
-)
-def test_stand_ins_are_the_same_everywhere(module, version, expected):
-    """A change here needs a new `version`: cached stand-ins carry the old one."""
-    arrays = stand_in(module)
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(arrays[name].tobytes())
-    assert (module.RAW.version, digest.hexdigest()[:16]) == (version, expected)
-
-
-def test_stand_in_of_ocr_has_the_real_structure():
-    dataset = ocr.load(ocr.Config("ocr", "ocr", "synthetic"))
-    assert (dataset.source, dataset.structure) == ("synthetic", "chain")
-    assert dataset.x.shape == (52152, 128)
-    assert dataset.x.dtype == np.uint8
-    assert set(np.unique(dataset.x)) == {0, 1}
-    assert abs(dataset.x.mean() - 0.22) < 0.01
-    assert (dataset.n, dataset.n_labels) == (6877, 26)
-    assert np.array_equal(np.bincount(np.diff(dataset.offsets)), ocr.WORDS_PER_LENGTH)
-    assert np.array_equal(np.bincount(dataset.fold), ocr.WORDS_PER_FOLD)
-    assert np.bincount(dataset.y, minlength=26).min() > 100
-    assert len(np.unique(dataset.x, axis=0)) > 45000  # next to no letter occurs twice
-
-
-def test_stand_in_of_usps_has_the_real_structure():
-    dataset = usps.load(usps.Config("usps", "usps", "synthetic"))
-    assert (dataset.source, dataset.structure) == ("synthetic", "independent")
-    assert dataset.x.shape == (7291, 256)
-    assert dataset.x.dtype == np.float64
-    assert (dataset.x.min(), dataset.x.max()) == (-1, 1)
-    assert np.array_equal(np.bincount(dataset.y), usps.SAMPLES_PER_DIGIT)
-    assert np.array_equal(dataset.offsets, np.arange(7292))
-    corners = dataset.x[:, [0, 15, 240, 255]]
-    assert np.mean(corners == -1) > 0.8  # a background of −1
 
 
 def test_n_samples_are_nested_and_independent_of_everything():

@@ -1,6 +1,5 @@
-"""MNIST: the idx format, what is kept, the held-out halves, and the stand-in."""
+"""MNIST: the idx format, what is kept, and the held-out halves."""
 
-import functools
 import gzip
 import hashlib
 from dataclasses import replace
@@ -14,7 +13,6 @@ from ssvm_bench.datasets import mnist
 from ssvm_bench.datasets.reading import ContentError
 
 SYNTHETIC = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=200")
-made = functools.cache(mnist.stand_in)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -114,36 +112,6 @@ def test_another_file_is_one_message(small, tmp_path):
     path.write_bytes((path.parent / "train-labels-idx1-ubyte.gz").read_bytes())
     with pytest.raises(RunFailedError, match="the test files have arrays of shapes"):
         load("auto", trust=True)
-
-
-def test_the_stand_in_is_the_same_everywhere():
-    """A change here needs a new `version`: cached stand-ins carry the old one."""
-    digest = hashlib.sha256()
-    for name in ("data", "indices", "indptr", "y"):
-        digest.update(made()[name].tobytes())
-    assert (mnist.RAW.version, digest.hexdigest()[:16]) == (2, "8ecd2717dd01f5fe")
-
-
-def test_the_stand_in_has_the_real_structure():
-    dataset = load(pixels="raw")
-    assert (dataset.n, dataset.x.shape, dataset.n_labels) == (6000, (6000, 784), 10)
-    assert {name: data.n for name, data in dataset.held_out.items()} == {
-        "validation": 500,
-        "test": 500,
-    }
-    assert np.bincount(dataset.y).min() > 500
-    assert abs(dataset.x.nnz / dataset.x.shape[0] / 784 - 0.19) < 0.03
-    images = dataset.x.toarray().reshape(-1, 28, 28)
-    assert (images.min(), images.max()) == (0, 255)
-    assert len(np.unique(images, axis=0)) == 6000
-    inked = images > 0
-    for axis in (1, 2):  # a box of 20 pixels, and in the middle of the cell as far as it can be
-        lines = inked.any(axis=axis)
-        first, last = lines.argmax(axis=1), 27 - lines[:, ::-1].argmax(axis=1)
-        assert (last - first).max() < 20
-        along = images.sum(axis=axis) @ np.arange(28.0)
-        centre = along / images.sum(axis=(1, 2))
-        assert np.quantile(np.abs(centre - 14), 0.99) <= 0.5
 
 
 def test_a_run_learns_and_tells_all_losses(tmp_path):

@@ -17,11 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.datasets import sources, tables
-from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.bias import BiasConfig
+from ssvm_bench.datasets.base import BiasConfig, Dataset
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.reading import GZIP, unpack
-from ssvm_bench.datasets.synthetic import tables as made_tables
+from ssvm_bench.datasets.synthetic import tables as synthetic
 
 Config = BiasConfig
 
@@ -67,8 +66,8 @@ def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[
 
 
 def stand_in() -> dict[str, np.ndarray]:
-    """Return arrays of the real file's sizes: snails that grow more slowly the older they are."""
-    return arrays(*made_tables.snails(N_SAMPLES))
+    """Return as many synthetic snails, which grow more slowly the older they are."""
+    return arrays(*synthetic.snails(N_SAMPLES))
 
 
 class CommaFile(TableFile):
@@ -88,5 +87,5 @@ RAW = CommaFile(
     parse=parse,
     sha256={"abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"},
     stand_in=stand_in,
-    version=1,
+    version=2,
 )

@@ -18,22 +18,21 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.datasets import cache, libsvm, sources
-from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.bias import BiasConfig
+from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.libsvm import Rows
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP
-from ssvm_bench.datasets.synthetic import tables as made_tables
+from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.tables import check_lines
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
 
 N_TRAINING, N_TEST = 32561, 16281
-N_RICH = (7841, 3846)
-"""Examples of label 1: to train on, and held out."""
+SHARE_RICH = 0.24
+"""Share of synthetic examples of label 1, as of the real ones."""
 
 LABELS = ("-1", "1")
 
@@ -50,12 +49,9 @@ def load(config: Config) -> Dataset:
     """
 
     def split(people: Dataset) -> Dataset:
-        people = config.with_bias(people)
-        assert people.fold is not None
-        training, test = (people.take(np.flatnonzero(people.fold == k)) for k in (0, 1))
-        return training.derived(held_out={"test": test})
+        return split_by_fold(config.with_bias(people), "test")
 
-    return sources.load(config, RAW, "independent", 2, split)
+    return sources.load(config, RAW, "independent", len(LABELS), split)
 
 
 def parse(raw: bytes) -> Rows:
@@ -88,9 +84,16 @@ def combine(training: Rows, test: Rows) -> Arrays:
 
 
 def stand_in() -> Arrays:
-    """Return arrays of the real file's sizes and shares: people drawn from a few tendencies."""
-    people = made_tables.categories(ATTRIBUTES, (N_TRAINING, N_TEST), N_RICH)
-    return combine(*(Rows(x, y) for x, y in people))
+    """Return synthetic people of the real number and attributes."""
+    from scipy.sparse import csr_array
+
+    m = N_TRAINING + N_TEST
+    categories, score = synthetic.categories(ATTRIBUTES, m)
+    columns = categories + (np.cumsum(ATTRIBUTES) - ATTRIBUTES)
+    ends = np.arange(m + 1) * len(ATTRIBUTES)
+    x = csr_array((np.ones(columns.size), columns.ravel(), ends), shape=(m, N_FEATURES))
+    y = np.where(score > np.quantile(score, 1 - SHARE_RICH), 1.0, -1.0)
+    return combine(Rows(x[:N_TRAINING], y[:N_TRAINING]), Rows(x[N_TRAINING:], y[N_TRAINING:]))
 
 
 class LibsvmFiles(FileSet):
@@ -106,16 +109,12 @@ class LibsvmFiles(FileSet):
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of all people."""
-        y = arrays["y"].astype(np.uint8)
-        x = cache.sparse_rows(arrays, N_FEATURES)
-        vocabulary = Vocabulary(LABELS, svmlight.FORM, "independent", N_FEATURES)
-        offsets = np.arange(y.size + 1)
         return {
-            "x": x,
-            "y": y,
-            "offsets": offsets,
+            "x": cache.sparse_rows(arrays, N_FEATURES),
+            "y": arrays["y"].astype(np.uint8),
+            "offsets": np.arange(arrays["y"].size + 1),
             "fold": arrays["fold"],
-            "vocabulary": vocabulary,
+            "vocabulary": Vocabulary(LABELS, svmlight.FORM, "independent", N_FEATURES),
         }
 
 
@@ -131,5 +130,5 @@ RAW = LibsvmFiles(
     parse=parse,
     combine=combine,
     stand_in=stand_in,
-    version=1,
+    version=2,
 )

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -34,7 +34,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import DRAWN, GENUINE, SOURCES
-from ssvm_bench.config.validation import Options
+from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.boxes import Boxes
@@ -201,13 +201,14 @@ class Dataset:
         if edges is not None and edge_offsets is not None:
             kept, edge_offsets = _rows(edge_offsets, examples)
             edges = edges[kept]
+        unseen = self.unseen and self.unseen._replace(codes=self.unseen.codes[parts])
         return self.derived(
             x=self.x[examples if self.structure == LANDMARKS else parts],
             y=self.y[parts],
             offsets=offsets,
             edges=edges,
             edge_offsets=edge_offsets,
-            unseen=self.unseen and self.unseen._replace(codes=self.unseen.codes[parts]),
+            unseen=unseen if unseen is not None and unseen.mask.any() else None,
             **{
                 name: array[examples]
                 for name in ("fold", "costs", "margins", "places")
@@ -219,6 +220,35 @@ class Dataset:
         """Yield the examples in their order, so many at a time; the last chunk may have fewer."""
         for begin in range(0, self.n, rows):
             yield self.take(np.arange(begin, min(begin + rows, self.n)))
+
+
+def split_by_fold(dataset: Dataset, *names: str) -> Dataset:
+    """Return the examples of fold 0, with those of fold k, if any, held out as the k-th name."""
+    assert dataset.fold is not None
+    parts = {
+        name: dataset.take(rows)
+        for k, name in enumerate(("train", *names))
+        if (rows := np.flatnonzero(dataset.fold == k)).size
+    }
+    return parts.pop("train").derived(held_out=parts)
+
+
+def with_bias(dataset: Dataset, bias: float) -> Dataset:
+    """Return the dataset with a constant feature, unless that is 0; its vocabulary tells."""
+    if bias == 0.0:
+        return dataset
+    x, vocabulary = dataset.x, dataset.vocabulary
+    column = np.full((x.shape[0], 1), bias)
+    if np.array_equal(column, column.astype(x.dtype)):
+        column = column.astype(x.dtype)
+    if vocabulary is not None:
+        vocabulary = replace(vocabulary, bias=bias)
+    if isinstance(x, np.ndarray):
+        return dataset.derived(x=np.hstack((x, column)), vocabulary=vocabulary)
+    from scipy.sparse import csr_array, hstack
+
+    wider = csr_array(hstack((x, csr_array(column)), format="csr"))
+    return dataset.derived(x=wider, vocabulary=vocabulary)
 
 
 def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -273,6 +303,24 @@ class SourceConfig(DatasetConfig):
         n = self.n_samples
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ConfigError(f"dataset.n_samples must be null or an integer ≥ 1, got {n!r}.")
+
+
+@dataclass(frozen=True)
+class BiasConfig(SourceConfig):
+    """Options of a dataset with a bias, which is regularised as all weights are.
+
+    Attributes
+    ----------
+    bias : float
+        The value of a constant feature, the last one, of all examples; 0: none. The larger, the
+        less the bias is regularised.
+    """
+
+    bias: NotNegative = 0.0
+
+    def with_bias(self, dataset: Dataset) -> Dataset:
+        """Return the dataset with the constant feature, if there is to be one."""
+        return with_bias(dataset, self.bias)
 
 
 @dataclass(frozen=True)

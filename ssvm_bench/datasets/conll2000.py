@@ -20,18 +20,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.datasets import cache, sources
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns, templates
 from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.datasets.synthetic import sentences
+from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
 
 Config = SourceConfig
 
 N_TRAINING, N_TEST = 8936, 2012
+N_SYNTHETIC = 1200, 300
 N_COLUMNS = 3
 BOUNDARY = "ends"
 
@@ -45,16 +46,7 @@ LABELS = (
 
 def load(config: Config) -> Dataset:
     """Return the sentences: x sparse, uint8; see `sources.load`. Those held out are ``"test"``."""
-
-    def split(sentences: Dataset) -> Dataset:
-        assert sentences.fold is not None
-        training, test = (sentences.take(np.flatnonzero(sentences.fold == k)) for k in (0, 1))
-        assert test.unseen is not None
-        if not test.unseen.mask.any():
-            test = test.derived(unseen=None)
-        return training.derived(held_out={"test": test}, unseen=None)
-
-    return sources.load(config, RAW, "chain", len(LABELS), split)
+    return sources.load(config, RAW, "chain", len(LABELS), lambda all_: split_by_fold(all_, "test"))
 
 
 def parse(raw: bytes) -> Columns:
@@ -83,34 +75,32 @@ def combine(training: Columns, test: Columns) -> Arrays:
     """
     if others := sorted({*training.columns[-1].values} - {*LABELS}):
         raise ContentError(f"{others[0]!r} in the training set is no label of a chunk")
+    from scipy.sparse import vstack
+
     used = templates.default(N_COLUMNS - 1)
     vocabulary, places = columns.learned(training, used, BOUNDARY, 1)
     vocabulary = replace(vocabulary, labels=LABELS)
-    first = columns.fields(training, vocabulary, places)
-    second = columns.fields(test, vocabulary)
-    ends = first["x"].indptr, first["x"].indptr[-1] + second["x"].indptr[1:]
+    sets = columns.fields(training, vocabulary, places), columns.fields(test, vocabulary)
+    x = vstack([each["x"] for each in sets], format="csr")
+    sizes = [each["y"].size for each in sets]
+    nothing_unknown = Unseen(np.full(sizes[1], -1), ())
+    unseen = sets[1].get("unseen", nothing_unknown)
     return {
-        **{
-            name: np.concatenate([getattr(each["x"], name) for each in (first, second)])
-            for name in ("data", "indices")
-        },
-        "indptr": np.concatenate(ends),
-        "y": np.concatenate((first["y"], second["y"])),
-        "offsets": np.concatenate((first["offsets"], first["offsets"][-1] + second["offsets"][1:])),
-        "unseen": np.concatenate((np.full(first["y"].size, -1), _unseen(second).codes)),
-        "unseen_names": np.array(_unseen(second).names, np.str_),
-        "fold": np.repeat([0, 1], [first["offsets"].size - 1, second["offsets"].size - 1]),
+        "data": x.data,
+        "indices": x.indices,
+        "indptr": x.indptr,
+        "y": np.concatenate([each["y"] for each in sets]),
+        "offsets": np.concatenate((sets[0]["offsets"], sizes[0] + sets[1]["offsets"][1:])),
+        "unseen": np.concatenate((np.full(sizes[0], -1), unseen.codes)),
+        "unseen_names": np.array(unseen.names, np.str_),
+        "fold": np.repeat([0, 1], [each["offsets"].size - 1 for each in sets]),
         "names": np.frombuffer("\n".join(vocabulary.features).encode(), np.uint8),
     }
 
 
-def _unseen(fields: dict[str, Any]) -> Unseen:
-    return fields.get("unseen", Unseen(np.full(fields["y"].size, -1), ()))
-
-
 def stand_in() -> Arrays:
-    """Return arrays like those of the real files, of sentences that a small grammar makes."""
-    return combine(*map(parse, sentences.made()))
+    """Return the same of synthetic sentences, fewer than the real ones."""
+    return combine(*(parse(synthetic.sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
 
 
 class ChunkingFiles(FileSet):
@@ -127,14 +117,7 @@ class ChunkingFiles(FileSet):
         names = tuple(arrays["names"].tobytes().decode().split("\n"))
         used = tuple(each.text for each in templates.default(N_COLUMNS - 1))
         vocabulary = Vocabulary(
-            labels=LABELS,
-            form=columns.FORM,
-            structure="chain",
-            n_features=len(names),
-            features=names,
-            columns=N_COLUMNS,
-            templates=used,
-            boundary=BOUNDARY,
+            *(LABELS, columns.FORM, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
         )
         return {
             "x": cache.sparse_rows(arrays, len(names)),
@@ -149,7 +132,7 @@ RAW = ChunkingFiles(
     folder="conll2000",
     url="https://www.clips.uantwerpen.be/conll2000/chunking/",
     n=N_TRAINING,
-    n_made=sentences.SIZES[0],
+    n_made=N_SYNTHETIC[0],
     sha256={
         "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
         "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
@@ -157,5 +140,5 @@ RAW = ChunkingFiles(
     parse=parse,
     combine=combine,
     stand_in=stand_in,
-    version=1,
+    version=2,
 )

@@ -20,8 +20,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.bias import BiasConfig
+from ssvm_bench.datasets.base import BiasConfig, Dataset
 from ssvm_bench.datasets.own_files import forms, templates
 from ssvm_bench.datasets.own_files.forms import FORMS, How
 from ssvm_bench.datasets.own_files.templates import BOUNDARIES

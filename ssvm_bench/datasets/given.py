@@ -28,8 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets.base import Dataset, DatasetConfig
-from ssvm_bench.datasets.bias import with_bias
+from ssvm_bench.datasets.base import Dataset, DatasetConfig, with_bias
 from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.datasets.own_files.numbers import normalised
 from ssvm_bench.datasets.vocabulary import Vocabulary

@@ -21,10 +21,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources, tables
-from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
+from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
@@ -34,7 +33,8 @@ CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
 N_LABELS = 10
 IMAGES = Images((CELL, CELL), background=0.0)
-N_TRAINING, N_TEST = 60000, 10000
+N_TRAINING = 60000
+N_SYNTHETIC = 6000, 1000
 IDX = b"\0\0\x08"
 """How a file of bytes in the idx format begins."""
 
@@ -58,22 +58,13 @@ def load(config: Config) -> Dataset:
 
     Those held out are ``"validation"`` and ``"test"``.
     """
-    from scipy.sparse import csr_array
 
     def split(digits: Dataset) -> Dataset:
-        assert digits.fold is not None
-        training, others = (np.flatnonzero(digits.fold == k) for k in (0, 1))
-        test, validation = others[::2], others[1::2]
-        held_out = {"validation": some(digits, validation), "test": some(digits, test)}
-        return some(digits, training).derived(held_out=held_out)
-
-    def some(digits: Dataset, numbers: np.ndarray) -> Dataset:
-        taken = digits.take(numbers)
-        if config.pixels == "raw":
-            return taken
-        rows = csr_array(taken.x)
-        values = rows.data.astype(np.float32) / np.float32(255)
-        return taken.derived(x=csr_array((values, rows.indices, rows.indptr), shape=rows.shape))
+        if config.pixels == "unit":
+            x = digits.x.astype(np.float32)
+            x.data[:] /= np.float32(255)
+            digits = digits.derived(x=x)
+        return split_by_fold(digits, "validation", "test")
 
     return sources.load(config, RAW, "independent", N_LABELS, split)
 
@@ -98,7 +89,9 @@ def parse(raw: bytes) -> np.ndarray:
 def combine(
     images: np.ndarray, labels: np.ndarray, test_images: np.ndarray, test_labels: np.ndarray
 ) -> Arrays:
-    """Return what is kept of all digits: CSR of the grey values, y, and fold, 1 of the test images.
+    """Return what is kept of all digits: CSR of the grey values, y, and fold.
+
+    The fold of test images is 2 and 1, for the test and for validation, in turn.
 
     Raises
     ------
@@ -115,52 +108,19 @@ def combine(
         "indices": columns.astype(np.uint16),
         "indptr": np.searchsorted(rows, np.arange(len(x) + 1)).astype(np.int32),
         "y": np.concatenate((labels, test_labels)),
-        "fold": np.repeat([0, 1], [labels.size, test_labels.size]),
+        "fold": np.concatenate((np.zeros(labels.size, int), 2 - np.arange(test_labels.size) % 2)),
     }
 
 
-N_MADE, N_MADE_TEST = 6000, 1000
-"""Images of the stand-in: a tenth of the real ones, made in seconds."""
-
-
 def stand_in() -> Arrays:
-    """Return arrays of 6000 digits to train on and 1000 held out: warped, and softly drawn.
-
-    As in the original, they are drawn in a box of 20 × 20 pixels, which is then moved, by whole
-    pixels, until the centre of mass is in the middle.
-    """
-    bits = np.random.PCG64(1729)
-    m = N_MADE + N_MADE_TEST
-    y = permutation(m, bits) % N_LABELS
-    style = handwriting.Style(
-        slant=0.1 + 0.22 * approx_normal((m,), bits),
-        aspect=np.clip(0.95 + 0.2 * approx_normal((m,), bits), 0.5, 1.6),
-        size=np.full(m, 0.82),
-        shift=np.zeros((m, 2)),
-        wobble=0.85 + 0.85 * np.square(uniform((m,), bits)),  # some write badly
-    )
-    habit = uniform((m,), bits)
-    distance = handwriting.distances("0123456789", y, habit, style, (BOX, BOX), bits)
-    radius = np.clip(1.2 + 0.3 * approx_normal((m, 1), bits), 0.5, 1.8)
-    ink = np.rint(255 * np.clip(0.5 + (radius - distance) / 1.2, 0, 1)).astype(np.uint8)
-    images = _centred(ink.reshape(m, BOX, BOX))
-    labels = y.astype(np.uint8)
-    return combine(images[:N_MADE], labels[:N_MADE], images[N_MADE:], labels[N_MADE:])
-
-
-def _centred(ink: np.ndarray) -> np.ndarray:
-    """Return the boxes in cells whose middle is at the centre of mass, as far as there is room."""
-    m = len(ink)
-    cells = np.zeros((m, CELL, CELL), np.uint8)
-    counted = ink.astype(np.int64)  # integers: the same sums on every machine
-    mass, along = counted.sum(axis=(1, 2)), np.arange(BOX)
-    places = []
-    for moment in (counted.sum(axis=2) @ along, counted.sum(axis=1) @ along):
-        start = (mass * (CELL + 1) - 2 * moment) // (2 * mass)  # of CELL/2 − moment/mass, rounded
-        places.append(np.clip(start, 0, CELL - BOX)[:, None] + along)
-    rows, columns = places
-    cells[np.arange(m)[:, None, None], rows[:, :, None], columns[:, None, :]] = ink
-    return cells
+    """Return the same of synthetic digits, a tenth as many: in the middle of the real ones' box."""
+    n, n_test = N_SYNTHETIC
+    counts = np.full(N_LABELS, (n + n_test) // N_LABELS)
+    labels, ink = handwriting.digits(counts, (BOX, BOX), np.random.PCG64(1729))
+    labels, edge = labels.astype(np.uint8), (CELL - BOX) // 2
+    boxes = np.rint(255 * ink).astype(np.uint8).reshape(-1, BOX, BOX)
+    images = np.pad(boxes, ((0, 0), (edge, edge), (edge, edge)))
+    return combine(images[:n], labels[:n], images[n:], labels[n:])
 
 
 class IdxFiles(FileSet):
@@ -172,9 +132,12 @@ class IdxFiles(FileSet):
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of all digits, with raw grey values."""
-        x = cache.sparse_rows(arrays, N_PIXELS)
-        y = arrays["y"]
-        return {"x": x, "y": y, "offsets": np.arange(y.size + 1), "fold": arrays["fold"]}
+        return {
+            "x": cache.sparse_rows(arrays, N_PIXELS),
+            "y": arrays["y"],
+            "offsets": np.arange(arrays["y"].size + 1),
+            "fold": arrays["fold"],
+        }
 
 
 RAW = IdxFiles(
@@ -199,6 +162,6 @@ RAW = IdxFiles(
     parse=parse,
     combine=combine,
     stand_in=stand_in,
-    n_made=N_MADE,
-    version=2,
+    n_made=N_SYNTHETIC[0],
+    version=3,
 )

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.random import approx_normal, permutation, uniform
+from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -30,7 +30,6 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = ("none", "constant", "ends")
 CELL = (16, 8)
 N_COLUMNS = 6 + CELL[0] * CELL[1]
-N_LETTERS = 52152
 WORDS_PER_FOLD = np.array([626, 704, 684, 698, 693, 651, 739, 717, 690, 675])
 # number of words of each length 0..14
 WORDS_PER_LENGTH = np.array([0, 0, 0, 1283, 0, 568, 768, 695, 750, 1047, 584, 304, 298, 313, 267])
@@ -145,75 +144,19 @@ def identity(text: bytes) -> bytes:
     )
 
 
-# The followers of each letter in English words, the most frequent first. Only the ranks matter.
-FOLLOWERS = {
-    "a": "ntlrscbdmgpivkuywzf", "b": "leroaiusbyjt", "c": "oethakircuylsq", "d": "eisaoduryglvn",
-    "e": "rsndaltcmepxvifwgyoqk", "f": "oierfautlys", "g": "erhainolgusy", "h": "eaiotryunlm",
-    "i": "noscteladmgvrfkbpzxq", "j": "uoaei", "k": "esiynalo", "l": "eiylaodtusvkpfm",
-    "m": "eapiobmusyn", "n": "gtdeciasonkluvyjfxbmz", "o": "nrumflwsptocdvkgbxyieaq",
-    "p": "elroatipuhsy", "q": "u", "r": "eiaotsyndmrckulgvpbfjx", "s": "tseihcuopamlkyqwz",
-    "t": "ihieoarutylswczm", "u": "rnsltmcpgbdieakzxf", "v": "eiaoyu", "w": "aeionhrslkz",
-    "x": "ptacieou", "y": "spoemilctnax", "z": "eaiozyl",
-}  # fmt: skip
-START = "eoanirutlhmcpsbgdkvwxqfyjz"
-
-
 def stand_in() -> dict[str, np.ndarray]:
-    """Return arrays of the real file's sizes: random words in many handwritings.
-
-    The words' lengths and the folds' sizes are the real ones; the letters of a word are a
-    first-order Markov chain; a word has one writer, whose slant, proportions and pen vary a
-    little from letter to letter.
-    """
+    """Return synthetic words in many handwritings; their lengths and folds are the real ones."""
     bits = np.random.PCG64(1729)
     lengths = np.repeat(np.arange(WORDS_PER_LENGTH.size), WORDS_PER_LENGTH)
     lengths = lengths[permutation(N_WORDS, bits)]
     fold = np.repeat(np.arange(WORDS_PER_FOLD.size), WORDS_PER_FOLD)[permutation(N_WORDS, bits)]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    y = _markov_words(lengths, offsets, bits)
-    word = np.repeat(np.arange(N_WORDS), lengths)
-
-    def varied(middle: float, writer: float, letter: float) -> np.ndarray:
-        of_writer = writer * approx_normal((N_WORDS,), bits)[word]
-        return middle + of_writer + letter * approx_normal((N_LETTERS,), bits)
-
-    style = handwriting.Style(
-        slant=varied(0.05, 0.13, 0.08),
-        aspect=np.clip(varied(1.1, 0.25, 0.15), 0.45, 1.8),
-        size=np.clip(varied(1.0, 0.06, 0.06), 0.7, 1.05),
-        shift=np.stack([varied(0, 0.2, 0.25), varied(0, 0.5, 0.4)], axis=1),
-        wobble=np.clip(varied(0.45, 0.15, 0.0), 0.1, None),
-    )
-    habit = uniform((N_WORDS, len(ALPHABET)), bits)[word, y]  # a writer's form of each letter
-    distance = handwriting.distances(ALPHABET, y, habit, style, CELL, bits)
-    radius = np.clip(varied(0.6, 0.1, 0.05), 0.45, 1.1)[:, None]
-    ink = distance < radius.astype(np.float32)
-    ink ^= uniform(ink.shape, bits) < 0.01
+    y, ink = handwriting.words(lengths, CELL, bits)
     return {
         "x": ink.astype(np.uint8),
         "y": y.astype(np.uint8),
-        "offsets": offsets.astype(np.int64),
-        "fold": fold.astype(np.int64),
+        "offsets": np.cumsum([0, *lengths]),
+        "fold": fold,
     }
-
-
-def _markov_words(lengths: np.ndarray, offsets: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
-    """Return the letters (int64) of all words, first letters first."""
-    # Zipf's law over the ranks, and a little of everything, so that no transition is impossible
-    weights = np.full((27, 26), 0.004)
-    for row, followers in enumerate([*(FOLLOWERS[letter] for letter in ALPHABET), START]):
-        for rank, letter in enumerate(followers):
-            weights[row, ALPHABET.index(letter)] += 1 / (rank + 1.5)
-    steps = np.cumsum(weights, axis=1)
-    steps /= steps[:, -1:]
-    y = np.empty(offsets[-1], dtype=np.int64)
-    previous = np.full(lengths.size, 26)
-    for t in range(int(lengths.max())):
-        alive = lengths > t
-        draw = uniform((lengths.size,), bits)[alive, None]
-        previous[alive] = (steps[previous[alive]] <= draw).sum(axis=1)
-        y[offsets[:-1][alive] + t] = previous[alive]
-    return y
 
 
 RAW = TableFile(

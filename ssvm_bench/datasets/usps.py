@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.base.random import approx_normal, permutation, uniform
+from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
@@ -51,27 +51,15 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 
 def stand_in() -> dict[str, np.ndarray]:
-    """Return arrays of the real file's sizes: warped, blurred and noisy digits."""
+    """Return synthetic digits, as many as in the real file: warped, blurred and noisy."""
     bits = np.random.PCG64(1729)
-    m = N_SAMPLES
-    y = np.repeat(np.arange(SAMPLES_PER_DIGIT.size), SAMPLES_PER_DIGIT)[permutation(m, bits)]
-    style = handwriting.Style(
-        slant=0.1 + 0.2 * approx_normal((m,), bits),
-        aspect=np.clip(1.0 + 0.2 * approx_normal((m,), bits), 0.5, 1.6),
-        size=np.clip(0.98 + 0.04 * approx_normal((m,), bits), 0.8, 1.05),
-        shift=0.25 * approx_normal((m, 2), bits),
-        wobble=0.8 + 0.6 * np.square(uniform((m,), bits)),  # some write badly
-    )
-    habit = uniform((m,), bits)
-    distance = handwriting.distances("0123456789", y, habit, style, CELL, bits)
-    radius = np.clip(1.15 + 0.35 * approx_normal((m, 1), bits), 0.5, 2.2)
-    ink = np.clip(0.5 + (radius - distance) / 1.3, 0, 1)
+    y, ink = handwriting.digits(SAMPLES_PER_DIGIT, CELL, bits)
     x = 2 * ink - 1 + 0.05 * approx_normal(ink.shape, bits) * (ink > 0)
     # three decimals, as in the real file
     return {
         "x": np.round(np.clip(x, -1, 1), 3),
         "y": y.astype(np.uint8),
-        "offsets": np.arange(m + 1),
+        "offsets": np.arange(y.size + 1),
     }
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.bias import with_bias
+from ssvm_bench.datasets.base import Dataset, with_bias
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.own_files.templates import Template
 from ssvm_bench.datasets.reading import Bounded, ContentError

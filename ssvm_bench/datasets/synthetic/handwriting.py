@@ -1,4 +1,4 @@
-"""Handwriting for the stand-ins: a skeleton font, distorted and drawn with a pen.
+"""Synthetic handwriting, digits and words: a skeleton font, distorted and drawn with a pen.
 
 Every sample of a glyph wobbles the skeleton's control points, slants it, fits it into the cell
 and is drawn as the distance of each pixel's centre to the nearest stroke. Only IEEE arithmetic
@@ -7,21 +7,20 @@ and is drawn as the distance of each pixel's centre to the nearest stroke. Only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.random import approx_normal
+from ssvm_bench.base.random import approx_normal, permutation, uniform
 
-Stroke = tuple[bool, np.ndarray]  # is it a curve? and its control points, shape (p, 2)
-Form = list[Stroke]
+Form = list[tuple[bool, np.ndarray]]
+"""Strokes: is it a curve? and its control points, shape (p, 2)."""
 
 CHUNK = 256  # samples drawn at a time: the temporaries stay in the processor's cache
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How each of m samples is written; arrays of shape (m,), lengths in pixels.
 
     Attributes
@@ -50,13 +49,12 @@ def font() -> dict[str, list[Form]]:
     forms: dict[str, list[Form]] = {}
     for line in resources.files(__package__).joinpath("glyphs.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            form = [("~" in stroke, _points(stroke)) for stroke in line[1:].split("|")]
+            form = []
+            for stroke in line[1:].split("|"):
+                points = [point.split(",") for point in stroke.replace("~", "").split()]
+                form.append(("~" in stroke, np.array(points, np.float64)))
             forms.setdefault(line[0], []).append(form)
     return forms
-
-
-def _points(stroke: str) -> np.ndarray:
-    return np.array([point.split(",") for point in stroke.replace("~", "").split()], np.float64)
 
 
 def distances(
@@ -102,11 +100,7 @@ def distances(
 
 
 def _segments(
-    form: Form,
-    part: np.ndarray,
-    style: Style,
-    cell: tuple[int, int],
-    bits: np.random.PCG64,
+    form: Form, part: np.ndarray, style: Style, cell: tuple[int, int], bits: np.random.PCG64
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return both ends of all line segments, float32 of shape (segments, 2, samples)."""
     paths = []
@@ -155,3 +149,89 @@ def _distance_to_segments(
         dx, dy = dx - along * ex, dy - along * ey
         np.minimum(nearest, dx * dx + dy * dy, out=nearest)
     return np.sqrt(nearest)
+
+
+def digits(
+    counts: np.ndarray, cell: tuple[int, int], bits: np.random.PCG64
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels (m,) of so many digits of each class, in random order, and their ink.
+
+    Ink is in [0, 1], shape (m, height * width).
+    """
+    m = int(counts.sum())
+    y = np.repeat(np.arange(counts.size), counts)[permutation(m, bits)]
+    style = Style(
+        slant=0.1 + 0.2 * approx_normal((m,), bits),
+        aspect=np.clip(1.0 + 0.2 * approx_normal((m,), bits), 0.5, 1.6),
+        size=np.clip(0.98 + 0.04 * approx_normal((m,), bits), 0.8, 1.05),
+        shift=0.25 * approx_normal((m, 2), bits),
+        wobble=0.8 + 0.6 * np.square(uniform((m,), bits)),  # some write badly
+    )
+    habit = uniform((m,), bits)
+    distance = distances("0123456789", y, habit, style, cell, bits)
+    radius = np.clip(1.15 + 0.35 * approx_normal((m, 1), bits), 0.5, 2.2)
+    return y, np.clip(0.5 + (radius - distance) / 1.3, 0, 1)
+
+
+# The followers of each letter in English words, the most frequent first. Only the ranks matter.
+FOLLOWERS = {
+    "a": "ntlrscbdmgpivkuywzf", "b": "leroaiusbyjt", "c": "oethakircuylsq", "d": "eisaoduryglvn",
+    "e": "rsndaltcmepxvifwgyoqk", "f": "oierfautlys", "g": "erhainolgusy", "h": "eaiotryunlm",
+    "i": "noscteladmgvrfkbpzxq", "j": "uoaei", "k": "esiynalo", "l": "eiylaodtusvkpfm",
+    "m": "eapiobmusyn", "n": "gtdeciasonkluvyjfxbmz", "o": "nrumflwsptocdvkgbxyieaq",
+    "p": "elroatipuhsy", "q": "u", "r": "eiaotsyndmrckulgvpbfjx", "s": "tseihcuopamlkyqwz",
+    "t": "ihieoarutylswczm", "u": "rnsltmcpgbdieakzxf", "v": "eiaoyu", "w": "aeionhrslkz",
+    "x": "ptacieou", "y": "spoemilctnax", "z": "eaiozyl",
+}  # fmt: skip
+START = "eoanirutlhmcpsbgdkvwxqfyjz"
+
+
+def words(
+    lengths: np.ndarray, cell: tuple[int, int], bits: np.random.PCG64
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels and ink of the letters (m,) of words; ink is 0 or 1, (m, height * width).
+
+    The letters of a word are a first-order Markov chain. A word has one writer, whose slant,
+    proportions and pen vary a little from letter to letter.
+    """
+    alphabet, n, m = "".join(FOLLOWERS), lengths.size, int(lengths.sum())
+    y = _letters(alphabet, lengths, bits)
+    word = np.repeat(np.arange(n), lengths)
+
+    def varied(middle: float, writer: float, letter: float) -> np.ndarray:
+        of_writer = writer * approx_normal((n,), bits)[word]
+        return middle + of_writer + letter * approx_normal((m,), bits)
+
+    style = Style(
+        slant=varied(0.05, 0.13, 0.08),
+        aspect=np.clip(varied(1.1, 0.25, 0.15), 0.45, 1.8),
+        size=np.clip(varied(1.0, 0.06, 0.06), 0.7, 1.05),
+        shift=np.stack([varied(0, 0.2, 0.25), varied(0, 0.5, 0.4)], axis=1),
+        wobble=np.clip(varied(0.45, 0.15, 0.0), 0.1, None),
+    )
+    habit = uniform((n, len(alphabet)), bits)[word, y]  # a writer's form of each letter
+    distance = distances(alphabet, y, habit, style, cell, bits)
+    radius = np.clip(varied(0.6, 0.1, 0.05), 0.45, 1.1)[:, None]
+    ink = distance < radius.astype(np.float32)
+    ink ^= uniform(ink.shape, bits) < 0.01
+    return y, ink
+
+
+def _letters(alphabet: str, lengths: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
+    """Return the letters (int64) of all words, simulated position by position."""
+    # Zipf's law over the ranks, and a little of everything, so that no transition is impossible
+    weights = np.full((len(alphabet) + 1, len(alphabet)), 0.004)
+    for row, followers in enumerate([*FOLLOWERS.values(), START]):
+        for rank, letter in enumerate(followers):
+            weights[row, alphabet.index(letter)] += 1 / (rank + 1.5)
+    steps = np.cumsum(weights, axis=1)
+    steps /= steps[:, -1:]
+    first = np.cumsum(lengths) - lengths
+    y = np.empty(lengths.sum(), dtype=np.int64)
+    previous = np.full(lengths.size, len(alphabet))
+    for t in range(int(lengths.max())):
+        alive = lengths > t
+        draw = uniform((lengths.size,), bits)[alive, None]
+        previous[alive] = (steps[previous[alive]] <= draw).sum(axis=1)
+        y[first[alive] + t] = previous[alive]
+    return y

@@ -1,11 +1,10 @@
-"""Stand-ins for photographs: figures on textured ground, and layered outdoor scenes.
+"""Synthetic photographs: figures on textured ground, outdoor scenes, and a moving figure.
 
-A picture is painted in layers of irregular shape, each with a surface of one colour and one
-texture. Those of the labels overlap, within a picture and between pictures, so that the labels can
-be learned, but not perfectly. The pictures are then treated like photographs.
+A picture is painted in layers of irregular shape, each of one colour, with a texture. Labels share
+colours, so that they can be learned, but not perfectly.
 
 Only + − × / √ and comparisons on words of a ``PCG64`` decide about a pixel, element by element, so
-that all machines draw the same picture. Places are shares of the height and of the width, cells of
+all machines draw the same picture. Positions are shares of the height and of the width, cells of
 noise are in pixels, colours in 0 .. 255.
 """
 
@@ -13,45 +12,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 
-VERSION = 2
+VERSION = 3
 """To be raised when the same numbers begin to give other pictures."""
 
 HEIGHT, WIDTH = 120, 160
 
 SKY, TREE, ROAD, GRASS, WATER, BUILDING, MOUNTAIN, OBJECT, UNKNOWN = range(9)
 
-
-class Surface(NamedTuple):
-    """One of some colours, and its texture: amplitude, height and width of a cell, windows."""
-
-    colours: tuple[tuple[int, int, int], ...]
-    rough: float
-    down: float
-    across: float
-    windows: bool = False
-
-
-SURFACES = {
-    SKY: Surface(((128, 168, 218), (204, 206, 208)), 0.06, 14, 50),
-    TREE: Surface(((66, 86, 42), (52, 70, 40), (92, 112, 56), (112, 92, 54)), 0.2, 2.5, 2.5),
-    ROAD: Surface(((128, 126, 124), (104, 102, 104), (158, 144, 120)), 0.06, 2, 3),
-    GRASS: Surface(((104, 128, 60), (122, 132, 74), (80, 102, 48), (146, 136, 92)), 0.13, 4, 2),
-    WATER: Surface(((96, 128, 164), (150, 158, 162), (84, 104, 96)), 0.09, 2, 14),
-    BUILDING: Surface(((176, 160, 138), (150, 92, 74), (148, 148, 150)), 0.05, 3, 8, True),
-    MOUNTAIN: Surface(((112, 124, 140), (110, 104, 90), (92, 108, 88)), 0.12, 8, 12),
-    OBJECT: Surface(((176, 44, 40), (48, 70, 130), (90, 92, 92), (190, 160, 60)), 0.1, 5, 9),
-    UNKNOWN: Surface(((120, 110, 100),), 0.2, 3, 3),
+COLOURS = {
+    SKY: ((128, 168, 218), (204, 206, 208)),
+    TREE: ((66, 86, 42), (92, 112, 56), (112, 92, 54)),
+    ROAD: ((128, 126, 124), (104, 102, 104), (158, 144, 120)),
+    GRASS: ((104, 128, 60), (122, 132, 74), (80, 102, 48)),
+    WATER: ((96, 128, 164), (150, 158, 162), (84, 104, 96)),
+    BUILDING: ((176, 160, 138), (150, 92, 74), (148, 148, 150)),
+    MOUNTAIN: ((112, 124, 140), (110, 104, 90), (92, 108, 88)),
+    OBJECT: ((176, 44, 40), (48, 70, 130), (90, 92, 92), (190, 160, 60)),
+    UNKNOWN: ((120, 110, 100),),
 }
-COAT = Surface(((112, 66, 38), (86, 52, 34), (64, 58, 50), (168, 156, 140)), 0.1, 4, 4)
-BACKS = tuple(SURFACES[label] for label in (SKY, TREE, TREE, BUILDING))
-FRONTS = tuple(SURFACES[label] for label in (GRASS, GRASS, ROAD, MOUNTAIN))
+COAT = ((112, 66, 38), (86, 52, 34), (64, 58, 50), (168, 156, 140))
+GROUND = (*COLOURS[SKY], *COLOURS[TREE], *COLOURS[GRASS], *COLOURS[BUILDING])
+TEXTURE = {TREE: 2.5, GRASS: 4.0, ROAD: 2.0}
+"""Pixels of a cell of a label's texture; 8 of the others."""
+
+
+def _pictures(draw: Any, name: str, n: int, *key: int) -> Pictures:
+    names = tuple(name.format(i) for i in range(n))
+    return Pictures(names, [(*key[:1], i, *key[1:], VERSION) for i in range(n)], draw)
 
 
 def figures(n: int, seed: int = 1) -> Pictures:
@@ -59,8 +53,7 @@ def figures(n: int, seed: int = 1) -> Pictures:
 
     Those of another seed are others; the first ones do not depend on n.
     """
-    names = tuple(f"figure{i:04d}" for i in range(n))
-    return Pictures(names, [(seed, i, VERSION) for i in range(n)], draw_figure)
+    return _pictures(draw_figure, "figure{:04d}", n, seed)
 
 
 def layers(n: int, seed: int = 2) -> Pictures:
@@ -68,62 +61,54 @@ def layers(n: int, seed: int = 2) -> Pictures:
 
     Those of another seed are others; the first ones do not depend on n.
     """
-    names = tuple(f"scene{i:04d}" for i in range(n))
-    return Pictures(names, [(seed, i, VERSION) for i in range(n)], draw_scene)
+    return _pictures(draw_scene, "scene{:04d}", n, seed)
 
 
 def moving(n: int, seed: int = 3) -> Pictures:
     """Return a sequence of n frames: a figure goes behind a thing of its own colours, and on."""
-    names = tuple(f"{i:05d}" for i in range(n))
-    return Pictures(names, [(seed, i, n, VERSION) for i in range(n)], draw_frame)
+    return _pictures(draw_frame, "{:05d}", n, seed, n)
 
 
 def draw_figure(which: tuple[int, ...]) -> Picture:
-    """Draw picture i of a seed: a back, a front, what might be a part of a figure, and one."""
+    """Draw picture i of a seed: ground in patches, what might be a part of a figure, and one."""
     canvas = _Canvas(which)
-    number, choice = canvas.number, canvas.choice
-    canvas.paint(canvas.below(0, 0), 0, choice(BACKS))
-    canvas.paint(canvas.below(number(0.1, 0.75), 0.04), 0, choice(FRONTS))
-    for _ in range(int(number(0, 6))):
-        canvas.paint(canvas.blob(number(0, 1), number(0.2, 1), number(0.01, 0.06)), 0, COAT)
+    number, blob = canvas.number, canvas.blob
+    canvas.paint(canvas.y >= 0, 0, GROUND)
+    for colours in (GROUND, GROUND, COAT, COAT):
+        canvas.paint(blob(number(0, 1), number(0.2, 1), number(0.01, 0.06)), 0, colours)
     share = number(0.03, 0.22) + number(0.03, 0.22)
-    canvas.paint(canvas.blob(number(0.42, 0.58), number(0.42, 0.58), share), 1, COAT)
-    return canvas.developed()
+    canvas.paint(blob(number(0.42, 0.58), number(0.42, 0.58), share), 1, COAT)
+    return canvas.finished()
 
 
 def draw_frame(which: tuple[int, ...]) -> Picture:
-    """Draw frame i of n of a seed: only the figure's place changes from frame to frame."""
+    """Draw frame i of n of a seed: only the figure's position changes from frame to frame."""
     seed, i, n, version = which
     canvas = _Canvas((seed, version))
-    canvas.paint(canvas.below(0, 0), 0, SURFACES[TREE])
-    canvas.paint(canvas.below(0.6, 0.03), 0, SURFACES[ROAD])
+    canvas.paint(canvas.y >= 0, 0, COLOURS[TREE])
+    canvas.paint(canvas.below(0.6), 0, COLOURS[ROAD])
     canvas.paint(canvas.blob(0.2 + 0.6 * i / max(n - 1, 1), 0.55, 0.05), 1, COAT)
-    canvas.paint(canvas.blob(0.55, 0.5, 0.06), 0, SURFACES[BUILDING])
-    return canvas.developed()
+    canvas.paint(canvas.blob(0.55, 0.5, 0.06), 0, COLOURS[BUILDING])
+    return canvas.finished()
 
 
 def draw_scene(which: tuple[int, ...]) -> Picture:
     """Draw picture i of a seed: sky, two things in the distance, two grounds, and objects."""
     canvas = _Canvas(which)
     number, choice = canvas.number, canvas.choice
-
-    def paint(where: np.ndarray, label: int) -> None:
-        canvas.paint(where, label, SURFACES[label])
-
-    paint(canvas.below(0, 0), SKY)
+    canvas.paint(canvas.y >= 0, SKY)
     border = canvas.x < number(0.2, 0.8)
     for side in (border, ~border):
         label = choice((BUILDING,) * 17 + (TREE,) * 10 + (MOUNTAIN,))
-        paint(side & canvas.below(number(0.0, 0.26), 0.05, label == BUILDING), label)
+        canvas.paint(side & canvas.below(number(0.0, 0.26)), label)
     horizon = number(0.46, 0.64)
     for start in (horizon, number(horizon, 1)):
-        label = choice((ROAD,) * 13 + (GRASS,) * 4 + (WATER,) * 2)
-        paint(canvas.below(start, 0.01), label)
+        canvas.paint(canvas.below(start), choice((ROAD,) * 13 + (GRASS,) * 4 + (WATER,) * 2))
     for _ in range(int(number(1, 4))):
-        paint(canvas.blob(number(0, 1), number(horizon, 0.95), number(0.02, 0.13)), OBJECT)
+        canvas.paint(canvas.blob(number(0, 1), number(horizon, 0.95), number(0.02, 0.13)), OBJECT)
     if number(0, 1) < 0.2:
-        paint(canvas.blob(number(0, 1), number(0, 1), number(0.02, 0.04)), UNKNOWN)
-    return canvas.developed()
+        canvas.paint(canvas.blob(number(0, 1), number(0, 1), number(0.02, 0.04)), UNKNOWN)
+    return canvas.finished()
 
 
 class _Canvas:
@@ -143,51 +128,38 @@ class _Canvas:
         """Return one of the items."""
         return items[int(self.number(0, len(items)))]
 
-    def noise(self, down: float, across: float) -> np.ndarray:
+    def noise(self, cell: float) -> np.ndarray:
         """Return noise (h, w), smooth over cells of that size, of mean 0 and about unit size."""
-        lattice = approx_normal((int(HEIGHT / down) + 3, int(WIDTH / across) + 3), self.bits)
-        i, t = _steps(HEIGHT, down, self.number(0, 1))
-        j, s = _steps(WIDTH, across, self.number(0, 1))
+        lattice = approx_normal((int(HEIGHT / cell) + 2, int(WIDTH / cell) + 2), self.bits)
+        (i, t), (j, s) = (
+            ((at := np.arange(length) / cell).astype(np.int64), at % 1)
+            for length in (HEIGHT, WIDTH)
+        )
         rows = lattice[:, j] + s * (lattice[:, j + 1] - lattice[:, j])
         return rows[i] + t[:, None] * (rows[i + 1] - rows[i])
 
-    def below(self, height: float, wave: float, boxes: bool = False) -> np.ndarray:
-        """Return the mask of what is below a wavy line, or one of boxes, around the given y."""
-        line = height + wave * (self.noise(HEIGHT, 40) + self.noise(HEIGHT, 10) / 3)[0]
-        return self.y >= (line[np.arange(WIDTH) // 20 * 20] if boxes else line)
+    def below(self, height: float) -> np.ndarray:
+        """Return the mask of what is below a wavy line around the given y."""
+        return self.y >= height + 0.03 * self.noise(20)[0]
 
     def blob(self, x: float, y: float, share: float) -> np.ndarray:
         """Return the mask of an irregular shape around (x, y), of a given share of the picture."""
         size, wide = int(share * self.x.size), self.number(0.5, 1.0)
-        cell = sqrt(size) / 3 + 2
-        rough = 0.22 * self.noise(cell, cell) + 0.08 * self.noise(cell / 4, cell / 4)
-        far = (wide * (self.x - x)) ** 2 + (self.y - y) ** 2 + share * rough
+        rough = share * 0.25 * self.noise(sqrt(size) / 3 + 2)
+        far = (wide * (self.x - x)) ** 2 + (self.y - y) ** 2 + rough
         return far <= np.partition(far.ravel(), size)[size]
 
-    def paint(self, where: np.ndarray, label: int, surface: Surface) -> None:
-        """Cover a mask with a surface, and give it a label."""
-        hue = [self.number(0.88, 1.12) for _ in range(3)]
-        fine, coarse = self.noise(surface.down, surface.across), self.noise(20, 30)
-        light = self.number(0.7, 1.3) * (1 + surface.rough * fine + 0.08 * coarse)
-        if surface.windows:
-            down, across = self.number(8, 15), self.number(7, 14)
-            frame = (self.y * HEIGHT % down < 0.5 * down) | (self.x * WIDTH % across < 0.5 * across)
-            light *= np.where(frame, 1, self.number(0.4, 0.9))
-        colour = np.array(self.choice(surface.colours)) * hue
+    def paint(self, where: np.ndarray, label: int, colours: Sequence[Any] | None = None) -> None:
+        """Cover a mask with one of some colours, by default the label's, and give it a label."""
+        texture = 0.12 * self.noise(TEXTURE.get(label, 8.0)) + 0.08 * self.noise(25)
+        light = self.number(0.7, 1.3) * (1 + texture)
+        colour = np.array(self.choice(colours or COLOURS[label]))
         self.rgb[where] = (light[:, :, None] * colour)[where]
         self.truth[where] = label
 
-    def developed(self) -> Picture:
-        """Return the picture as a camera gives it: under uneven light, and with grain."""
-        light = self.number(0.8, 1.15) + self.number(-0.2, 0.2) * (self.x - 0.5)
-        grain = self.number(2, 6) * approx_normal(self.truth.shape, self.bits)
+    def finished(self) -> Picture:
+        """Return the picture, under uneven light, and with grain."""
+        light = 1 + self.number(-0.2, 0.2) * (self.x - 0.5)
+        grain = 4 * approx_normal(self.truth.shape, self.bits)
         rgb = self.rgb * light[:, :, None] + grain[:, :, None]
         return Picture(np.round(np.clip(rgb, 0, 255)).astype(np.uint8), self.truth)
-
-
-def _steps(length: int, cell: float, phase: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pixel's lattice cell, and how far into it, eased so that cells do not show."""
-    place = np.arange(length) / cell + phase
-    i = place.astype(np.int64)
-    t = place - i
-    return i, t * t * (3 - 2 * t)

@@ -1,4 +1,4 @@
-"""Tables for the stand-ins: people of some categories, and snails of some age.
+"""Synthetic tables: people of some categories, snails of some age, and sentences in columns.
 
 Only + − × / √, comparisons and sorting of words of a ``PCG64`` are used, so all machines draw the
 same numbers.
@@ -7,67 +7,42 @@ same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
-
-def categories(
-    attributes: Sequence[int], sizes: Sequence[int], positives: Sequence[int]
-) -> Iterator[tuple[csr_array, np.ndarray]]:
-    """Yield some sets of examples that have one category of each attribute, or none.
-
-    An example has a tendency, which its attributes follow more or less, and its label, too. Of the
-    categories of an attribute the first is the most frequent, by Zipf's law.
+def categories(sizes: Sequence[int], m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the categories of m people, and a number of each that they go with.
 
     Parameters
     ----------
-    attributes : sequence of int
-        Number of categories of each.
-    sizes, positives : sequences of int
-        Examples of each set, and how many of them have the label 1.
+    sizes : sequence of int
+        Number of categories of each attribute; the first is the most frequent, by Zipf's law.
+    m : int
+        Number of people.
 
-    Yields
-    ------
-    x : csr_array of float64, shape (size, sum of the categories)
-        1 for each category that an example has.
-    y : ndarray of float64, shape (size,)
-        −1 or 1.
+    Returns
+    -------
+    categories : ndarray of int64, shape (m, attributes)
+        Attributes follow the tendency of a person, the first ones most.
+    score : ndarray, shape (m,)
+        The tendency, with noise.
     """
-    from scipy.sparse import csr_array
-
     bits = np.random.PCG64(1729)
-    first = np.cumsum(attributes) - attributes
-    followed = np.linspace(0.8, 0.1, len(attributes))
-    for m, n_positive in zip(sizes, positives, strict=True):
-        tendency = approx_normal((m,), bits)
-        columns = np.empty((m, len(attributes)), np.int64)
-        for j, (size, share) in enumerate(zip(attributes, followed, strict=True)):
-            value = share * tendency + np.sqrt(1 - share * share) * approx_normal((m,), bits)
-            steps = np.cumsum(1 / np.arange(1.0, size + 1))
-            columns[:, j] = np.searchsorted(steps[:-1] / steps[-1], _rank(-value) / m, "right")
-        known = uniform(columns.shape, bits) > 0.01
-        x = csr_array(
-            (
-                np.ones(known.sum()),
-                (first + columns)[known],
-                np.concatenate(([0], np.cumsum(known.sum(axis=1)))),
-            ),
-            shape=(m, sum(attributes)),
-        )
-        follows = tendency + 0.4 * approx_normal((m,), bits)
-        yield x, np.where(_rank(-follows) < n_positive, 1.0, -1.0)
+    tendency, score_noise = approx_normal((2, m), bits)
+    found = np.empty((m, len(sizes)), np.int64)
+    for j, (size, share) in enumerate(zip(sizes, np.linspace(0.8, 0.1, len(sizes)), strict=True)):
+        value = share * tendency + np.sqrt(1 - share * share) * approx_normal((m,), bits)
+        frequencies = np.cumsum(1 / np.arange(1.0, size + 1))
+        bounds = np.quantile(-value, frequencies[:-1] / frequencies[-1])
+        found[:, j] = np.searchsorted(bounds, -value)
+    return found, tendency + 0.4 * score_noise
 
 
 def snails(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sex, measures and rings of snails.
-
-    They grow towards a length of their own; weights go with its third power.
+    """Return sex, measures and rings of snails: lengths level off with age, weights are cubes.
 
     Returns
     -------
@@ -78,23 +53,63 @@ def snails(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rings : ndarray, shape (m,)
     """
     bits = np.random.PCG64(1729)
-    b = approx_normal((m,), bits)
-    rings = np.clip(np.round(9.7 + 3.0 * b + 0.25 * b * b), 1, 29)
-    grown = rings / (rings + 3.0)
-    length = np.clip(0.72 * grown + 0.06 * approx_normal((m,), bits), 0.07, 0.82)
-    ratios = np.array([0.79, 0.26]) * (1 + 0.05 * approx_normal((m, 2), bits))
-    weight = 5.6 * length * length * length * (1 + 0.1 * approx_normal((m,), bits))
-    shares = np.array([0.43, 0.22, 0.28]) * (1 + 0.12 * approx_normal((m, 3), bits))
-    shares[:, 2] *= 0.9 + 0.01 * rings  # shells thicken
-    measures = np.column_stack((length, length[:, None] * ratios, weight, weight[:, None] * shares))
-    infant = length + 0.1 * approx_normal((m,), bits) < 0.49
-    male = uniform((m,), bits) < 0.54
-    is_sex = np.column_stack((male & ~infant, ~male & ~infant, infant))
-    return is_sex, np.round(measures, 4), rings
+    normal = approx_normal((m,), bits)
+    rings = np.clip(np.round(9.7 + 3.0 * normal + 0.25 * normal * normal), 1, 29)
+    length = np.clip(0.72 * rings / (rings + 3) + 0.06 * approx_normal((m,), bits), 0.07, 0.82)
+    ratios = np.array([1, 0.79, 0.26, 5.6, 2.4, 1.2, 1.6]) * (1 + 0.1 * approx_normal((m, 7), bits))
+    weight = (length * length * length)[:, None]
+    measures = np.hstack((np.tile(length[:, None], 3), np.tile(weight, 4))) * ratios
+    sex = np.where(length < 0.51, 2, uniform((m,), bits) * 1.85).astype(np.int64)
+    return np.eye(3, dtype=bool)[sex], np.round(measures, 4), rings
 
 
-def _rank(values: np.ndarray) -> np.ndarray:
-    """Return the place of each value in rising order; of equal ones the first comes first."""
-    rank = np.empty(values.size, np.int64)
-    rank[np.argsort(values, kind="stable")] = np.arange(values.size)
-    return rank
+PHRASES = {
+    "NP": ("DT", "JJ", "NN", "NN", "NNS"),
+    "VP": ("VBD", "VBZ", "MD", "VB", "RB"),
+    "PP": ("IN",),
+    "SBAR": ("IN",),
+    "ADVP": ("RB",),
+    "ADJP": ("RB", "JJ"),
+    "O": (",", "CC"),
+}
+"""Kind of phrase → its parts of speech, in the order in which they come; some are left out."""
+
+FOLLOWERS = {
+    "NP": ("VP", "VP", "PP", "O"),
+    "VP": ("NP", "NP", "PP", "ADJP", "ADVP", "SBAR"),
+    "PP": ("NP",),
+    "SBAR": ("NP",),
+    "ADVP": ("NP", "VP"),
+    "ADJP": ("PP", "O"),
+    "O": ("NP", "NP", "VP"),
+}
+
+
+def sentences(count: int, seed: int) -> bytes:
+    """Return sentences in the columns word, part of speech and label of a chunk.
+
+    Phrases are a Markov chain. The words of a part of speech are drawn by Zipf's law; 4 % of the
+    parts of speech are wrong.
+    """
+
+    def draws() -> Iterator[float]:
+        bits = np.random.PCG64([2000, seed])
+        while True:
+            yield from uniform((4096,), bits).tolist()
+
+    draw, lines, tags = draws(), [], [tag for among in PHRASES.values() for tag in among]
+
+    def one_of(values: Sequence[str]) -> str:
+        return values[int(len(values) * next(draw))]
+
+    for _ in range(count):
+        kind = "O"
+        for _ in range(3 + int(9 * next(draw))):
+            kind = one_of(FOLLOWERS[kind])
+            chosen = [tag for tag in PHRASES[kind] if next(draw) < 0.5] or [PHRASES[kind][-1]]
+            for k, tag in enumerate(chosen):
+                label = "O" if kind == "O" else f"{'I' if k else 'B'}-{kind}"
+                word = f"{tag[:2].lower()}{int(500 ** next(draw))}"
+                lines.append(f"{word} {one_of(tags) if next(draw) < 0.04 else tag} {label}\n")
+        lines.append(". . O\n\n")
+    return "".join(lines).encode()

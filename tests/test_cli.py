@@ -25,7 +25,7 @@ from ssvm_bench.cli import dataset_views
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
-from ssvm_bench.datasets.images import hdseg, picture_file, preparation
+from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.results import words
 from ssvm_bench.runs import components, terminal
 
@@ -452,7 +452,7 @@ def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):
     file.parent.mkdir(parents=True)
     arrays = (1, 0, np.zeros((0, 2)), np.ones((1, 649)), [1])
     with h5py.File(file, "w") as stored:
-        for kind, value in zip(hdseg.KINDS, arrays, strict=True):
+        for kind, value in zip(horseseg.KINDS, arrays, strict=True):
             stored[f"{kind}_000000"] = value
     assert "horse 100.0%" in call("data", "prepare", "horseseg").stdout
     assert "no differences" in call("data", "check", "horseseg").stdout

@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.random import approx_normal, fisher_yates, permutation, uniform
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
-from ssvm_bench.datasets.images import hdseg
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.status import status
 
@@ -292,7 +291,7 @@ def test_horseseg_pairs_of_neighbours_are_ordered_and_counted_once(tmp_path):
     [
         ({"labels_000001": None}, "has no labels_000001"),
         ({"edge_structure_000003": None}, "has no edge_structure_000003"),
-        ({f"{kind}_000001": None for kind in hdseg.KINDS}, "has no superpixel_count_000001"),
+        ({f"{kind}_000001": None for kind in horseseg.KINDS}, "has no superpixel_count_000001"),
         ({"superpixel_count_000005": 1}, "has no superpixel_count_000004"),
         ({"superpixel_count_000001": 4}, r"features_000001 has shape \(3, 649\), expected 4 × 649"),
         ({"superpixel_count_000001": 0}, "image 000001 has 0 superpixels"),

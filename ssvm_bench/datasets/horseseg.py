@@ -1,7 +1,17 @@
 """HorseSeg (Kolesnikov, Guillaumin, Ferrari, Lampert): horses, with superpixels and features.
 
-There are no photographs in it, so that nothing can be shown of the real data; the stand-in is made
-of pictures.
+An HDF5 file with five arrays an image, NNNNNN from 000000:
+
+=============================  ==================================================================
+``superpixel_count_NNNNNN``    number L of superpixels
+``edge_count_NNNNNN``          number of edges
+``edge_structure_NNNNNN``      zero-based pairs of neighbours
+``features_NNNNNN``            (L, 649): used as they are
+``labels_NNNNNN``              (L,): 1 horse, 0 background
+=============================  ==================================================================
+
+There are no photographs in it: only the synthetic data can be shown. The file is a stranger's:
+nothing in it is believed before it is looked at.
 
 References
 ----------
@@ -11,21 +21,25 @@ scalable image segmentation. ECCV 2014.
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.facts import Fact
-from ssvm_bench.datasets.images import hdseg
+from ssvm_bench.datasets.facts import Fact, fact
+from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.raw_files import Content
@@ -37,10 +51,36 @@ Config = SourceConfig
 LABELS = ("background", "horse")
 N_IMAGES = 2376
 
+MOST_SUPERPIXELS, MOST_EDGES = 2000, 20_000
+"""Of one image: the counts are numbers in the file, and memory is taken for as many."""
+
+KINDS = ("superpixel_count", "edge_count", "edge_structure", "features", "labels")
+
 
 def load(config: Config) -> Dataset:
     """Return the superpixels of 2376 images, labels background and horse."""
     return sources.load(config, RAW, structure="graph", n_labels=len(LABELS))
+
+
+class Image(NamedTuple):
+    """One image.
+
+    Attributes
+    ----------
+    x : csr_array, shape (L, 649)
+        Features, as they are stored.
+    y : ndarray of uint8, shape (L,)
+        Labels.
+    edges : ndarray of int32, shape (pairs, 2)
+        Neighbours k < l, sorted, each pair once.
+    repeated : int
+        Edges that are stored more than once, in either direction.
+    """
+
+    x: Any
+    y: np.ndarray
+    edges: np.ndarray
+    repeated: int
 
 
 def parse(path: Path) -> Arrays:
@@ -53,8 +93,8 @@ def parse(path: Path) -> Arrays:
     """
     from scipy.sparse import vstack
 
-    with hdseg.hdf5(path) as file:
-        images = [hdseg.image(file, i) for i in range(hdseg.count(file))]
+    with hdf5(path) as file:
+        images = [image(file, i) for i in range(count(file))]
     x = vstack([image.x for image in images], format="csr")
     offsets, edge_offsets = (
         np.cumsum([0, *(len(getattr(image, name)) for image in images)]) for name in ("y", "edges")
@@ -70,15 +110,179 @@ def parse(path: Path) -> Arrays:
     }
 
 
+@contextmanager
+def hdf5(path: Path) -> Iterator[Any]:
+    """Open the file; turn whatever a damaged one makes h5py raise into `ContentError`."""
+    import h5py
+
+    opened(path).close()  # only regular files
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except (OSError, RuntimeError, KeyError) as error:  # h5py's, of a damaged file
+        raise ContentError(f"it is not an HDF5 file, or a damaged one ({error})") from error
+
+
+def size(file: Any) -> int:
+    """Return the number of images: one more than the highest NNNNNN, and at least one."""
+    matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in _keys(file))
+    return max((int(match[1]) + 1 for match in matches if match), default=1)
+
+
+def missing(file: Any) -> list[str]:
+    """Return the names of the arrays that are not there."""
+    keys = _keys(file)
+    wanted = (f"{kind}_{i:06d}" for i in range(size(file)) for kind in KINDS)
+    return [key for key in wanted if key not in keys]
+
+
+def count(file: Any) -> int:
+    """Return the number of images; every one must have all its arrays."""
+    for key in missing(file):
+        raise ContentError(f"it has no {key}")
+    return size(file)
+
+
+def _keys(file: Any) -> set[str]:
+    return set(map(str, file))  # names that are damaged come as bytes
+
+
+def image(file: Any, i: int) -> Image:
+    """Return one image.
+
+    Raises
+    ------
+    ContentError
+        Names the first array that does not fit the others.
+    """
+    from scipy.sparse import csr_array
+
+    L = _integers(file, f"superpixel_count_{i:06d}", (1,)).item()
+    E = _integers(file, f"edge_count_{i:06d}", (1,)).item()
+    if not (1 <= L <= MOST_SUPERPIXELS and 0 <= E <= MOST_EDGES):
+        raise ContentError(f"image {i:06d} has {L} superpixels and {E} edges")
+    key = f"features_{i:06d}"
+    x = _numbers(file, key, (L, N_FEATURES))
+    if x.dtype not in (np.float32, np.float64):
+        x = x.astype(np.float64)
+    if not np.isfinite(x).all():
+        raise ContentError(f"{key} has entries that are not finite")
+    key = f"labels_{i:06d}"
+    y = _integers(file, key, (L,))
+    if y.min() < 0 or y.max() > 1:
+        raise ContentError(f"{key} has labels {y.min()} … {y.max()}, expected 0 and 1")
+    key = f"edge_structure_{i:06d}"
+    ends = np.sort(_integers(file, key, (E, 2)), axis=1)
+    if E and (ends.min() < 0 or ends.max() >= L):
+        raise ContentError(f"{key} has superpixels {ends.min()} … {ends.max()} of {L}")
+    if (ends[:, 0] == ends[:, 1]).any():
+        raise ContentError(f"{key} has an edge from a superpixel to itself")
+    edges = np.unique(ends, axis=0).astype(np.int32)
+    return Image(csr_array(x), y.astype(np.uint8), edges, len(ends) - len(edges))
+
+
+def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
+    stored = _array(file, key)
+    turned = len(shape) == 2 and stored.shape == shape[::-1]
+    flat = stored.size == math.prod(shape) == max(stored.shape, default=1)
+    if not (stored.shape == shape or turned or flat):
+        expected = " × ".join(map(str, shape))
+        raise ContentError(f"{key} has shape {stored.shape}, expected {expected} by the counts")
+    found = np.asarray(stored)
+    if found.shape == shape:
+        return found
+    return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
+
+
+def _array(file: Any, key: str) -> Any:
+    """Return an array that lies in this very file, and takes no more memory than its shape says."""
+    import h5py
+
+    found = file[key]
+    if not isinstance(found, h5py.Dataset) or found.dtype.kind not in "buif":
+        raise ContentError(f"{key} is not made of numbers")
+    if not isinstance(file.get(key, getlink=True), h5py.HardLink) or found.external:
+        raise ContentError(f"{key} lies in another file")
+    if found.is_virtual or math.prod(found.chunks or ()) > MOST_SUPERPIXELS * N_FEATURES:
+        raise ContentError(f"{key} is stored in pieces that are far larger than itself")
+    return found
+
+
+def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of whole numbers, whatever type they are stored in, as int64."""
+    found = _numbers(file, key, shape).astype(np.float64)
+    if not (np.abs(found) < 2**53).all() or (found % 1).any():
+        raise ContentError(f"{key} has entries that are not whole numbers, or far too large")
+    return found.astype(np.int64)
+
+
+def facts(path: Path, n: int) -> Iterator[Fact]:
+    """Yield what a copy has, where ``n`` images of the genuine file are expected.
+
+    Raises
+    ------
+    ContentError
+        If it cannot be opened at all.
+    """
+    with hdf5(path) as file:
+        lacking, others = missing(file), _keys(file)
+        stored = size(file)
+        others -= {f"{kind}_{i:06d}" for i in range(stored) for kind in KINDS}
+        absent = {key.rpartition("_")[2] for key in lacking}
+        images, refused = [], []
+        for i in range(stored):
+            if f"{i:06d}" not in absent:
+                try:
+                    images.append(image(file, i))
+                except ContentError as error:
+                    refused.append(str(error))
+    yield fact("images", stored, n)
+    yield fact("arrays that are missing", _some(lacking), "none")
+    yield Fact("arrays of other names", _some(sorted(others)))
+    yield fact("images that cannot be used", _some(refused, "; "), "none")
+    if not images:
+        return
+    sizes = np.array([each.x.shape[0] for each in images])
+    nonzeros = sum(each.x.nnz for each in images)
+    zero = [0.0] if nonzeros < sizes.sum() * N_FEATURES else []
+    low = min([*zero, *(each.x.data.min(initial=np.inf) for each in images)])
+    high = max([*zero, *(each.x.data.max(initial=-np.inf) for each in images)])
+    alone = sizes.sum() - sum(np.unique(each.edges).size for each in images)
+    repeated = sum(each.repeated for each in images)
+    yield Fact("superpixels an image", _span(sizes))
+    yield Fact(
+        "pairs of neighbours an image", _span(np.array([len(each.edges) for each in images]))
+    )
+    yield Fact("edges that are stored twice", f"{repeated} (each pair counts once)")
+    yield Fact("superpixels without a neighbour", str(alone))
+    yield fact("features a superpixel", N_FEATURES, N_FEATURES)
+    yield Fact("their type", ", ".join(sorted({str(each.x.dtype) for each in images})))
+    yield Fact("their values", f"{low:.6g} to {high:.6g}")
+    yield Fact("of which are not zero", f"{nonzeros / sizes.sum() / N_FEATURES:.1%}")
+    horses = sum(int(each.y.sum()) for each in images)
+    yield Fact("superpixels that are horse", f"{horses / sizes.sum():.1%}")
+
+
+def _some(names: Sequence[str], between: str = ", ") -> str:
+    """Return the first of some names, and how many there are."""
+    first = between.join(shown(name) for name in names[:3])
+    return f"{len(names)}: {first}{between}…" if len(names) > 3 else first or "none"
+
+
+def _span(counts: np.ndarray) -> str:
+    return f"{counts.min()} to {counts.max()}, {counts.mean():.1f} on average"
+
+
 def _no_pictures(path: Path) -> Pictures:
     raise RunFailedError(
         f"There is nothing to show: {path.name} has superpixels and features, but no photographs. "
-        "The stand-in has pictures: --source synthetic."
+        "The synthetic data have pictures: --source synthetic."
     )
 
 
 class HorseSegFile(PictureFile):
-    """The HDF5 file; the stand-in is made of pictures."""
+    """The HDF5 file."""
 
     format: ClassVar[str] = "an HDF5 file"
     most: ClassVar[int] = 20_000_000_000
@@ -89,8 +293,8 @@ class HorseSegFile(PictureFile):
 
     def check(self, path: Path) -> None:
         """Look whether all arrays are there: no genuine file could be had to compute its digest."""
-        with hdseg.hdf5(path) as file:
-            tables.check_equal("images", hdseg.count(file), N_IMAGES)
+        with hdf5(path) as file:
+            tables.check_equal("images", count(file), N_IMAGES)
 
     def read(self, path: Path) -> Content:
         """Read all images."""
@@ -99,7 +303,7 @@ class HorseSegFile(PictureFile):
 
     def facts(self, path: Path) -> Iterator[Fact]:
         """Yield what a copy is like, image by image."""
-        yield from hdseg.facts(path, N_IMAGES)
+        yield from facts(path, N_IMAGES)
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that is at its home."""

@@ -41,7 +41,7 @@ def draw(
         config = _config(module, name, runs[0])
     else:
         config = module.Config(name=name, kind=name, source=source)
-    dataset, images = module.whole(config)
+    dataset, images = module.with_images(config)
     for i in numbers:
         if not 0 <= i < dataset.n:
             raise ConfigError(

@@ -243,8 +243,26 @@ def _edges(dataset: Any, offsets: np.ndarray) -> None:
         raise WrongError(
             f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
         )
-    if not _in_order(edges, ends, np.diff(offsets)):
-        _find_wrong(edges, np.repeat(np.arange(offsets.size - 1), np.diff(ends)), np.diff(offsets))
+    example = np.repeat(np.arange(offsets.size - 1), np.diff(ends))
+    k, l = edges.T.astype(np.int64)
+    room = np.diff(offsets)[example]
+    for bad, what in (
+        ((k < 0) | (l < 0) | (k >= room) | (l >= room), "leaves its {} parts"),
+        (k == l, "is a loop"),
+        (k > l, "must name the lower part first"),
+    ):
+        if bad.any():
+            e = int(np.argmax(bad))
+            raise WrongError(
+                f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(room[e])}"
+            )
+    codes = (offsets[example] + k) * int(room.max(initial=1)) + l
+    if not (codes[1:] > codes[:-1]).all():  # else each is there once, as nearly always
+        order = np.argsort(codes, kind="stable")
+        same = codes[order[1:]] == codes[order[:-1]]
+        if same.any():
+            e = order[np.argmax(same)]
+            raise WrongError(f"edge ({k[e]}, {l[e]}) of example {example[e]} is there twice")
 
 
 def _windows(dataset: Any, offsets: np.ndarray) -> None:
@@ -280,41 +298,3 @@ def _admissible(dataset: Any, offsets: np.ndarray) -> None:
     if (found := admissible.first_inadmissible(dataset.y, offsets)) is not None:
         part, why = found
         raise WrongError(f"{_place(offsets, part)} {why}")
-
-
-def _in_order(edges: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> bool:
-    """Tell whether all edges are right and rise within their example, as nearly always."""
-    if not len(edges):
-        return True
-    k, l = np.ascontiguousarray(edges.T)
-    some = np.flatnonzero(np.diff(ends))
-    begin = ends[some]
-    if k.min() < 0 or not (k < l).all() or (np.maximum.reduceat(l, begin) >= sizes[some]).any():
-        return False
-    codes = k * np.int64(sizes.max()) + l
-    rises = codes[1:] > codes[:-1]
-    rises[begin[1:] - 1] = True
-    return bool(rises.all())
-
-
-def _find_wrong(edges: np.ndarray, example: np.ndarray, sizes: np.ndarray) -> None:
-    """Raise `WrongError` if an edge is wrong or is there twice; ``example`` is that of each."""
-    k, l = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
-    room = sizes[example]
-    for bad, what in (
-        ((k < 0) | (l < 0) | (k >= room) | (l >= room), "leaves its {} parts"),
-        (k == l, "is a loop"),
-        (k > l, "must name the lower part first"),
-    ):
-        if bad.any():
-            e = int(np.flatnonzero(bad)[0])
-            raise WrongError(
-                f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(room[e])}"
-            )
-    most = int(sizes.max())
-    codes = np.sort((example * most + k) * most + l)
-    same = np.flatnonzero(codes[1:] == codes[:-1])
-    if same.size:
-        pair, l_twice = divmod(int(codes[same[0]]), most)
-        i, k_twice = divmod(pair, most)
-        raise WrongError(f"edge ({k_twice}, {l_twice}) of example {i} is there twice")

@@ -3,7 +3,7 @@
 A part is a landmark, its label the pixel that it is at; an image's features are its local binary
 patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the smallest
 that has it in all images to train on, and ``margin`` pixels more on every side, as far as there is
-image. The report's images are not public: those built in are drawn
+image. The report's images are not public: those built in are simulated
 (:mod:`ssvm_bench.datasets.synthetic.faces`), 7000 to train on, and 1000 each for validation and
 test.
 
@@ -31,10 +31,10 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import faces as drawn
+from ssvm_bench.datasets.synthetic import faces
 
 TABLE = "landmarks.csv"
-COLUMNS = tuple(f"{name}_{axis}" for name in drawn.NAMES for axis in "xy")
+COLUMNS = tuple(f"{name}_{axis}" for name in faces.NAMES for axis in "xy")
 N_TRAINING, N_HELD_OUT = 7000, 2000
 VERSION = 1
 
@@ -64,12 +64,12 @@ def load(config: Config) -> Dataset:
     RunFailedError
         What is in the folder cannot be used, or a landmark that is held out is outside its box.
     """
-    return picture_table.split(config, whole(config)[0])
+    return picture_table.split(config, with_images(config)[0])
 
 
-def whole(config: Config) -> tuple[Dataset, list[np.ndarray]]:
+def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all faces, those held out as well, and their images: uint8 (H, W) each."""
-    found = picture_table.arrays(config, VERSION, _draw, _read)
+    found = picture_table.arrays(config, VERSION, _synthetic, _read)
     positions, (_, H, W) = found["positions"], found["pixels"].shape
     boxes = search_boxes(positions[found["fold"] == 0], (H, W), config.margin)
     dataset = Dataset(
@@ -77,7 +77,7 @@ def whole(config: Config) -> tuple[Dataset, list[np.ndarray]]:
         source=config.source,
         x=found["patterns"],
         y=(positions @ np.array([W, 1])).ravel().astype(label_type(H * W)),
-        offsets=len(drawn.NAMES) * np.arange(len(positions) + 1),
+        offsets=len(faces.NAMES) * np.arange(len(positions) + 1),
         n_labels=H * W,
         structure=LANDMARKS,
         fold=found["fold"],
@@ -91,25 +91,12 @@ def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> 
     low = np.maximum(positions.min(axis=0) - margin, 0)
     high = np.minimum(positions.max(axis=0) + margin, np.array(image) - 1)
 
-    def pairs(of: np.ndarray) -> tuple[tuple[int, int], ...]:
-        return tuple((int(r), int(c)) for r, c in of)
-
-    return Boxes(
-        drawn.NAMES,
-        drawn.PARENTS,
-        pairs(low),
-        pairs(high - low + 1),
-        image,
-        drawn.UPPER,
-        drawn.LOWER,
-    )
+    corners, sizes = (tuple(map(tuple, of.tolist())) for of in (low, high - low + 1))
+    return Boxes(faces.NAMES, faces.PARENTS, corners, sizes, image, faces.UPPER, faces.LOWER)
 
 
-def _draw() -> Arrays:
-    return _with(drawn.arrays(N_TRAINING, N_HELD_OUT))
-
-
-def _with(found: Arrays) -> Arrays:
+def _synthetic() -> Arrays:
+    found = faces.arrays(N_TRAINING, N_HELD_OUT)
     return {**found, "patterns": local_patterns.maps(found["pixels"])}
 
 
@@ -125,14 +112,19 @@ def _read(folder: Path) -> Arrays:
             raise ContentError(
                 f"{line['image']} has {h} × {w} pixels, and {table[0]['image']} {H} × {W}"
             )
-    positions = np.array([_positions(line, pixels[0].shape) for line in table])
-    return _with({"pixels": np.stack(pixels), "positions": positions, "fold": fold})
+    images = np.stack(pixels)
+    return {
+        "pixels": images,
+        "positions": np.array([_positions(line, images.shape[1:]) for line in table]),
+        "fold": fold,
+        "patterns": local_patterns.maps(images),
+    }
 
 
 def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return row and column of the landmarks in a line of the table."""
     found = []
-    for name in drawn.NAMES:
+    for name in faces.NAMES:
         texts = line[f"{name}_y"], line[f"{name}_x"]
         try:
             at = [float(text) for text in texts]

@@ -1,11 +1,11 @@
-"""Pictures of the user's own, and a table about them; or pictures that the program draws.
+"""Pictures of the user's own, and a table about them; or synthetic pictures.
 
 ``dataset.path`` is a folder with image files and a table in text: a head line with the names of the
 columns, then a line an image, with commas between the fields. The columns ``image`` (a file's name)
 and ``split`` (``train``, ``validation`` or ``test``) are always there, in that order, and first. A
 run is known by what is in the files, not by where they are. Colours become grey values.
 
-Without a path, pictures are drawn, and kept in the user's cache folder.
+Without a path, pictures are simulated, and kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import csv
 import functools
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache, reading, sources
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.reading import ContentError
 
@@ -43,7 +43,7 @@ class TableConfig(SourceConfig):
     Attributes
     ----------
     path : Path, optional
-        The folder; None: pictures that the program draws.
+        The folder; None: synthetic pictures.
     fingerprint : str, optional
         That of what is in its files, to be sure of it; None: whatever is there.
     """
@@ -158,7 +158,10 @@ def image(folder: Path, name: str) -> np.ndarray:
 
 
 def arrays(
-    config: TableConfig, version: int, draw: Callable[[], Arrays], read: Callable[[Path], Arrays]
+    config: TableConfig,
+    version: int,
+    synthetic: Callable[[], Arrays],
+    read: Callable[[Path], Arrays],
 ) -> Arrays:
     """Return the arrays of a config's pictures, ``fold`` among them.
 
@@ -166,9 +169,9 @@ def arrays(
     ----------
     config : TableConfig
     version : int
-        To be raised when what is drawn changes.
-    draw : callable
-        Draws the pictures; they are kept.
+        To be raised when what is simulated changes.
+    synthetic : callable
+        Simulates the pictures; they are kept.
     read : callable
         Reads those of a folder; raises `ContentError` or ``OSError``.
 
@@ -179,7 +182,7 @@ def arrays(
     """
     if config.path is None:
         place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
-        return cache.cached(place, f"{config.kind} drawn v{version}", draw)
+        return cache.cached(place, f"{config.kind} drawn v{version}", synthetic)
     if config.fingerprint != (there := found(config.path)):
         raise RunFailedError(
             f"What is in {config.path} has the fingerprint {there}, and dataset.fingerprint is "
@@ -191,15 +194,6 @@ def arrays(
 
 def split(config: TableConfig, dataset: Dataset) -> Dataset:
     """Return the examples to train on, with those held out; raise ``ConfigError`` if too few."""
-    assert dataset.fold is not None
-    parts: Mapping[str, Dataset] = {
-        name: dataset.take(np.flatnonzero(dataset.fold == k))
-        for k, name in enumerate(SPLITS)
-        if (dataset.fold == k).any()
-    }
-    training, *_ = parts.values()
+    training = split_by_fold(dataset, *SPLITS[1:])
     sources.check_n(config, training.n, "examples to train on")
-    held_out: dict[str, Any] = {name: parts[name] for name in SPLITS[1:] if name in parts}
-    if config.n_samples is not None:
-        training = sources.subset(training, config.n_samples)
-    return training.derived(held_out=held_out)
+    return training if config.n_samples is None else sources.subset(training, config.n_samples)

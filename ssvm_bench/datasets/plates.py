@@ -4,8 +4,8 @@ An example is an image of 33 rows and as many columns as its text needs; a part 
 features are the 33 grey values, less the mean of the image and over their standard deviation. Its
 label is a pair of a character and a column in it, of which there are 123 in the built-in data:
 33 · 123 = 4059 weights, as many as in the report. The report's images are not public: those built
-in are drawn (:mod:`ssvm_bench.datasets.synthetic.number_plates`), 6788 to train on, and 846 each
-for validation and test.
+in are simulated (:mod:`ssvm_bench.datasets.synthetic.number_plates`): 6788 to train on, and 846
+each for validation and test.
 
 A folder of one's own has, beside the images, all of one height, two tables
 (:mod:`ssvm_bench.datasets.picture_table`):
@@ -31,7 +31,7 @@ from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import number_plates as drawn
+from ssvm_bench.datasets.synthetic import number_plates
 
 TABLE, WIDTHS = "segmentations.csv", "widths.csv"
 N_TRAINING, N_HELD_OUT = 6788, 1692
@@ -55,12 +55,12 @@ def load(config: Config) -> Dataset:
     RunFailedError
         What is in the folder cannot be used.
     """
-    return picture_table.split(config, whole(config)[0])
+    return picture_table.split(config, with_images(config)[0])
 
 
-def whole(config: Config) -> tuple[Dataset, list[np.ndarray]]:
+def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
-    found = picture_table.arrays(config, VERSION, _draw, _read)
+    found = picture_table.arrays(config, VERSION, _synthetic, _read)
     dataset = Dataset(
         name=config.name,
         source=config.source,
@@ -75,25 +75,20 @@ def whole(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     return dataset, np.split(found["pixels"].T, found["offsets"][1:-1], axis=1)
 
 
-def _draw() -> Arrays:
-    return _with(drawn.arrays(N_TRAINING, N_HELD_OUT), drawn.ALPHABET)
-
-
-def _with(found: Arrays, alphabet: Alphabet) -> Arrays:
-    return {**found, "names": np.array(alphabet.names), "widths": np.array(alphabet.widths)}
+def _synthetic() -> Arrays:
+    return number_plates.arrays(N_TRAINING, N_HELD_OUT)
 
 
 def _features(pixels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return grey values less the mean of each image, over their standard deviation."""
     counts = np.diff(offsets) * pixels.shape[1]
-    whole = pixels.astype(np.int64)  # integers: the same sums on every machine
-    total = np.add.reduceat(whole.sum(axis=1), offsets[:-1])
-    squares = np.add.reduceat((whole**2).sum(axis=1), offsets[:-1])
+    exact = pixels.astype(np.int64)  # integers: the same sums on every machine
+    total = np.add.reduceat(exact.sum(axis=1), offsets[:-1])
+    squares = np.add.reduceat((exact**2).sum(axis=1), offsets[:-1])
     mean = total / counts
     deviation = np.sqrt(np.maximum(squares / counts - mean**2, 1.0))
-    per_column = np.diff(offsets)
-    x = pixels - np.repeat(mean, per_column)[:, None]
-    return (x / np.repeat(deviation, per_column)[:, None]).astype(np.float32)
+    image = np.repeat(np.arange(counts.size), np.diff(offsets))
+    return ((pixels - mean[image, None]) / deviation[image, None]).astype(np.float32)
 
 
 def _read(folder: Path) -> Arrays:
@@ -112,15 +107,14 @@ def _read(folder: Path) -> Arrays:
             )
         columns.append(seen.T)
         labels.append(_labels(line["image"], line["segments"], alphabet, seen.shape[1]))
-    return _with(
-        {
-            "pixels": np.ascontiguousarray(np.concatenate(columns)),
-            "y": np.concatenate(labels),
-            "offsets": np.cumsum([0, *map(len, labels)]),
-            "fold": fold,
-        },
-        alphabet,
-    )
+    return {
+        "pixels": np.concatenate(columns),
+        "y": np.concatenate(labels),
+        "offsets": np.cumsum([0, *map(len, labels)]),
+        "fold": fold,
+        "names": np.array(alphabet.names),
+        "widths": np.array(alphabet.widths),
+    }
 
 
 def _alphabet(table: picture_table.Lines) -> Alphabet:

@@ -166,7 +166,10 @@ def _dirt(rows: np.ndarray, columns: np.ndarray, W: int, bits: np.random.PCG64) 
 
 
 def arrays(n_training: int, n_held_out: int) -> Arrays:
-    """Return the plates to train on and those held out, every second of which is for the test."""
-    found = draw(n_training + n_held_out, seed=1789)
-    held_out = np.arange(n_held_out) % 2 + 1
-    return {**found, "fold": np.concatenate((np.zeros(n_training, np.int64), held_out))}
+    """Return the plates to train on and those held out, every second of which is for the test.
+
+    ``names`` and ``widths`` are those of the characters.
+    """
+    fold = np.concatenate((np.zeros(n_training, np.int64), np.arange(n_held_out) % 2 + 1))
+    names, widths = map(np.array, ALPHABET)
+    return {**draw(n_training + n_held_out, 1789), "fold": fold, "names": names, "widths": widths}

@@ -21,7 +21,7 @@ from benchmarks.report import GROWTH, ONLINE, STREAM, STREAM_MEMORY, Measurement
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.datasets.streams.data_stream import DataStream
+from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.problem import Problem
 from ssvm_bench.runs import components
 from ssvm_bench.runs.terminal import Silent

@@ -96,11 +96,12 @@ def export(
     }
     header = write(dataset, path, how, images, oracle=config.oracle.name, d=d, made=made)
     seconds = time.perf_counter() - begin
-    counts = [f"{header.total('n')} to train on"]
-    counts += [f"{header.total('n', split)} {split}" for split in [*header.splits][1:]]
+    counts = [f"{header.train.n} to train on"]
+    counts += [f"{split.n} {name}" for name, split in [*header.splits.items()][1:]]
+    groups = sum(split.row_groups for split in header.splits.values())
     yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
-    yield f"  examples: {', '.join(counts)}; row groups: {len(header.row_groups)}"
-    rate = header.total("n") / seconds
+    yield f"  examples: {', '.join(counts)}; row groups: {groups}"
+    rate = header.train.n / seconds
     yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
 
 

@@ -6,25 +6,31 @@ train on data of any length. `load` gives all of them as a `Dataset`, for the ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.memory import available
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.streams.layout import TRAIN, Header, fields_of, fingerprint_of, schema
 
-if TYPE_CHECKING:  # they load numba, which `data status` does without
-    from ssvm_bench.datasets.streams.data_stream import DataStream
-    from ssvm_bench.datasets.streams.header import Header
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _AS_A_WHOLE = 3
 """Times the size of a dataset that loading it and arranging it for kernels takes."""
+
+_LARGEST_ROW_GROUP = 1 << 30
+"""Bytes of a row group; this program writes far smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,6 @@ class Config(SourceConfig):
     @cached_property
     def _header(self) -> Header | None:
         """What the file says of itself; None where it cannot be read, which `open` tells."""
-        from ssvm_bench.datasets.streams.data_stream import DataStream
-
         assert self.path is not None
         with suppress(RunFailedError):
             return DataStream(self.path).header
@@ -85,11 +89,9 @@ def open(config: Config) -> DataStream:
     RunFailedError
         The file cannot be read; or it has other examples than those that were asked for.
     """
-    from ssvm_bench.datasets.streams.data_stream import DataStream
-
     assert config.path is not None
     stream = DataStream(config.path, config.name, config.n_samples)
-    header, n = stream.header, stream.header.total("n")
+    header, n = stream.header, stream.header.train.n
     if config.n_samples is not None and config.n_samples > n:
         raise ConfigError(
             f"dataset.n_samples must be ≤ {n}, the number of examples in {config.path}, got "
@@ -124,8 +126,8 @@ def load(config: Config) -> Dataset:
         As of `open`; or they do not fit into the memory.
     """
     stream = open(config)
-    share = stream.n / stream.header.total("n")
-    needed = _AS_A_WHOLE * share * stream.header.total("nbytes")
+    train = stream.header.train
+    needed = _AS_A_WHOLE * train.nbytes * stream.n / train.n
     room = available() if config.max_memory is None else config.max_memory * 1e6
     if room is not None and needed > room:
         raise RunFailedError(
@@ -136,3 +138,187 @@ def load(config: Config) -> Dataset:
         )
     (dataset,) = stream.chunks(stream.n)
     return dataset.derived(held_out=stream.held_out, fingerprint=stream.fingerprint)
+
+
+class DataStream:
+    """A dataset in a file, of which a chunk is in memory at a time.
+
+    What is needed before the first example is known from the header. Parquet compares every page
+    with its checksum, every chunk is checked as a `Dataset`, and between two row groups the file
+    must be the one that was opened.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        The dataset's name.
+    n_samples : int, optional
+        Only the first examples.
+
+    Attributes
+    ----------
+    path : Path
+    name : str
+    header : Header
+        What the file says of itself.
+    n, source, structure, n_labels, n_features
+        As of a `Dataset`.
+    d : int
+        Number of weights, with the dataset's default oracle.
+    fingerprint : str
+        Equal for equal examples to train on; nothing is read for it.
+
+    Raises
+    ------
+    RunFailedError
+        The file cannot be read, or is no such file.
+    """
+
+    def __init__(self, path: Path, name: str = "stream", n_samples: int | None = None) -> None:
+        self.path, self.name = path, name
+        with self._opened() as (file, parquet):
+            self._identity = _identity(os.fstat(file.fileno()))
+            try:
+                self.header = header = Header.read(parquet.metadata.metadata or {})
+                _compare(parquet, header)
+            except ContentError as error:
+                raise self._failed(str(error)) from None
+        self.source, self.structure, self.d = header.source, header.structure, header.d
+        self.n_labels, self.n_features = header.n_labels, header.n_features
+        whole = header.fingerprint
+        self.n = n = min(n_samples or header.train.n, header.train.n)
+        self.fingerprint = whole if n == header.train.n else fingerprint_of(whole, n)
+
+    @cached_property
+    def held_out(self) -> Mapping[str, Dataset]:
+        """Name → examples that are not trained on, which are read when this is first asked for."""
+        splits = {name: split.n for name, split in self.header.splits.items() if name != TRAIN}
+        return {name: next(self._chunks(name, n, n)) for name, n in splits.items()}
+
+    def head(self, size: int) -> Dataset:
+        """Return the first examples: enough to compile kernels on."""
+        return next(self.chunks(size))
+
+    def chunks(self, rows: int) -> Iterator[Dataset]:
+        """Yield the examples in their order, so many at a time; the last chunk may have fewer.
+
+        Parameters
+        ----------
+        rows : int
+            At least 1. Besides the chunk, one row group is in memory.
+
+        Raises
+        ------
+        RunFailedError
+            The file is damaged, or another one than it was.
+        """
+        if rows < 1:
+            raise ValueError(f"a chunk has at least one example, not {rows}")
+        return self._chunks(TRAIN, self.n, rows)
+
+    def _chunks(self, split: str, n: int, rows: int) -> Iterator[Dataset]:
+        import pyarrow as pa
+
+        pieces: list[pa.Table] = []
+        begin, missing = 0, min(rows, n)
+        for table in self._row_groups(split):
+            while table.num_rows and missing:
+                pieces.append(table.slice(0, missing))
+                table = table.slice(missing)
+                missing -= pieces[-1].num_rows
+                if not missing:
+                    yield self._dataset(pa.concat_tables(pieces), begin)
+                    begin, pieces = begin + sum(piece.num_rows for piece in pieces), []
+                    missing = min(rows, n - begin)
+            if not missing:
+                return
+
+    def _dataset(self, table: pa.Table, begin: int) -> Dataset:
+        """Return the dataset of some rows, checked."""
+        header = self.header
+        try:
+            with self._explained("it is damaged"):
+                fields = fields_of(table, header)
+            return Dataset(
+                name=self.name,
+                source=header.source,
+                n_labels=header.n_labels,
+                structure=header.structure,
+                windows=header.windows,
+                **fields,
+            )
+        except RunFailedError as error:
+            raise RunFailedError(
+                f"{error} Examples are counted from number {begin} of their split of {self.path}."
+            ) from None
+
+    def _row_groups(self, split: str) -> Iterator[pa.Table]:
+        """Yield the rows of each row group of a split."""
+        sizes = {name: of.row_groups for name, of in self.header.splits.items()}
+        begin = sum(sizes[name] for name in [*sizes][: [*sizes].index(split)])
+        with self._opened() as (file, parquet):
+            for k in range(begin, begin + sizes[split]):
+                self._check_identity(file)
+                with self._explained(f"row group {k} is damaged"):
+                    columns = [*self.header.dtypes]
+                    table = parquet.read_row_group(k, columns=columns, use_threads=False)
+                yield table
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[BinaryIO, Any]]:
+        """Open the file."""
+        import pyarrow.parquet as pq
+
+        try:
+            file = files.opened(self.path)
+        except OSError as error:
+            raise self._failed(error.strerror or str(error)) from error
+        with file:
+            with self._explained("it is no Parquet file, or is cut short"):
+                parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            yield file, parquet
+
+    def _check_identity(self, file: BinaryIO) -> None:
+        """Raise an error unless the file is still there, and still the same."""
+        try:
+            there = _identity(os.stat(self.path))  # noqa: PTH116
+        except FileNotFoundError:
+            raise self._failed("it was deleted while it was read") from None
+        if not _identity(os.fstat(file.fileno())) == there == self._identity:
+            raise self._failed("it was replaced or changed while it was read")
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Turn whatever a damaged file makes its reader raise into a message."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except Exception as error:
+            reason = shown(str(error).partition("\n")[0].rstrip("."), 120)
+            raise self._failed(f"{what}: {reason or type(error).__name__}") from error
+
+    def _failed(self, reason: str) -> RunFailedError:
+        return RunFailedError(
+            f"Cannot read the examples in {self.path}: {reason}. Export it again, as `ssvm-bench "
+            "data export NAME FILE.parquet` does, or name another file with dataset.path."
+        )
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _compare(parquet: Any, header: Header) -> None:
+    """Compare the row groups and columns that there are with those of the header."""
+    if not parquet.schema_arrow.equals(schema(header.dtypes)):
+        raise ContentError("it has other columns than were written")
+    groups = [parquet.metadata.row_group(k) for k in range(parquet.num_row_groups)]
+    rest = [group.num_rows for group in groups]
+    for split in header.splits.values():
+        here, rest = rest[: split.row_groups], rest[split.row_groups :]
+        if len(here) != split.row_groups or sum(here) != split.n:
+            raise ContentError("it has other row groups than were written")
+    if rest or any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
+        raise ContentError("it has more row groups than were written, or larger ones")

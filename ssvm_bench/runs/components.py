@@ -18,7 +18,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.streams.data_stream import DataStream
+from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.calls.caller import SerialCaller

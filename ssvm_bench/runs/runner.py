@@ -19,7 +19,7 @@ from ssvm_bench.base.errors import RunFailedError, contained
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
-from ssvm_bench.datasets.streams.data_stream import DataStream
+from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results.budgets import answer

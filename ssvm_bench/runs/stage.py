@@ -23,7 +23,7 @@ from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.streams.data_stream import DataStream
+from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import checkpoint_file

@@ -1,5 +1,5 @@
-"""Datasets that are read from a file in chunks, without ever being in memory as a whole.
+"""Files of examples that `ssvm_bench.datasets.stream` reads in chunks.
 
-``layout`` says how examples lie in the file, ``header`` what the file says of itself, ``export``
-writes it, ``jitter`` deforms images on the way, and ``data_stream`` reads it.
+``layout`` says how examples lie in a file, ``export`` writes one, ``jitter`` deforms images on the
+way.
 """

@@ -1,41 +1,57 @@
-"""From a `Dataset` to the columns of a file, and back.
+"""Examples as rows of a Parquet file: one row an example, whose cells are bytes of arrays.
 
 ================  =============================================================================
-column            what an example has in it, little-endian
+column            what a cell holds, little-endian
 ================  =============================================================================
-``split``         ``train``, or the name of the held-out examples that it belongs to
-``y``             the labels of its parts
-``x``             features of all parts, row by row; of sparse ones the non-zeros only
+``split``         ``train``, or the name of the held-out examples (a text)
+``y``             the labels of the parts
+``x``             the features of all parts, row by row; if they are sparse, the non-zeros only
 ``columns``       of each non-zero, its column
 ``nonzeros``      of each part, the number of its non-zeros
-``bits``          of each part, a bit for every feature: whether it is a non-zero; the first feature
-                  is the lowest bit of the first byte
 ``edges``         pairs of neighbours in a graph
 ``fold``, …       a number: whatever else a `Dataset` has of each example
 ================  =============================================================================
+
+Features that are k/scale for small integers k, computed in their own type, are stored as k: grey
+values take one byte, numbers of three decimals two; −0 may become 0. Parquet has a checksum of each
+page. What must be known before a row is read is a JSON object in the metadata of the file, the
+`Header`, which Parquet does not protect: its SHA-256 is beside it.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.streams.blocks import OF_PARTS, Block, Ragged, WrongRowsError, ends_of
-from ssvm_bench.datasets.streams.features import (
-    Features,
-    bits_of,
-    columns_of,
-    encoded,
-    restored,
-    row_ends,
-    width,
-)
+from ssvm_bench.datasets.checks import MOST_LABELS
+from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.windows import Windows
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    import pyarrow as pa
+
+FORMAT = 3
+"""Version of the layout; a reader refuses any other."""
+
+KEY, CHECKSUM_KEY = b"ssvm_bench_stream", b"ssvm_bench_stream_checksum"
+
+SPLIT, TRAIN = "split", "train"
+
+ARRAYS = {"y", "x", "columns", "nonzeros", "edges"}
+"""Columns whose cells are arrays; cells of the others are single numbers."""
+
+SCALES = (1, 255, 1000)
+"""Integers, grey values of a byte, numbers of three decimals."""
+
+CODES = ("|u1", "<i2")
+"""Types of the integers that stand for features."""
 
 _NOT_OF_EXAMPLES = {
     *("name", "source", "x", "y", "offsets", "n_labels", "structure"),
@@ -43,55 +59,125 @@ _NOT_OF_EXAMPLES = {
 }
 
 
-def block_of(dataset: Dataset, features: Features, codes: np.ndarray | None = None) -> Block:
-    """Return the examples of a dataset as they are kept.
+class Entries(NamedTuple):
+    """A column: the entries of all examples, one example after the other, and how many each has."""
 
-    Parameters
+    values: np.ndarray
+    lengths: np.ndarray
+
+
+def ends_of(lengths: np.ndarray) -> np.ndarray:
+    """Return 0, the first length, the sum of the first two, and so on."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+# ---- features -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How features are stored.
+
+    Attributes
     ----------
-    dataset : Dataset
-    features : Features
-        How their features are kept.
-    codes : ndarray, shape (parts, f), optional
-        Features, encoded and with their zeros, in place of the dataset's.
+    dtype, stored : str
+        Their type in a `Dataset`, and in the file.
+    scale : int
+        What the integers in the file are divided by; 1 if they are what they seem.
+    form : str
+        ``"dense"``, ``"rows"`` or ``"bits"``. The latter two are sparse, and lie in the file in
+        the same way; by ``bits``, the fingerprint takes the positions of non-zeros as a bit for
+        every feature.
+    columns : str
+        Type of a column's number.
     """
-    offsets, x = dataset.offsets.astype(np.int64), dataset.x
-    block = {"y": Ragged(_little(dataset.y), offsets)}
+
+    dtype: str
+    stored: str
+    scale: int
+    form: str
+    columns: str
+
+    @classmethod
+    def of(cls, datasets: Sequence[Dataset], deformed: bool = False) -> Encoding:
+        """Return how the features of datasets of one kind are stored.
+
+        Parameters
+        ----------
+        datasets : sequence of Dataset
+            Those to train on, and those that are held out.
+        deformed : bool
+            Whether they are images whose pixels will change: then sparse bytes have the form
+            ``bits``, and other sparse numbers, which cannot be deformed, the form ``rows``.
+        """
+        matrices: list[Any] = [each.x for each in datasets]
+        first = matrices[0]
+        values = [x if isinstance(x, np.ndarray) else x.data for x in matrices]
+        stored, scale = _code([each.ravel() for each in values])
+        columns = "<u2" if first.shape[1] <= 1 << 16 else "<i4"
+        form = "dense"
+        if not isinstance(first, np.ndarray):
+            bits = sum(x.shape[0] for x in matrices) * -(-first.shape[1] // 8)
+            rows = sum(each.size for each in values) * np.dtype(columns).itemsize
+            fits = stored == "|u1" if deformed else bits <= rows
+            rising = all(x.has_canonical_format for x in matrices)  # else bits lose an order
+            form = "bits" if fits and rising else "rows"
+        return cls(first.dtype.newbyteorder("<").str, stored, scale, form, columns)
+
+    def encode(self, x: np.ndarray) -> np.ndarray:
+        """Return features as they are stored."""
+        if self.stored == self.dtype:
+            return np.ascontiguousarray(x, self.stored)
+        return np.rint(x * np.dtype(self.dtype).type(self.scale)).astype(self.stored)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Return the features that were encoded."""
+        values = codes.astype(self.dtype, copy=False)
+        if self.scale != 1:
+            values /= values.dtype.type(self.scale)
+        return values
+
+
+def _code(arrays: Sequence[np.ndarray]) -> tuple[str, int]:
+    """Return the smallest type of integers that stand for all numbers, and what divides them."""
+    dtype = arrays[0].dtype
+    for scale in map(dtype.type, SCALES if dtype.kind == "f" else ()):
+        codes = [np.rint(array * scale) for array in arrays]
+        if all(np.array_equal(c / scale, array) for c, array in zip(codes, arrays, strict=True)):
+            low = min(code.min(initial=0) for code in codes)
+            high = max(code.max(initial=0) for code in codes)
+            for name in CODES:
+                if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
+                    return name, int(scale)
+    return dtype.newbyteorder("<").str, 1
+
+
+# ---- from a dataset to a table ------------------------------------------------------------------
+
+
+def entries_of(dataset: Dataset, encoding: Encoding) -> dict[str, Entries]:
+    """Return the columns of the examples of a dataset."""
+    parts, x = np.diff(dataset.offsets).astype(np.int64), dataset.x
+    found = {"y": Entries(_little(dataset.y), parts)}
     if isinstance(x, np.ndarray):
-        full = encoded(x, features) if codes is None else codes
-        block["x"] = Ragged(full.ravel(), offsets * full.shape[1])
-    elif features.form == "rows":
-        ends = x.indptr.astype(np.int64)
-        block["x"] = Ragged(encoded(x.data, features), ends[offsets])
-        block["columns"] = Ragged(x.indices.astype(features.columns), ends[offsets])
-        block["nonzeros"] = Ragged(np.diff(ends).astype("<i4"), offsets)
+        found["x"] = Entries(encoding.encode(x).ravel(), parts * x.shape[1])
     else:
-        mask = _non_zeros(x) if codes is None else codes != 0
-        values = encoded(x.data, features) if codes is None else codes[mask]
-        bits = bits_of(mask)
-        block["x"] = Ragged(values, row_ends(bits)[offsets])
-        block["bits"] = Ragged(bits.ravel(), offsets * bits.shape[1])
+        own = np.diff(x.indptr.astype(np.int64)[dataset.offsets])
+        found["x"] = Entries(encoding.encode(x.data), own)
+        found["columns"] = Entries(x.indices.astype(encoding.columns), own)
+        found["nonzeros"] = Entries(np.diff(x.indptr).astype("<i4"), parts)
     if dataset.edges is not None and dataset.edge_offsets is not None:
-        ends = 2 * dataset.edge_offsets.astype(np.int64)
-        block["edges"] = Ragged(dataset.edges.astype("<i4").ravel(), ends)
+        ends = 2 * np.diff(dataset.edge_offsets).astype(np.int64)
+        found["edges"] = Entries(dataset.edges.astype("<i4").ravel(), ends)
     for name, values in of_examples(dataset).items():
-        block[name] = Ragged(_little(values), np.arange(dataset.n + 1))
-    return block
-
-
-def _non_zeros(x: csr_array) -> np.ndarray:
-    """Return whether there is an entry, shape (parts, f)."""
-    mask = np.zeros(x.shape, bool)
-    mask[np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)), x.indices] = True
-    return mask
+        found[name] = Entries(_little(values), np.ones(dataset.n, np.int64))
+    return found
 
 
 def of_examples(dataset: Dataset) -> dict[str, np.ndarray]:
     """Return what a dataset has of each example besides: its fold, for one."""
-    found = {
-        each.name: getattr(dataset, each.name)
-        for each in fields(Dataset)
-        if each.name not in _NOT_OF_EXAMPLES
-    }
+    names = [each.name for each in fields(Dataset) if each.name not in _NOT_OF_EXAMPLES]
+    found = {name: getattr(dataset, name) for name in names}
     return {name: values for name, values in found.items() if values is not None}
 
 
@@ -99,76 +185,243 @@ def _little(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-def check(block: Block, features: Features, n_features: int) -> None:
-    """Check that the entries of all columns fit together.
+def schema(dtypes: Mapping[str, str]) -> pa.Schema:
+    """Return the Arrow schema of a file whose columns have entries of these types."""
+    import pyarrow as pa
+
+    types = {SPLIT: pa.string()}
+    for name, dtype in dtypes.items():
+        types[name] = pa.binary() if name in ARRAYS else pa.from_numpy_dtype(dtype)
+    return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in types.items()])
+
+
+def table_of(entries: Mapping[str, Entries], split: str) -> pa.Table:
+    """Return some examples as rows of the file."""
+    import pyarrow as pa
+
+    n = entries["y"].lengths.size
+    columns = [pa.array(np.repeat(split, n), pa.string())]
+    for name, (values, lengths) in entries.items():
+        if name in ARRAYS:
+            offsets = (ends_of(lengths) * values.itemsize).astype(np.int32)
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+            columns.append(pa.Array.from_buffers(pa.binary(), n, buffers))
+        else:
+            columns.append(pa.array(values))
+    dtypes = {name: each.values.dtype.str for name, each in entries.items()}
+    return pa.Table.from_arrays(columns, schema=schema(dtypes))
+
+
+class Digest:
+    """Of the examples to train on: the same however they are cut into row groups."""
+
+    def __init__(self, encoding: Encoding, n_features: int) -> None:
+        self._digests: dict[str, Any] = {}
+        self._encoding, self._n_features = encoding, n_features
+
+    def update(self, entries: Mapping[str, Entries]) -> None:
+        """Go on with some examples."""
+        found = dict(entries)
+        if self._encoding.form == "bits":
+            columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
+            mask = np.zeros((nonzeros.values.size, self._n_features), bool)
+            mask[np.repeat(np.arange(len(mask)), nonzeros.values), columns] = True
+            bits = np.packbits(mask, axis=1, bitorder="little")
+            found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
+        for name, (values, lengths) in found.items():
+            for what, array in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
+                digest = self._digests.setdefault(f"{name} {what}", hashlib.sha256())
+                digest.update(np.ascontiguousarray(array).data)
+
+    def hexdigest(self) -> str:
+        """Return 32 hexadecimal digits."""
+        lines = [f"{name} {of.hexdigest()}\n" for name, of in sorted(self._digests.items())]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
+
+
+def fingerprint_of(*content: Any) -> str:
+    """Return a letter, so that no YAML file or override takes it for a number, and 15 digits."""
+    return f"s{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
+
+
+# ---- from a table to a dataset ------------------------------------------------------------------
+
+
+def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
+    """Return the fields of a `Dataset` that rows of the file fill.
 
     Raises
     ------
-    WrongRowsError
-        An example has no parts, another number of features, or another number of entries of a
-        column than it must have.
+    ContentError
+        Cells of an example do not fit each other; ranges are the business of the `Dataset`.
     """
-    parts = np.diff(block["y"].ends)
-    if not parts.all():
-        raise WrongRowsError(f"example {int(np.argmin(parts))} has no parts")
-    if features.form == "dense":
-        _compare(block, "x", parts * n_features)
+    found = {name: _entries(table.column(name), dtype) for name, dtype in header.dtypes.items()}
+    y, codes, shape = found["y"], found["x"], (found["y"].values.size, header.n_features)
+    made: dict[str, Any] = {"y": y.values, "offsets": ends_of(y.lengths)}
+    if header.encoding.form == "dense":
+        _compare(codes, y.lengths * header.n_features, "x")
+        made["x"] = header.encoding.decode(codes.values).reshape(shape)
     else:
-        of_places = {"rows": ("nonzeros", parts), "bits": ("bits", parts * width(n_features))}
-        _compare(block, *of_places[features.form])
-        indptr = _row_ends(block, features, n_features)
-        if np.diff(indptr).min(initial=0) < 0:
-            raise WrongRowsError("a part has a negative number of non-zeros")
-        own = np.diff(indptr[block["y"].ends])
-        for name in {"x", "columns"} & block.keys():
-            _compare(block, name, own)
-    if "edges" in block and (np.diff(block["edges"].ends) % 2).any():
-        raise WrongRowsError("an edge has one end")
+        from scipy.sparse import csr_array
+
+        nonzeros, columns = found["nonzeros"], found["columns"]
+        _compare(nonzeros, y.lengths, "nonzeros")
+        if nonzeros.values.min(initial=0) < 0:
+            raise ContentError("a part has a negative number of non-zeros")
+        indptr = ends_of(nonzeros.values)
+        for name in ("x", "columns"):
+            _compare(found[name], np.diff(indptr[made["offsets"]]), name)
+        if indptr[-1] < 1 << 31:  # else scipy would widen the columns, too
+            indptr = indptr.astype(np.int32)
+        rows = header.encoding.decode(codes.values), columns.values.astype(np.int32), indptr
+        made["x"] = csr_array(rows, shape=shape)
+    if "edges" in found:
+        made["edges"] = found["edges"].values.astype(np.int32).reshape(-1, 2)
+        made["edge_offsets"] = ends_of(found["edges"].lengths // 2)
+        _compare(found["edges"], 2 * (found["edges"].lengths // 2), "edges")
+    return made | {name: each.values for name, each in found.items() if name not in ARRAYS}
 
 
-def _compare(block: Block, name: str, expected: np.ndarray) -> None:
-    found = np.diff(block[name].ends)
-    wrong = np.flatnonzero(found != expected)
+def _entries(column: pa.ChunkedArray, dtype: str) -> Entries:
+    """Return a column of the file; raise `ContentError` if an array ends inside an entry."""
+    if column.type != "binary":
+        return Entries(column.to_numpy(), np.ones(len(column), np.int64))
+    contents, sizes, itemsize = [], [], np.dtype(dtype).itemsize
+    for chunk in column.chunks:
+        _, offsets, content = chunk.buffers()
+        ends = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        contents.append(np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]])
+        sizes.append(np.diff(ends.astype(np.int64)))
+    lengths, rest = np.divmod(np.concatenate(sizes), itemsize)
+    if rest.any():
+        raise ContentError(f"a cell of example {int(np.argmax(rest > 0))} is cut short")
+    content = contents[0] if len(contents) == 1 else np.concatenate(contents)
+    return Entries(content.view(dtype), lengths)
+
+
+def _compare(entries: Entries, expected: np.ndarray, name: str) -> None:
+    wrong = np.flatnonzero(entries.lengths != expected)
     if wrong.size:
         i = int(wrong[0])
-        raise WrongRowsError(
-            f"example {i} has {found[i]} entries of {name}, and its parts need {expected[i]}: the "
-            "number of features changes"
+        raise ContentError(
+            f"example {i} has {entries.lengths[i]} entries of {name}, and needs {expected[i]}"
         )
 
 
-def _row_ends(block: Block, features: Features, n_features: int) -> np.ndarray:
-    """Return where the non-zeros of each part begin, and the last ones end."""
-    if features.form == "rows":
-        return ends_of(block["nonzeros"].values)
-    return row_ends(block["bits"].values.reshape(-1, width(n_features)))
+# ---- the header ---------------------------------------------------------------------------------
 
 
-def fields_of(block: Block, features: Features, n_features: int) -> dict[str, Any]:
-    """Return the fields of a `Dataset` that a block, which has been checked, fills."""
-    y = block["y"]
-    found: dict[str, Any] = {"y": y.values, "offsets": y.ends}
-    shape, codes = (y.values.size, n_features), block["x"].values
-    if features.form == "dense":
-        found["x"] = restored(features, shape, codes)
-    else:
-        indptr = _row_ends(block, features, n_features)
-        if features.form == "rows":
-            columns = block["columns"].values
-        else:
-            columns = columns_of(block["bits"].values.reshape(-1, width(n_features)), indptr)
-        found["x"] = restored(features, shape, codes, columns, indptr)
-    if "edges" in block:
-        edges = block["edges"]
-        found["edges"] = edges.values.astype(np.int32).reshape(-1, 2)
-        found["edge_offsets"] = edges.ends // 2
-    return found | {name: block[name].values for name in block if name not in OF_PARTS}
+class Split(NamedTuple):
+    """Row groups, examples, and the bytes that these take in a `Dataset`."""
+
+    row_groups: int
+    n: int
+    nbytes: int
 
 
-def nbytes(found: Any) -> int:
-    """Return the bytes of arrays, sparse matrices, and whatever fields are made of them."""
-    if isinstance(found, np.ndarray):
-        return found.nbytes
-    of_matrix = ("data", "indices", "indptr")
-    arrays = found.values() if isinstance(found, dict) else [getattr(found, k) for k in of_matrix]
-    return sum(map(nbytes, arrays))
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself.
+
+    Attributes
+    ----------
+    dataset, source : str
+        What was exported: its name, and where its data came from.
+    structure, n_labels, n_features
+        As of a `Dataset`.
+    encoding : Encoding
+        How features are stored.
+    dtypes : mapping
+        Column of the file → type of its entries.
+    oracle : str
+        The default oracle of the dataset.
+    d : int
+        Number of weights, with that oracle.
+    splits : mapping
+        Name → its `Split`, in the order of the file; that to train on is the first.
+    fingerprint : str
+        By `fingerprint_of`: equal for equal examples to train on, stored in the same form, however
+        they lie in row groups.
+    made : mapping
+        How: options, versions, time.
+    windows : Windows, optional
+        As of a `Dataset`.
+    """
+
+    dataset: str
+    source: str
+    structure: str
+    n_labels: int
+    n_features: int
+    encoding: Encoding
+    dtypes: Mapping[str, str]
+    oracle: str
+    d: int
+    splits: Mapping[str, Split]
+    fingerprint: str
+    made: Mapping[str, Any]
+    windows: Windows | None = None
+
+    @property
+    def train(self) -> Split:
+        """The split to train on."""
+        return self.splits[TRAIN]
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """Return what to write."""
+        content = json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False).encode()
+        return {KEY: content, CHECKSUM_KEY: hashlib.sha256(content).hexdigest().encode()}
+
+    @classmethod
+    def read(cls, metadata: Mapping[bytes, bytes]) -> Header:
+        """Return the header of a file with this metadata.
+
+        Raises
+        ------
+        ContentError
+            There is none, or it is not as written.
+        """
+        content = metadata.get(KEY)
+        if content is None:
+            raise ContentError(
+                "it is a Parquet file, but not one that `ssvm-bench data export` wrote"
+            )
+        if hashlib.sha256(content).hexdigest().encode() != metadata.get(CHECKSUM_KEY):
+            raise ContentError("its metadata have changed since they were written")
+        try:
+            values = json.loads(content)
+            version = values.pop("format")
+            if version == FORMAT:
+                values["encoding"] = Encoding(**values["encoding"])
+                values["splits"] = {name: Split(*of) for name, of in values["splits"].items()}
+                if values["windows"] is not None:
+                    canvas, window, step = values["windows"]
+                    values["windows"] = Windows(tuple(canvas), tuple(window), step)
+                header = cls(**values)
+                header._check()
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ContentError("its metadata are not as this program writes them") from None
+        if version != FORMAT:
+            raise ContentError(f"its layout has version {version!r}; this program reads {FORMAT}")
+        return header
+
+    def _check(self) -> None:
+        """Raise ``ValueError`` unless values have the types and ranges that readers rely on."""
+        coded, kinds = self.encoding, {np.dtype(dtype).kind for dtype in self.dtypes.values()}
+        counts = self.n_features, *(count for split in self.splits.values() for count in split)
+        numbers = self.n_labels, self.d, coded.scale, *counts
+        texts = self.dataset, self.structure, self.oracle, self.fingerprint
+        sparse = {"columns", "nonzeros"} if coded.form != "dense" else set()
+        if not (
+            all(type(number) is int and number >= 0 for number in numbers)
+            and min(counts) >= 1
+            and self.n_labels <= MOST_LABELS
+            and all(isinstance(text, str) for text in texts)
+            and self.source in LOADED_FROM
+            and next(iter(self.splits)) == TRAIN
+            and ARRAYS & self.dtypes.keys() - {"edges"} == {"y", "x"} | sparse
+            and kinds <= set("iuf")
+            and coded.stored in (coded.dtype, *CODES)
+            and coded.stored == self.dtypes["x"]
+        ):
+            raise ValueError

@@ -15,7 +15,6 @@ from ssvm_bench.papers.bmrm import (
     bundle_runs,
     costs,
     relative,
-    relative_drawing,
     risks,
     speedup,
 )
@@ -414,7 +413,7 @@ def test_the_distance_is_relative_to_the_best_dual():
 def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
     raw = [run_of("bmrm", 1, pixels="raw"), run_of("prox_bmrm", 1, pixels="raw")]
     table, notes = curves_of([*FIGURE, *raw])
-    figure = relative_drawing.draw_relative(table, "iteration", "A title", notes, log_x=True)
+    figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
     shown = [panel for panel in figure.axes if panel.axison]
     titles = [panel.get_title(loc="left") for panel in shown]
     assert titles[0].startswith("MNIST, raw pixels: real data")

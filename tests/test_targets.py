@@ -8,7 +8,6 @@ from traces import make_trace
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.document import markdown
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.figures.targets_drawing import draw_targets
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 
@@ -70,7 +69,7 @@ def test_what_is_measured_from_the_best_dual_is_marked():
     assert targets.MEANING in notes
     assert "| SSG† (`ssg`) | **1** | **2.5** |" in page
     assert "| MP-BCFW (`mpbcfw`) | 3 | 5 |" in page
-    (panel,) = draw_targets(table, targets.names(table), {"time": "time"}, "A title", notes).axes
+    (panel,) = targets.draw(table, {"time": "time"}, "A title", notes).axes
     ticks = [tick.get_text() for tick in panel.get_yticklabels()]
     assert ticks == ["MP-BCFW", "BCFW", "SSG†"]
     assert targets.MEANING not in targets.notes(targets.targets(RUNS, BEST, GAPS), RUNS)
@@ -115,9 +114,7 @@ def test_the_figure_has_a_point_for_every_median():
         "time": "time [s] (wall clock)",
         "calls": "passes of the exact oracle (calls / n)",
     }
-    figure = draw_targets(
-        table, targets.names(table), labels, "A title", targets.notes(table, RUNS)
-    )
+    figure = targets.draw(table, labels, "A title", targets.notes(table, RUNS))
     assert len(figure.axes) == len(labels)
     for panel, (cost, label) in zip(figure.axes, labels.items(), strict=True):
         assert panel.get_xlabel() == label
@@ -135,7 +132,7 @@ def test_the_figure_has_a_point_for_every_median():
 def test_a_solver_that_never_got_there_is_named_all_the_same():
     runs = [RUNS[0], run_of("bcfw", 0, times=[0, 1], gaps=[1, 0.5])]
     table = targets.targets(runs, BEST, GAPS)
-    figure = draw_targets(table, targets.names(table), {"time": "time"}, "A title")
+    figure = targets.draw(table, {"time": "time"}, "A title")
     (panel,) = figure.axes
     assert [text.get_text() for text in panel.texts] == ["not reached by most runs"]
 
@@ -144,6 +141,6 @@ def test_a_solver_without_runs_on_a_problem_is_not_said_to_have_failed():
     elsewhere = run_of("mpbcfw", 0, times=[0, 1], gaps=[1, 0.05], lam=0.25)
     best = {**BEST, instance_of(elsewhere.metadata): Best(2.0, 1.9)}
     table = targets.targets([*RUNS, elsewhere], best, (0.1,))
-    both, one = draw_targets(table, targets.names(table), {"time": "time"}, "A title").axes
+    both, one = targets.draw(table, {"time": "time"}, "A title").axes
     assert [text.get_text() for text in both.texts] == []
     assert [text.get_text() for text in one.texts] == ["no runs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -92,10 +92,48 @@ def draw_curves(
             heading = style.problem_title(problem, ": " if log_y and not alone else "\n")
             if len(heading) > LONGEST:
                 heading = textwrap.fill(heading, WRAPPED)
-            of_problem[0].set_title(style.as_written(heading), loc="left", fontweight="bold")
+            set_heading(of_problem[0], heading)
         for panel in of_problems[: len(problems)].ravel() if alone else panels[-1]:
             panel.set_xlabel(x_label)
     return figure
+
+
+def draw_grid(
+    title: str,
+    notes: Sequence[str],
+    rows: Sequence[Sequence[pd.DataFrame]],
+    legend: Legend,
+    draw: Callable[[Axes, int, pd.DataFrame], None],
+    finish: Callable[[Axes, int], None],
+    **layout: Any,
+) -> Figure:
+    """Draw rows of panels that share their y axis.
+
+    Parameters
+    ----------
+    title, notes, legend, layout
+        As for `page`.
+    rows : sequence of sequences of DataFrame
+        What each panel shows; shorter rows have empty panels at their end.
+    draw : callable
+        Draws a panel, given the number of its row and what it shows.
+    finish : callable
+        Labels the first panel of a row that is drawn, given the row's number.
+    """
+    shape = len(rows), max(map(len, rows))
+    with page(title, notes, shape, legend, sharey="row", **layout) as (figure, panels):
+        for k, (line, tables) in enumerate(zip(panels, rows, strict=True)):
+            for panel, table in zip(line, tables, strict=False):
+                draw(panel, k, table)
+            for panel in line[len(tables) :]:
+                panel.set_axis_off()
+            finish(line[0], k)
+    return figure
+
+
+def set_heading(panel: Axes, text: str) -> None:
+    """Write what a panel shows above it."""
+    panel.set_title(style.as_written(text), loc="left", fontweight="bold")
 
 
 @contextmanager

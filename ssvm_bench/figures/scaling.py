@@ -17,7 +17,8 @@ is lost, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,10 @@ from ssvm_bench.results.problem_instance import columns_of, instance_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ENOUGH = 0.8
 """Share of P that a speed-up is to be."""
@@ -188,9 +193,64 @@ READING = (
 )
 
 
-def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
-    from ssvm_bench.figures.scaling_drawing import draw_scaling
+# ---- the figure -------------------------------------------------------------------------------
 
+LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
+"""Colours and markers of oracles, from the cheapest on."""
+
+_PROPORTION = "#aaaaaa"
+
+
+def draw(
+    table: pd.DataFrame, quantities: Sequence[str], title: str, notes: Sequence[str]
+) -> Figure:
+    """Draw quantities against the number of workers, both on log axes; a line per oracle.
+
+    A row of panels shows a quantity, a column the curves of one solver on one problem.
+    """
+    from matplotlib.lines import Line2D
+
+    from ssvm_bench.figures.drawing import PLAIN, draw_grid, label_log_y, set_heading
+
+    looks = dict(zip(sorted(set(table["delay"])), cycle(LOOKS), strict=False))
+    handles = [Line2D([], [], color=color, marker=mark) for color, mark in looks.values()]
+    columns = table.groupby([name for name in CURVE if name != "delay"], sort=False)
+    rows = [[shown for _, shown in columns]] * len(quantities)
+
+    def draw_panel(panel: Axes, k: int, rows: pd.DataFrame) -> None:
+        quantity = quantities[k]
+        if k == 0:
+            set_heading(panel, _heading(rows.iloc[0].to_dict()))
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log", base=2 if quantity == "speedup" else 10)
+        panel.grid(axis="both")
+        panel.set_axisbelow(True)
+        for delay, (color, mark) in looks.items():
+            curve = rows[rows["delay"] == delay].dropna(subset=quantity)
+            if len(curve):
+                first, factor = curve.iloc[0], curve["workers"] / curve["workers"].iloc[0]
+                ideal = first[quantity] * (factor if quantity == "speedup" else 1 / factor)
+                panel.plot(curve["workers"], ideal, color=_PROPORTION, linewidth=1.0, zorder=1)
+                panel.plot(
+                    curve["workers"], curve[quantity], color=color, marker=mark, markersize=4
+                )
+        panel.set_xticks(sorted(set(rows["workers"])))
+        panel.xaxis.set_major_formatter(PLAIN)
+        if k == len(quantities) - 1:
+            panel.set_xlabel("workers")
+
+    def finish(panel: Axes, k: int) -> None:
+        if quantities[k] == "speedup":
+            panel.yaxis.set_major_formatter(PLAIN)
+        else:
+            label_log_y(panel)
+        panel.set_ylabel(QUANTITIES[quantities[k]])
+
+    legend = handles, list(map(oracle_name, looks))
+    return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_width=2.4)
+
+
+def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
     table = scaling(data.traces, data.gaps)
     if table.empty:
         return
@@ -198,14 +258,7 @@ def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
     busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in data.traces)
     if busy:
         notes.append(f"{busy} of {len(data.traces)} runs were timed while others were going on.")
-    panels = table.groupby([name for name in CURVE if name != "delay"], sort=False)
-    shown = table.assign(panel=panels.ngroup())
-    headings = {
-        int(panel): _heading(rows.iloc[0].to_dict()) for panel, rows in shown.groupby("panel")
-    }
-    oracles = {delay: oracle_name(delay) for delay in sorted(set(table["delay"]))}
-    labels = {name: QUANTITIES[name] for name in quantities}
-    figure = draw_scaling(shown, labels, headings, oracles, data.title, notes)
+    figure = draw(table, quantities, data.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
     yield Output("scaling", table, title, [READING, *notes[1:], *tables(table)], figure)
 

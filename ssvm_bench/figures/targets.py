@@ -12,7 +12,7 @@ instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,10 @@ from ssvm_bench.results.problem_instance import BestValues, columns_of, instance
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COSTS = {"time": "time", "calls": "oracle_calls"}
 """What it costs → column of the trace."""
@@ -108,11 +112,6 @@ def marked_label(solver: str, table: pd.DataFrame) -> str:
     return style.solver_label(solver) + MARK * bool(marked)
 
 
-def names(table: pd.DataFrame) -> dict[str, str]:
-    """Return solver → marked name, in the order of the table."""
-    return {solver: marked_label(solver, table) for solver in dict.fromkeys(table["solver"])}
-
-
 def x_label(traces: Sequence[Trace], cost: str) -> str:
     """Return the label of the axis of a cost, with its unit."""
     return axis_label(traces, {"calls": "passes"}.get(cost, cost))
@@ -178,16 +177,88 @@ def _range(row: Mapping[Hashable, Any], name: str) -> str:
     return median if row["repeats"] == 1 or not row["reached"] else f"{median} ({low} to {high})"
 
 
+# ---- the figure -------------------------------------------------------------------------------
+
+
+def draw(
+    table: pd.DataFrame, x_labels: Mapping[str, str], title: str, notes: Sequence[str] = ()
+) -> Figure:
+    """Draw one row of panels per cost and one column per problem instance; a line per solver.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `targets` gives it.
+    x_labels : mapping of str to str
+        Cost, a column of the table → label of its x axis.
+    title, notes : str, sequence of str
+        As for `drawing.draw_curves`.
+
+    Returns
+    -------
+    Figure
+        Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
+    """
+    from matplotlib.lines import Line2D
+
+    from ssvm_bench.figures.drawing import draw_grid, label_log_x, set_heading
+
+    solvers = list(dict.fromkeys(table["solver"]))
+    costs, gaps = list(x_labels), sorted(set(table["gap"]), reverse=True)
+    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
+    points = [
+        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
+        for shade in shades.values()
+    ]
+    problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
+
+    def draw_panel(panel: Axes, k: int, problem: pd.DataFrame) -> None:
+        if k == 0:
+            set_heading(panel, style.problem_title(problem, "\n"))
+        panel.set_xscale("log")
+        panel.grid(axis="both")
+        panel.set_axisbelow(True)
+        for height, solver in enumerate(solvers):
+            _draw_costs(panel, problem[problem["solver"] == solver], costs[k], height, shades)
+        panel.set_xlabel(x_labels[costs[k]])
+        label_log_x(panel)
+
+    def finish(panel: Axes, k: int) -> None:
+        panel.set_ylim(len(solvers) - 0.5, -0.5)
+        names = [style.as_written(marked_label(solver, table)) for solver in solvers]
+        panel.set_yticks(range(len(solvers)), names)
+
+    legend, height = (points, [f"relative gap {gap:g}" for gap in gaps]), 0.6 + 0.19 * len(solvers)
+    rows = [problems] * len(costs)
+    return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)
+
+
+def _draw_costs(
+    panel: Axes, rows: pd.DataFrame, cost: str, height: int, shades: Mapping[float, float]
+) -> None:
+    """Draw what it costs one solver to reach each gap."""
+    text = "not reached by most runs" if len(rows) else "no runs"
+    rows = rows[rows[cost].notna() & (rows[cost] > 0)]
+    if rows.empty:  # x from 0 to 1 across the panel
+        panel.text(0.02, height, text, transform=panel.get_yaxis_transform(), va="center", size=6.5)
+        return
+    color = style.color(str(rows["solver"].iloc[0]))
+    panel.plot(rows[cost], [height] * len(rows), color=color, linewidth=0.8, alpha=0.5)
+    for gap, middle, low, high in zip(
+        rows["gap"], rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"], strict=True
+    ):
+        panel.plot([low, high], [height, height], color=color, alpha=shades[gap], linewidth=2.4)
+        panel.plot(middle, height, "o", color=color, alpha=shades[gap], markersize=4.5)
+
+
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
 def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
-    from ssvm_bench.figures.targets_drawing import draw_targets
-
     table = targets(data.traces, data.best, data.gaps)
     said = notes(table, data.traces)
     x_labels = {axis: x_label(data.traces, axis) for axis in axes}
-    figure = draw_targets(table, names(table), x_labels, data.title, said)
+    figure = draw(table, x_labels, data.title, said)
     title = "Time and exact oracle calls to a relative gap"
     yield Output("targets", table, title, [READING, *said, *tables(table)], figure)
 

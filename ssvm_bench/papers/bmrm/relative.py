@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import curves
+from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.kind import CurveFigure, Kind
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.problem_instance import BestValues, instance_of
@@ -25,6 +25,7 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COMPARISONS = {
@@ -88,12 +89,72 @@ def _solver(trace: Trace) -> str:
     return str(trace.metadata["config"]["solver"]["name"])
 
 
-def _draw(
-    table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool, _: bool
-) -> Figure:
-    from ssvm_bench.papers.bmrm.relative_drawing import draw_relative
+# ---- the figure -------------------------------------------------------------------------------
 
-    return draw_relative(table, label, title, notes, log_x)
+PROX = "prox_bmrm"
+Y_LABEL = "(P(w) − F*) / F*"
+LINE_WIDTH = 1.0
+"""Thin, as curves that fluctuate cover one another."""
+
+
+def draw(
+    table: pd.DataFrame,
+    x_label: str,
+    title: str,
+    notes: Sequence[str] = (),
+    log_x: bool = False,
+    log_y: bool = True,
+) -> Figure:
+    """Draw the comparisons of each dataset below one another, λ falling from left to right.
+
+    Parameters are those of `drawing.draw_curves`; the table is as `relative` gives it. The lighter
+    a curve of BMRM and P-BMRM, the larger P.
+    """
+    import matplotlib as mpl
+
+    from ssvm_bench.figures import drawing
+
+    lines, comparisons = style.dashes(table["solver"]), list(dict.fromkeys(table["quantity"]))
+    rows = [
+        [curves[curves["quantity"] == comparison] for _, curves in block.groupby("lam", sort=False)]
+        for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)
+        for comparison in comparisons
+    ]
+    above: dict[tuple[int, float], Axes] = {}  # the first panel of a dataset and λ
+
+    def draw_curves(panel: Axes, k: int, curves: pd.DataFrame) -> None:
+        dataset, comparison = divmod(k, len(comparisons))
+        first = above.setdefault((dataset, curves["lam"].iloc[0]), panel)
+        if comparison:
+            panel.sharex(first)
+        else:
+            lam = f"{curves['lam_n'].iloc[0]:g}"
+            name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
+            drawing.set_heading(panel, f"{name}λ = {lam}/n (the report's λ = {lam})")
+        panel.set_yscale("log")
+        panel.set_xscale("log" if log_x else "linear")
+        with mpl.rc_context({"lines.linewidth": LINE_WIDTH}):
+            drawing.draw_panel(panel, curves, lines)
+        panel.set_xlabel(x_label)
+
+    def finish(panel: Axes, k: int) -> None:
+        drawing.label_log_y(panel)
+        panel.set_ylabel(f"{comparisons[k % len(comparisons)]}\n{Y_LABEL}")
+
+    P = dict(zip(table["solver"], table["P"], strict=True))
+    order = sorted(P, key=lambda label: (label.partition(" ")[0] == PROX, P[label]))
+    handles, _ = drawing.legend_of({label: lines[label] for label in order})
+    legend = handles, [style.as_written(_text(label, P[label])) for label in order]
+    return drawing.draw_grid(title, notes, rows, legend, draw_curves, finish)
+
+
+def _text(label: str, P: int) -> str:
+    """Return what the legend says of a curve: of BMRM and P-BMRM their P."""
+    solver, _, options = label.partition(" ")
+    if solver == PROX:
+        return style.solver_label(label)
+    options = options.removeprefix(f"P={P}").strip() or ("BMRM" if P == 1 else "")
+    return f"P = {P} ({options})" if options else f"P = {P}"
 
 
 FIGURE = CurveFigure(
@@ -101,7 +162,7 @@ FIGURE = CurveFigure(
     file="relative_{}",
     chosen=compared,
     tabulate=relative,
-    draw=_draw,
+    draw=draw,
     notes=notes,
 )
 KIND = Kind(

@@ -260,7 +260,7 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
     (tmp_path / ".engines" / "c").mkdir()
     queue = {"5_0": ("COMPLETED", "None"), "5_1": ("PENDING", "Priority")}
     states = {name: submitit.State(*about) for name, about in queue.items()}
-    monkeypatch.setattr(submitit, "check_reachable", lambda: None)
+    monkeypatch.setattr(submitit, "slurm", lambda *command, seconds: "")
     monkeypatch.setattr(submitit, "states", lambda: states)
     assert submitit.lines(tmp_path) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
     del states["5_1"]

@@ -16,17 +16,7 @@ from urllib.parse import urlsplit
 import distributed
 
 from ssvm_bench.base import interrupts, scheduler
-from ssvm_bench.base.errors import shown
-from ssvm_bench.jobs.dispatch import (
-    CancelToken,
-    Executor,
-    Job,
-    JobResult,
-    LostError,
-    RefusedError,
-    Say,
-    failed,
-)
+from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError, Say
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 
@@ -54,7 +44,7 @@ class Dask(Executor):
         try:
             if self._cluster is not None:
                 self._client.register_plugin(_DeafToTerminal())
-            self._check()
+            self.check_nodes(self._client.run(CancelToken.problem, token, on_error="return"))
             threads = self._client.nthreads()
         except BaseException:
             self.close(finished=False)
@@ -66,19 +56,6 @@ class Dask(Executor):
         self._numbers: dict[Any, int] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         say(f"dask makes the runs, {self.at_once} at once.")
-
-    def _check(self) -> None:
-        """Raise ``RefusedError`` if a worker cannot make runs."""
-        answers = self._client.run(CancelToken.problem, self.token, on_error="return")
-        for worker, answer in answers.items():
-            if isinstance(answer, RefusedError):
-                raise answer
-            if isinstance(answer, BaseException):
-                raise RefusedError(
-                    f"The dask worker {worker} cannot run this program: "
-                    f"{type(answer).__name__}: {shown(answer, 300)}. Install the same version "
-                    "there, and start it again."
-                )
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
         """Give jobs to the scheduler."""
@@ -98,7 +75,7 @@ class Dask(Executor):
         elif future.status == "cancelled":
             result = JobResult(LostError("the dask scheduler has ended."))
         else:
-            result = JobResult(failed(future.exception(), "dask"))
+            result = JobResult.failed(future.exception(), "dask")
         return [(self._numbers.pop(future), result)]
 
     def close(self, finished: bool) -> None:

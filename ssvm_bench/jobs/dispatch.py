@@ -177,6 +177,13 @@ class JobResult(NamedTuple):
     answer: Outcome | SsvmBenchError
     messages: tuple[str, ...] = ()
 
+    @classmethod
+    def failed(cls, error: BaseException, library: str) -> JobResult:
+        """Return what a library says of a job as an error of ours, with its traceback."""
+        found = RunFailedError(f"{library} says {type(error).__name__}: {shown(error, 300)}.")
+        found.traceback = "".join(traceback.format_exception(error))
+        return cls(found)
+
 
 class Executor(ABC):
     """Makes jobs somewhere. Each backend is a subclass, made of options, token and ``say``.
@@ -197,6 +204,24 @@ class Executor(ABC):
 
     def __init__(self, token: CancelToken) -> None:
         self.token = token
+
+    @staticmethod
+    def check_nodes(problems: Mapping[str, object]) -> None:
+        """Raise ``RefusedError`` if a node cannot make runs.
+
+        Parameters
+        ----------
+        problems : mapping
+            Node → its `CancelToken.problem`, or the error that asking for it gave.
+        """
+        for node, problem in problems.items():
+            if isinstance(problem, RefusedError):
+                raise problem
+            if isinstance(problem, BaseException):
+                raise RefusedError(
+                    f"The node {node} cannot run this program: {type(problem).__name__}: "
+                    f"{shown(problem, 300)}. Install the same version there, and start it again."
+                ) from problem
 
     @abstractmethod
     def submit(self, jobs: Mapping[int, Job]) -> None:
@@ -379,12 +404,12 @@ class _Loop:
                 self.say(f"A run is begun again, or resumed from its checkpoint: {answer}")
                 self._submit({number: self.runs[number]})
                 return
-            if self.executor.retries:
-                often = self.executor.retries + 1
-                answer = LostError(
-                    f"{answer} That happened {often} times; the same command tries again."
-                )
-                answer.traceback = result.answer.traceback  # type: ignore[union-attr]
+            often = (
+                f"That happened {self.executor.retries + 1} times; the same command tries again."
+            )
+            again = often if self.executor.retries else "The same command makes this run again."
+            answer = LostError(f"{answer} {again}")
+            answer.traceback = result.answer.traceback  # type: ignore[union-attr]
         self.left.discard(number)
         if self.asked_to_end and isinstance(answer, LostError | RefusedError):
             return  # before its first iteration, or it was cancelled before it had begun
@@ -402,13 +427,6 @@ def _key(config: RunConfig) -> str:
     """Return what tells a run from others, before its data are loaded."""
     options = {key: value for key, value in config.resolved().items() if key != "quiet"}
     return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def failed(error: BaseException, library: str) -> RunFailedError:
-    """Return an error of ours for what a library says of a job, with its traceback."""
-    found = RunFailedError(f"{library} says {type(error).__name__}: {shown(error, 300)}.")
-    found.traceback = "".join(traceback.format_exception(error))
-    return found
 
 
 # ---- which executor ---------------------------------------------------------------------------

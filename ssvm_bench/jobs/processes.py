@@ -52,30 +52,34 @@ _LOOK_SECONDS = 1.0
 """So often such a child looks whether its job has been cancelled."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Worker:
-    """A child of this machine's executor, which is started when it gets a run.
+    """A child that makes runs, which is started when it gets the first one.
 
     Attributes
     ----------
     core : int or None
         Where it is pinned to; None: nowhere.
     number : int or None
-        Of the run that it is making.
+        Of the job that it is working on.
     dataset : str
         Name of the dataset that it has loaded.
     """
 
-    core: int | None
-    child: Child | None = None
+    core: int | None = None
     number: int | None = None
     dataset: str = ""
+    setting: Setting | None = None
+    child: Child | None = None
 
     def begin(self, number: int, job: Job) -> None:
         """Begin a run; a child that died while it was idle is replaced."""
-        if self.child is None or self.child.process.poll() is not None:
-            self.child = started(job.setting, self.core)
-        self.child.connection.send_bytes(job.payload)
+        child = self.child
+        if child is None or child.process.poll() is not None:
+            child = Child(work, job.setting, self.core, variables=dict(job.setting.variables))
+        with suppress(OSError):  # then there is an end to receive
+            child.connection.send_bytes(job.payload)
+        self.child, self.setting = child, job.setting
         self.number, self.dataset = number, job.dataset
 
     def receive(self) -> JobResult | str:
@@ -84,11 +88,24 @@ class Worker:
         try:
             answer = self.child.receive()
         except DiedError as error:
-            answer, self.child, self.dataset = LostError(_reason(str(error))), None, ""
+            how = f"its process ended ({error})."
+            if str(error) == f"signal {int(signal.SIGKILL)}":
+                how = (
+                    "its process was killed, as the system does when memory runs out. Make fewer "
+                    "runs at once if need be."
+                )
+            answer, self.child, self.dataset = LostError(how), None, ""
         if isinstance(answer, str):
             return answer
         self.number = None
         return JobResult(answer)
+
+    def end(self, ask: bool = False) -> None:
+        """End the child: after its iteration if it is asked to, else at once, unless it is idle."""
+        if self.child is not None:
+            if ask:
+                self.child.process.terminate()
+            self.child.end(now=self.number is not None and not ask)
 
 
 class Processes(Executor):
@@ -144,8 +161,7 @@ class Processes(Executor):
     def close(self, finished: bool) -> None:
         """End all children, at once if they are in the middle of a run."""
         for worker in self._workers:
-            if worker.child is not None:
-                worker.child.end(now=worker.number is not None)
+            worker.end()
 
 
 def choose(waiting: Mapping[int, Job], worker: Worker, workers: list[Worker]) -> int:
@@ -161,53 +177,27 @@ def choose(waiting: Mapping[int, Job], worker: Worker, workers: list[Worker]) ->
     return min(numbers, key=distance)
 
 
-def _reason(how: str) -> str:
-    """Say why a child has ended."""
-    if how == f"signal {int(signal.SIGKILL)}":
-        return (
-            "its process was killed, as the system does when memory runs out. The same command "
-            "makes this run again, with fewer --jobs if need be."
-        )
-    return f"its process ended ({how}). The same command makes this run again."
-
-
-def started(setting: Setting, core: int | None = None) -> Child:
-    """Start a child that makes runs."""
-    return Child(work, setting, core, variables=dict(setting.variables))
-
-
 # ---- on a node of another executor ------------------------------------------------------------
 
-_idle: dict[Setting, list[Child]] = {}
-_busy: set[Child] = set()
+_workers: list[Worker] = []
+_lock = threading.Lock()
 
 
 def perform(job: Job) -> JobResult:
     """Make the run of a job, unless this node cannot; resume it where another one had to stop."""
     assert job.setting.token is not None
-    refused = job.setting.token.problem()
-    if refused is not None:
+    if refused := job.setting.token.problem():
         return JobResult(refused)
-    idle, messages = _idle.setdefault(job.setting, []), list[str]()
-    while True:
-        try:
-            child, is_new = idle.pop(), False
-        except IndexError:
-            child, is_new = started(job.setting), True
-        _busy.add(child)
-        try:
-            child.connection.send_bytes(job.payload)
-            while isinstance(answer := child.receive(), str):
-                messages.append(answer)
-        except (DiedError, OSError) as error:
-            child.end(now=True)
-            if is_new or messages:
-                return JobResult(LostError(f"its process ended ({error})."), tuple(messages))
-            continue  # it had been idle for too long
-        finally:
-            _busy.discard(child)
-        idle.append(child)
-        return JobResult(answer, tuple(messages))
+    with _lock:
+        idle = [one for one in _workers if one.number is None]
+        ended = [one for one in idle if one.child is None or one.child.process.poll() is not None]
+        worker = next((one for one in idle if one.setting == job.setting), Worker())
+        worker.begin(0, job)
+        _workers[:] = {*_workers, worker} - ({*ended} - {worker})
+    messages = []
+    while isinstance(result := worker.receive(), str):
+        messages.append(result)
+    return JobResult(result.answer, tuple(messages))
 
 
 def end_runs() -> None:
@@ -215,9 +205,9 @@ def end_runs() -> None:
 
     To be called from a signal's handler: it reads no connection that `perform` may be reading.
     """
-    for child in list(_busy):
-        child.process.terminate()
-        child.end(now=False)
+    for worker in list(_workers):
+        if worker.number is not None:
+            worker.end(ask=True)
 
 
 # ---- in the child -----------------------------------------------------------------------------

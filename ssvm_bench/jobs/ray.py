@@ -17,16 +17,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ssvm_bench.base.errors import RunFailedError, described, shown
-from ssvm_bench.jobs.dispatch import (
-    CancelToken,
-    Executor,
-    Job,
-    JobResult,
-    LostError,
-    RefusedError,
-    Say,
-    failed,
-)
+from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError, Say
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 
@@ -64,7 +55,7 @@ class Ray(Executor):
             ) from error
         try:
             nodes = [node for node in ray.nodes() if node["Alive"]]
-            self._check(nodes)
+            self.check_nodes(self._problems(nodes))
         except BaseException:
             self.close(finished=False)
             raise
@@ -74,24 +65,20 @@ class Ray(Executor):
         self._numbers: dict[Any, int] = {}
         say(f"ray makes the runs, {self.at_once} at once.")
 
-    def _check(self, nodes: list[dict[str, Any]]) -> None:
-        """Raise ``RefusedError`` if a node cannot make runs."""
+    def _problems(self, nodes: list[dict[str, Any]]) -> dict[str, object]:
+        """Ask every node whether it can make runs."""
         ask = ray.remote(num_cpus=0, max_retries=0)(CancelToken.problem)
-        asked = {}
+        answers: dict[str, Any] = {}
         for node in nodes:
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            reference = ask.options(scheduling_strategy=there).remote(self.token)
-            asked[reference] = node["NodeManagerHostname"]
-        for reference, name in asked.items():
+            name = f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})"
+            answers[name] = ask.options(scheduling_strategy=there).remote(self.token)
+        for name, reference in answers.items():
             try:
-                answer = ray.get(reference, timeout=_NODE_SECONDS)
+                answers[name] = ray.get(reference, timeout=_NODE_SECONDS)
             except Exception as error:  # whatever is missing there
-                raise RefusedError(
-                    f"The ray node {name} cannot run this program: {type(error).__name__}: "
-                    f"{shown(error, 300)}. Install the same version there, and start it again."
-                ) from error
-            if answer is not None:
-                raise answer
+                answers[name] = error
+        return answers
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
         """Give jobs to the cluster."""
@@ -107,7 +94,7 @@ class Ray(Executor):
             except ray.exceptions.WorkerCrashedError as error:
                 result = JobResult(LostError(f"ray says {shown(error)}"))
             except Exception as error:
-                result = JobResult(failed(error, "ray"))
+                result = JobResult.failed(error, "ray")
             ended.append((self._numbers.pop(reference), result))
         return ended
 

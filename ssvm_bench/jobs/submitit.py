@@ -28,15 +28,7 @@ from typing import Any, NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.jobs import processes
-from ssvm_bench.jobs.dispatch import (
-    FOLDER,
-    CancelToken,
-    Executor,
-    Job,
-    JobResult,
-    LostError,
-    Say,
-)
+from ssvm_bench.jobs.dispatch import FOLDER, CancelToken, Executor, Job, JobResult, LostError, Say
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.results import words
 
@@ -86,7 +78,6 @@ class _Watched:
 
     number: int
     job: Any
-    key: str
     gone: float | None = None
 
 
@@ -100,13 +91,12 @@ class Submitit(Executor):
     """
 
     def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
-        check_reachable()
+        slurm("scontrol", "ping", seconds=REACH_SECONDS)
         super().__init__(token)
         self._options, self._say = options, say
         self.at_once = options.parallel or 1
         self.beside = (options.parallel or 1 << 20) - 1
         self._watched: dict[str, _Watched] = {}
-        self._ended: dict[str, Any] = {}
         self._pause, self._next = _ASK_SECONDS[0], 0.0
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
@@ -118,16 +108,12 @@ class Submitit(Executor):
             key: (folder, name)
             for folder, names in _arrays(self.token.folder.parent).items()
             for key, name in names.items()
-            if name in queue and queue[name].is_live
+            if _is_live(name, queue)
         }
         for number, job in jobs.items():
-            before = self._ended.pop(job.key, None)
-            if before is not None and _is_requeued(before.job_id):
-                self._watch(number, before, job.key)
-            elif job.key in live:
+            if job.key in live:
                 folder, name = live[job.key]
-                found = submitit.SlurmJob(folder=folder / "jobs", job_id=name)
-                self._watch(number, found, job.key)
+                self._watch(number, submitit.SlurmJob(folder=folder / "jobs", job_id=name))
             else:
                 new[number] = job
         attached = len(jobs) - len(new)
@@ -163,14 +149,14 @@ class Submitit(Executor):
             ) from error
         names = _names(folder)
         for (number, job), one in zip(jobs.items(), made, strict=True):
-            self._watch(number, one, job.key)
+            self._watch(number, one)
             names[job.key] = one.job_id
         files.write(folder / _FILE, json.dumps(names).encode())
         (array,) = _roots([made[0].job_id])
         self._say(f"SLURM has {words.runs(len(jobs))} as job {array}.")
 
-    def _watch(self, number: int, job: Any, key: str) -> None:
-        self._watched[job.job_id] = _Watched(number, job, key)
+    def _watch(self, number: int, job: Any) -> None:
+        self._watched[job.job_id] = _Watched(number, job)
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
         """Return jobs that have ended; the queue is asked more and more seldom."""
@@ -190,7 +176,7 @@ class Submitit(Executor):
 
     def _look(self, one: _Watched, state: State | None) -> JobResult | None:
         """Return what became of a job, if that is known."""
-        if state is not None and state.is_live:
+        if state is not None and state.name in LIVE:
             one.gone = None
             return None
         with suppress(FileNotFoundError, EOFError):
@@ -208,7 +194,6 @@ class Submitit(Executor):
         unsure = state is None or state.name == "COMPLETED"
         if unsure and time.monotonic() - one.gone < _RESULT_SECONDS:
             return None
-        self._ended[one.key] = one.job
         word = "nothing more" if state is None else f"{state.name} ({state.reason})"
         log = f"whose log is {one.job.paths.stderr}"
         if not one.job.paths.stderr.exists():
@@ -228,12 +213,12 @@ class Submitit(Executor):
     def close(self, finished: bool) -> None:
         """Cancel what is not wanted any more, and forget arrays that have ended."""
         if not finished and self._watched:
-            with suppress(OSError):
-                _run("scancel", *self._watched)
+            with suppress(RunFailedError):
+                slurm("scancel", *self._watched)
         with suppress(RunFailedError):
             queue = states()
             for folder, names in _arrays(self.token.folder.parent).items():
-                live = any(name in queue and queue[name].is_live for name in names.values())
+                live = any(_is_live(name, queue) for name in names.values())
                 if not live and folder != self.token.folder:
                     files.remove(folder)
 
@@ -275,11 +260,11 @@ def _roots(names: Iterable[str]) -> list[str]:
 
 def lines(results_dir: Path) -> list[str]:
     """Return what there is to say of the queue, one line for each array that is in it."""
-    check_reachable()
+    slurm("scontrol", "ping", seconds=REACH_SECONDS)
     queue, text = states(), []
     for names in _arrays(results_dir.absolute() / FOLDER).values():
         found = [queue[name] for name in names.values() if name in queue]
-        if any(state.is_live for state in found):
+        if any(_is_live(name, queue) for name in names.values()):
             counts = Counter(
                 f"{state.name} ({state.reason})" if state.name == "PENDING" else state.name
                 for state in found
@@ -301,61 +286,43 @@ class State(NamedTuple):
     name: str
     reason: str
 
-    @property
-    def is_live(self) -> bool:
-        """Whether the job is still to do something."""
-        return self.name in LIVE
-
-
-def check_reachable() -> None:
-    """Raise ``RunFailedError`` if there is no SLURM here, or its controller does not answer."""
-    try:
-        _run("scontrol", "ping", seconds=REACH_SECONDS).check_returncode()
-    except FileNotFoundError as error:
-        raise RunFailedError(
-            "There is no SLURM here: the command scontrol is missing. Call this on a node from "
-            "which jobs are submitted, or choose another --backend."
-        ) from error
-    except (OSError, subprocess.SubprocessError) as error:
-        raise RunFailedError(
-            f"SLURM's controller does not answer within {REACH_SECONDS} s ({_said(error)}). Ask "
-            "`scontrol ping`, or choose another --backend."
-        ) from error
-
 
 def states() -> dict[str, State]:
     """Return the states of this user's jobs, elements of arrays apart: ``12_3`` → state.
 
     Jobs that have ended are in it for some minutes.
+    """
+    text = slurm("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r")
+    rows = [line.strip().split("|", 2) for line in text.splitlines()]
+    return {row[0]: State(row[1], row[2]) for row in rows if len(row) == 3}
+
+
+def _is_live(name: str, queue: Mapping[str, State]) -> bool:
+    """Tell whether a job is still to do something."""
+    return name in queue and queue[name].name in LIVE
+
+
+def slurm(*command: str, seconds: float = _COMMAND_SECONDS) -> str:
+    """Return what a command of SLURM prints.
 
     Raises
     ------
     RunFailedError
-        If the controller does not answer.
+        If there is no SLURM here, or its controller does not answer.
     """
-    command = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r")
     try:
-        done = _run(*command)
-        done.check_returncode()
-    except (OSError, subprocess.SubprocessError) as error:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, check=True
+        ).stdout
+    except FileNotFoundError as error:
         raise RunFailedError(
-            f"SLURM's queue cannot be asked ({_said(error)}). Jobs go on; the same command waits "
-            "for them again."
+            f"There is no SLURM here: the command {command[0]} is missing. Call this on a node "
+            "from which jobs are submitted, or choose another --backend."
         ) from error
-    rows = [line.strip().split("|", 2) for line in done.stdout.splitlines()]
-    return {row[0]: State(row[1], row[2]) for row in rows if len(row) == 3}
-
-
-def _is_requeued(job: str) -> bool:
-    """Put a job that has ended into the queue again; tell whether SLURM still knew it."""
-    return _run("scontrol", "requeue", job).returncode == 0
-
-
-def _run(*command: str, seconds: float = _COMMAND_SECONDS) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
-
-
-def _said(error: Exception) -> str:
-    """Return what a command has said of why it failed."""
-    text = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
-    return shown(" ".join(str(text).split()), 200)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
+        raise RunFailedError(
+            f"SLURM's controller does not answer {' '.join(command[:2])} within {seconds:g} s "
+            f"({shown(' '.join(str(said).split()), 200)}). Jobs that are in its queue go on; the "
+            "same command waits for them again. Or choose another --backend."
+        ) from error

@@ -16,8 +16,7 @@ import pickle
 import tempfile
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -148,6 +147,21 @@ class WorkerCaller(Caller):
         """Return numbers and answers of tasks at one w, in any order."""
 
 
+_lock = threading.Lock()
+"""Kernels have scratch memory in the oracle, and a worker may have several threads."""
+
+
+def call(oracle: Build, w: np.ndarray, *task: Any) -> Answer:
+    """Make calls in the process of a worker; errors are those that can be sent."""
+    try:
+        with _lock:
+            return answer(oracle(), w, *task)
+    except SsvmBenchError:
+        raise
+    except Exception as error:
+        raise RunFailedError(described(error)) from None  # a cause of its own would be a circle
+
+
 # ---- processes on this machine ----------------------------------------------------------------
 
 
@@ -249,17 +263,6 @@ class SharedVector:
         os.close(self.descriptor)
 
 
-@contextmanager
-def _errors_of_ours() -> Iterator[None]:
-    """Turn an error into one that can be sent to another process."""
-    try:
-        yield
-    except SsvmBenchError:
-        raise
-    except Exception as error:
-        raise RunFailedError(described(error)) from None  # a cause of its own would be a circle
-
-
 def attached(descriptor: int, size: int) -> np.ndarray:
     """Return the vector behind a descriptor."""
     return np.frombuffer(mmap.mmap(descriptor, 0), np.float64, size)
@@ -280,15 +283,9 @@ def work(
     folders : sequence of Path
         Where components are besides.
     """
-    plug_ins.use(tuple(folders))
-    w = attached(descriptor, size)
-    built = functools.cache(lambda: pickle.loads(build)())
-
-    def called(*task: Any) -> Answer:
-        with _errors_of_ours():
-            return answer(built(), w, *task)
-
-    answer_calls(connection, called)
+    plug_ins.use(folders)
+    oracle = functools.cache(pickle.loads(build))
+    answer_calls(connection, functools.partial(call, oracle, attached(descriptor, size)))
 
 
 # ---- a cluster --------------------------------------------------------------------------------
@@ -352,7 +349,7 @@ class Cluster(WorkerCaller):
 
         client, about = self._client, (self.build, plug_ins.folders())
         (shared,) = client.scatter([w], broadcast=True, hash=False, timeout=scheduler.SECONDS)
-        futures = [client.submit(call, *about, shared, *task, pure=False) for task in tasks]
+        futures = [client.submit(call_there, *about, shared, *task, pure=False) for task in tasks]
         while True:
             checkpoint()
             try:
@@ -379,15 +376,11 @@ class Cluster(WorkerCaller):
 
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 
-_lock = threading.Lock()
-"""Kernels have scratch memory in the oracle, and a worker may have several threads."""
 
-
-def call(build: Build, folders: Sequence[Path], w: np.ndarray, *task: Any) -> Answer:
-    """Make calls, with the oracle that this process of the cluster has."""
-    with _lock, _errors_of_ours():
-        plug_ins.use(tuple(folders))
-        return answer(_built(build.func, *build.args), w, *task)  # type: ignore[attr-defined]
+def call_there(build: Any, folders: Sequence[Path], w: np.ndarray, *task: Any) -> Answer:
+    """Make calls in a process of the cluster, which keeps one oracle."""
+    plug_ins.use(folders)
+    return call(functools.partial(_built, build.func, *build.args), w, *task)
 
 
 @functools.lru_cache(maxsize=1)

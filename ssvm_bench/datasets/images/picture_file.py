@@ -170,17 +170,16 @@ class PictureFile(RawFile):
     def _alone(self, source: str) -> Iterator[None]:
         """Keep other processes from preparing the same; wait for one that does."""
         lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
-        with ExitStack() as stack:
-            # a cache folder that cannot be written to is no reason not to go on
-            with suppress(OSError):
-                Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    stack.enter_context(lock.acquire(blocking=False))
-                except filelock.Timeout:
-                    print(
-                        f"Another process is preparing {self.dataset}; waiting for it.",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-                    stack.enter_context(lock.acquire())
+        # a cache folder that cannot be written to is no reason not to go on
+        with suppress(OSError):
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(blocking=False)
+            except filelock.Timeout:
+                waits = f"Another process is preparing {self.dataset}; waiting for it."
+                print(waits, file=sys.stderr, flush=True)
+                lock.acquire()
+        try:
             yield
+        finally:
+            lock.release()

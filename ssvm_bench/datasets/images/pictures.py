@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -52,6 +52,14 @@ class Pictures:
         """Return the number of pictures."""
         return len(self.names)
 
-    def __getitem__(self, i: int) -> Picture:
-        """Decode picture i."""
+    @overload
+    def __getitem__(self, i: int) -> Picture: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Pictures: ...
+
+    def __getitem__(self, i: int | slice) -> Picture | Pictures:
+        """Decode picture i; or take some of them."""
+        if isinstance(i, slice):
+            return Pictures(self.names[i], list(self.encoded[i]), self.decode)
         return self.decode(self.encoded[i])

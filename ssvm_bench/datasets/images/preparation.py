@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,12 +113,16 @@ def prepare(
     """
     if not len(pictures):
         raise ContentError("there are no pictures")
-    parameters = parameters or PARAMETERS
-    chunks = _chunks(pictures, work, parameters)
+    use = parameters or PARAMETERS
+    per_picture = -(-use.samples // len(pictures))
+    chunks = [
+        _Chunk(first, pictures[first : first + CHUNK], use, per_picture, work)
+        for first in range(0, len(pictures), CHUNK)
+    ]
 
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
         pieces = _each(function, chunks, workers, *rest)
-        steps = ((len(chunk.names), piece) for chunk, piece in zip(chunks, pieces, strict=True))
+        steps = ((len(chunk.pictures), piece) for chunk, piece in zip(chunks, pieces, strict=True))
         return _joined(shown(steps, f"{title}: {what}", len(pictures)))
 
     outlines = stage("superpixels", _outlines)
@@ -126,7 +130,7 @@ def prepare(
         (features.rooted(outlines.pop("descriptors")), features.N_GRADIENT_WORDS),
         (outlines.pop("colours"), features.N_COLOUR_WORDS),
     )
-    learned = ((1, _learn(points, n_words, work, parameters)) for points, n_words in samples)
+    learned = ((1, _learn(points, n_words, work, use)) for points, n_words in samples)
     gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
     rows = stage("features", _features, gradient_words, colour_words)
     return {
@@ -147,51 +151,33 @@ class _Chunk(NamedTuple):
     ----------
     first : int
         Number of the first picture.
-    names, encoded, decode
-        Of `Pictures`.
+    pictures : Pictures
     parameters : Parameters
     samples : int
         Descriptors, and colours, to draw from each picture.
     work : Path
         Where finished pieces are kept.
-    key : str
-        Changes when any of the above does, or a parameter.
     """
 
     first: int
-    names: tuple[str, ...]
-    encoded: Sequence[Any]
-    decode: Callable[[Any], Picture]
+    pictures: Pictures
     parameters: Parameters
     samples: int
     work: Path
-    key: str
 
-    def kept(self, stage: str, key: str, make: Callable[[int, Picture], Arrays]) -> Arrays:
+    def kept(self, stage: str, made_of: str, make: Callable[[int, Picture], Arrays]) -> Arrays:
         """Return the arrays of a stage, from their file or made picture by picture."""
+        content = pickle.dumps((self.first, self.pictures.names, self.pictures.encoded), 5)
+        whole = f"{made_of} {key(self.parameters)} {self.samples} {_digest(content)}"
         place = self.work / f"{stage}-{self.first:05d}.npz"
-        return cached(place, f"{key} {self.key}", lambda: _joined(self._each(make)))
+        return cached(place, whole, lambda: _joined(self._each(make)))
 
     def _each(self, make: Callable[[int, Picture], Arrays]) -> Iterator[Arrays]:
-        for i, (name, encoded) in enumerate(zip(self.names, self.encoded, strict=True)):
+        for i, name in enumerate(self.pictures.names):
             try:
-                yield make(i, self.decode(encoded))
+                yield make(i, self.pictures[i])
             except ContentError as error:
                 raise ContentError(f"picture {name}: {error}") from error
-
-
-def _chunks(pictures: Pictures, work: Path, parameters: Parameters) -> list[_Chunk]:
-    samples = -(-parameters.samples // len(pictures))
-    chunks = []
-    for first in range(0, len(pictures), CHUNK):
-        part = slice(first, first + CHUNK)
-        names, encoded = pictures.names[part], list(pictures.encoded[part])
-        digest = _digest(pickle.dumps((first, names, encoded), 5))
-        made_of = f"{key(parameters)} {samples} {digest}"
-        chunks.append(
-            _Chunk(first, names, encoded, pictures.decode, parameters, samples, work, made_of)
-        )
-    return chunks
 
 
 def _outlines(chunk: _Chunk) -> Arrays:

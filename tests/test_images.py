@@ -14,7 +14,7 @@ from scipy import ndimage
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.datasets.images import features, preparation, superpixels
+from ssvm_bench.datasets.images import preparation, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.datasets.reading import ContentError
@@ -156,11 +156,11 @@ def test_labels_of_another_size_are_refused():
 def test_each_grid_point_serves_the_pixels_nearest_to_it():
     # words that say where the grid point is, in superpixels of one pixel each
     height, width, step = 14, 9, 4
-    rows, columns = features.gradients(flat(height, width).rgb, step, 4.0).shape[:2]
+    rows, columns = superpixels.gradients(flat(height, width).rgb, step, 4.0).shape[:2]
     assert (rows, columns) == (3, 2)
     grid = np.arange(rows * columns).reshape(rows, columns)
     segments = np.arange(height * width, dtype=np.uint16).reshape(height, width)
-    x = features.describe(segments, grid, np.zeros((height, width), int), step)
+    x = superpixels.describe(segments, grid, np.zeros((height, width), int), step)
     at = np.array([[(2 + 4 * i, 2 + 4 * j) for j in range(columns)] for i in range(rows)])
     pixels = np.indices((height, width)).transpose(1, 2, 0)[:, :, None, None]
     distance = ((pixels + 0.5 - at) ** 2).sum(-1).reshape(height, width, -1)
@@ -172,8 +172,8 @@ def test_each_grid_point_serves_the_pixels_nearest_to_it():
 def test_features_are_roots_of_the_shares_of_pixels():
     segments = np.array([[0, 0, 0, 0, 1]], np.uint16)
     colours = np.array([[7, 7, 7, 2, 2]])
-    x = features.describe(segments, np.array([[5, 6]]), colours, 4)
-    assert x.shape == (2, features.N_FEATURES) == (2, 649)
+    x = superpixels.describe(segments, np.array([[5, 6]]), colours, 4)
+    assert x.shape == (2, superpixels.N_FEATURES) == (2, 649)
     assert x[0, [5, 512 + 7, 512 + 2]].tolist() == pytest.approx([1, np.sqrt(0.75), 0.5])
     assert np.flatnonzero(x[1]).tolist() == [6, 512 + 2, 640 + 2]
     assert x[1].max() == 1
@@ -183,22 +183,22 @@ def test_words_are_the_nearest_centres():
     rng = np.random.default_rng(0)
     points, centres = rng.random((5, 7, 3)), rng.random((11, 3)).astype(np.float32)
     distance = ((points[:, :, None] - centres) ** 2).sum(-1)
-    assert np.array_equal(features.words(points, centres), distance.argmin(-1))
+    assert np.array_equal(superpixels.words(points, centres), distance.argmin(-1))
 
 
 def test_a_vocabulary_of_fewer_points_than_words_is_learned_without_warnings():
     points = np.repeat(np.array([[0, 0, 0], [90, 0, 0], [0, 200, 0]], np.uint8), 50, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        centres = features.vocabulary(points, 128, seed=0)
+        centres = superpixels.vocabulary(points, 128, seed=0)
     assert centres.shape == (128, 3)
-    assert np.array_equal(centres[features.words(points, centres)], points)
+    assert np.array_equal(centres[superpixels.words(points, centres)], points)
 
 
 def test_descriptors_have_unit_length_or_are_zero():
-    sharp = features.rooted(features.gradients(noisy(30, 40).rgb, 4, 4.0))
+    sharp = superpixels.rooted(superpixels.gradients(noisy(30, 40).rgb, 4, 4.0))
     assert np.linalg.norm(sharp, axis=-1) == pytest.approx(1, abs=1e-5)
-    assert not features.rooted(features.gradients(flat(30, 40).rgb, 4, 4.0)).any()
+    assert not superpixels.rooted(superpixels.gradients(flat(30, 40).rgb, 4, 4.0)).any()
 
 
 # the whole pipeline

@@ -19,7 +19,8 @@ from scipy.sparse.csgraph import connected_components
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import archives, picture_file, preparation
+from ssvm_bench.datasets.images import picture_file, preparation
+from ssvm_bench.datasets.images import pictures as picture_archives
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -180,8 +181,8 @@ def test_an_archive_is_known_by_what_is_read_of_it(tmp_path):
 
 @pytest.mark.parametrize("bomb", ["zeros", "members", "member", "name", "pixels"])
 def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch, bomb):
-    monkeypatch.setattr(archives, "MOST", 1 << 22)
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 100)
+    monkeypatch.setattr(picture_archives, "MOST", 1 << 22)
+    monkeypatch.setattr(picture_archives, "MOST_MEMBERS", 100)
     path, header = tmp_path / "a", tarfile.TarInfo("rgb/horse001.jpg")
     if bomb == "zeros":
         header = tarfile.TarInfo("a")
@@ -196,7 +197,7 @@ def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch,
     if bomb == "pixels":
         png = cv2.imencode(".png", np.zeros((3000, 3000), np.uint8))[1].tobytes()
         with pytest.raises(ContentError, match=r"is too large \(3000 × 3000 pixels\)"):
-            archives.decoded(png, colour=True, what="photograph")
+            picture_archives.decoded(png, colour=True, what="photograph")
         return
     with pytest.raises(ContentError, match=r"more than|has 1073741824 bytes|header of"):
         weizmann.parse(path)

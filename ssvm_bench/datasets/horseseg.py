@@ -39,9 +39,9 @@ from ssvm_bench.datasets import sources, tables
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.facts import Fact, fact
-from ssvm_bench.datasets.images.features import N_FEATURES
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
+from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes

@@ -17,9 +17,8 @@ import numpy as np
 
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images import archives
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
-from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -46,13 +45,13 @@ def parse(path: Path) -> Pictures:
     ContentError
         The archive is damaged, or a photograph has no labels, or labels no photograph.
     """
-    found = archives.pairs(path, "images/{}.jpg", "labels/{}.regions.txt", r"\w+")
+    found = pairs(path, "images/{}.jpg", "labels/{}.regions.txt", r"\w+")
     return Pictures(tuple(found), list(found.values()), decode)
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
     """Return the picture of a photograph and its labels; `ContentError` if they do not fit."""
-    rgb = archives.decoded(encoded[0], colour=True, what="photograph")
+    rgb = decoded(encoded[0], colour=True, what="photograph")
     height, width = rgb.shape[:2]
     lines = [line.split() for line in encoded[1].splitlines() if line.strip()]
     if len(lines) != height:

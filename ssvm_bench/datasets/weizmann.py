@@ -17,9 +17,8 @@ import numpy as np
 
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images import archives
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
-from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -43,7 +42,7 @@ def parse(path: Path) -> Pictures:
     ContentError
         The archive is damaged, or a photograph has no mask, or a mask no photograph.
     """
-    found = archives.pairs(path, "rgb/horse{}.jpg", "figure_ground/horse{}.jpg", r"\d+")
+    found = pairs(path, "rgb/horse{}.jpg", "figure_ground/horse{}.jpg", r"\d+")
     kept = sorted(found.keys() - {BLACK}, key=int)
     names = tuple(f"horse{number}" for number in kept)
     return Pictures(names, [found[number] for number in kept], decode)
@@ -53,8 +52,8 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     """Return the picture of a photograph and its mask; `ContentError` if they do not fit."""
     import cv2
 
-    photograph = archives.decoded(encoded[0], colour=True, what="photograph rgb")
-    mask = archives.decoded(encoded[1], colour=False, what="mask figure_ground")
+    photograph = decoded(encoded[0], colour=True, what="photograph rgb")
+    mask = decoded(encoded[1], colour=False, what="mask figure_ground")
     height, width = mask.shape
     h, w = photograph.shape[:2]
     # sizes are whole numbers: a pixel more or less changes the shape of a small one

@@ -22,9 +22,9 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images import archives, preparation
-from ssvm_bench.datasets.images.features import N_FEATURES
-from ssvm_bench.datasets.images.pictures import Pictures
+from ssvm_bench.datasets.images import preparation
+from ssvm_bench.datasets.images.pictures import MOST, Pictures
+from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP
 from ssvm_bench.datasets.transfer import download
@@ -81,7 +81,7 @@ class PictureFile(RawFile):
     )
 
     format: ClassVar[str] = "a tar archive"
-    most: ClassVar[int] = archives.MOST
+    most: ClassVar[int] = MOST
     prepared: ClassVar[bool] = True
 
     @property

@@ -1,17 +1,47 @@
-"""Pictures with a label per pixel, kept encoded until they are needed.
+"""Pictures with a label per pixel, kept encoded until they are needed, and read from tar archives.
 
 Hundreds of decoded photographs would fill the memory, and are slow to send to worker processes.
 What is kept and sent is therefore what `Pictures.decode` makes one picture of: the bytes of its
-files, or the seed of a drawing.
+files, or the seed of a synthetic one.
+
+What an archive unpacks to, how many members it has, their size and that of pictures are limited,
+far above what there is in any of ours, and looked at before anything is read or decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gzip
+import io
+import re
+import tarfile
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+
+from ssvm_bench.base.files import opened
+from ssvm_bench.datasets.reading import GZIP, Bounded, ContentError
+
+BLOCK = 1 << 20
+
+MOST = 700_000_000
+"""Bytes that an archive unpacks to."""
+
+MOST_KEPT = 1 << 28
+"""Bytes of the members that are wanted, all together."""
+
+MOST_MEMBERS = 30_000
+
+LARGEST = 1 << 22
+"""Bytes of one member that is wanted, or of what stands before a member that has a long name."""
+
+MOST_PIXELS = 1 << 22
+"""Of one picture: its descriptors take thirty times as many bytes."""
 
 
 class Picture(NamedTuple):
@@ -63,3 +93,128 @@ class Pictures:
         if isinstance(i, slice):
             return Pictures(self.names[i], list(self.encoded[i]), self.decode)
         return self.decode(self.encoded[i])
+
+
+class _Member(tarfile.TarInfo):
+    """A header, which says how much is to be read for it: of a name, say."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
+        """Refuse more than any name or comment needs."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type not in tarfile.REGULAR_TYPES and member.size > LARGEST:
+            raise ContentError(f"the archive has a header of {member.size} bytes")
+        return member
+
+
+def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[bytes, bytes]]:
+    """Return the two files that an archive has of every picture.
+
+    Parameters
+    ----------
+    path : Path
+        A tar archive, compressed by gzip or not, which is read once from its beginning to its end.
+    first, second : str
+        How the paths of the two files end, with ``{}`` for the picture's name.
+    name : str
+        Regular expression for names.
+
+    Returns
+    -------
+    dict of str to (bytes, bytes)
+        Name → content of the two files, sorted by name.
+
+    Raises
+    ------
+    ContentError
+        The archive is damaged or cut short, or has a file twice, or only one of two.
+    """
+    patterns = [re.escape(kind).replace(r"\{\}", f"({name})") for kind in (first, second)]
+    wanted = re.compile(f"(?:^|.*/)(?:{'|'.join(patterns)})")
+    found: tuple[dict[str, bytes], dict[str, bytes]] = ({}, {})
+    for match, content in _members(path, wanted):
+        side = 0 if match[1] is not None else 1
+        key = match[side + 1]
+        if key in found[side]:
+            raise ContentError(f"the archive has {match[0]} twice")
+        found[side][key] = content
+    for lone in sorted(found[0].keys() ^ found[1].keys()):
+        lacking = second if lone in found[0] else first
+        raise ContentError(f"the archive has no {lacking.format(lone)}")
+    return {key: (found[0][key], found[1][key]) for key in sorted(found[0])}
+
+
+def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Yield name, matched, and content of files in an archive, which may have been unpacked."""
+    kept = 0
+    with opened(path) as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        stream: Any = Bounded(gzip.GzipFile(fileobj=file) if packed else file, MOST)
+        try:
+            archive: Any
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+                for count, member in enumerate(archive):
+                    archive.members.clear()  # which would grow with the archive
+                    if count >= MOST_MEMBERS:
+                        raise ContentError(f"the archive has more than {MOST_MEMBERS} members")
+                    match = wanted.fullmatch(member.name)
+                    if not match or not member.isfile():
+                        continue
+                    kept += member.size
+                    if member.size > LARGEST or kept > MOST_KEPT:
+                        raise ContentError(f"{member.name} has {member.size} bytes: too many")
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    yield match, content.read()
+            while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
+                pass
+        except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ContentError(f"the archive is damaged or cut short ({error})") from error
+
+
+def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
+    """Return the pixels of a JPEG or PNG file.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    colour : bool
+        RGB, shape (h, w, 3); else grey, shape (h, w).
+    what : str
+        What the file is, for the message.
+
+    Raises
+    ------
+    ContentError
+        It is no picture, or one of absurd size.
+    """
+    import cv2
+
+    width, height = _size(content, what)
+    if width * height > MOST_PIXELS:
+        raise ContentError(f"the {what} is too large ({width} × {height} pixels)")
+
+    # pixels as they are stored: the labels know nothing of a camera that was held upright
+    flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
+    flag |= cv2.IMREAD_IGNORE_ORIENTATION
+    pixels = None
+    with suppress(cv2.error):  # raised for no bytes, and for sizes beyond all reason
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag)
+    if pixels is None:
+        raise ContentError(f"the {what} cannot be decoded")
+    return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels
+
+
+def _size(content: bytes, what: str) -> tuple[int, int]:
+    """Return width and height as a file says them, of which nothing is decoded for that."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
+                return picture.size
+    except Exception as error:  # of whatever kind, where a header is damaged
+        raise ContentError(f"the {what} cannot be decoded") from error

@@ -28,7 +28,7 @@ import numpy as np
 from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets.cache import Arrays, cached
-from ssvm_bench.datasets.images import features, superpixels
+from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import shown
 from ssvm_bench.datasets.reading import ContentError
@@ -127,8 +127,8 @@ def prepare(
 
     outlines = stage("superpixels", _outlines)
     samples = (
-        (features.rooted(outlines.pop("descriptors")), features.N_GRADIENT_WORDS),
-        (outlines.pop("colours"), features.N_COLOUR_WORDS),
+        (superpixels.rooted(outlines.pop("descriptors")), superpixels.N_GRADIENT_WORDS),
+        (outlines.pop("colours"), superpixels.N_COLOUR_WORDS),
     )
     learned = ((1, _learn(points, n_words, work, use)) for points, n_words in samples)
     gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
@@ -188,8 +188,8 @@ def _outlines(chunk: _Chunk) -> Arrays:
         segments = superpixels.segment(picture.rgb, use.n_segments, use.compactness)
         y = superpixels.majority(segments, picture.truth)
         edges = superpixels.neighbours(segments)
-        descriptors = features.gradients(picture.rgb, use.grid_step, use.key_point)
-        draw = partial(features.sample, count=chunk.samples, seed=use.seed + chunk.first + i)
+        descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
+        draw = partial(superpixels.sample, count=chunk.samples, seed=use.seed + chunk.first + i)
         return {
             "segments": segments.ravel(),
             "shapes": np.array([segments.shape], dtype=np.int32),
@@ -212,11 +212,11 @@ def _features(chunk: _Chunk, gradient_words: np.ndarray, colour_words: np.ndarra
     maps = np.split(outlines["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
 
     def rows(i: int, picture: Picture) -> Arrays:
-        descriptors = features.gradients(picture.rgb, use.grid_step, use.key_point)
-        x = features.describe(
+        descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
+        x = superpixels.describe(
             maps[i].reshape(shapes[i]),
-            features.words(features.rooted(descriptors), gradient_words),
-            features.words(picture.rgb, colour_words),
+            superpixels.words(superpixels.rooted(descriptors), gradient_words),
+            superpixels.words(picture.rgb, colour_words),
             use.grid_step,
         )
         k, b = np.nonzero(x)
@@ -231,7 +231,7 @@ def _learn(sample: np.ndarray, n_words: int, work: Path, parameters: Parameters)
     """Return the visual words of a sample, from a file if it has them."""
 
     def learn() -> Arrays:
-        return {"words": features.vocabulary(sample, n_words, parameters.seed)}
+        return {"words": superpixels.vocabulary(sample, n_words, parameters.seed)}
 
     place = work / f"words-{n_words}.npz"
     return cached(place, f"{key(parameters)} {_digest(sample.tobytes())}", learn)["words"]

@@ -28,9 +28,9 @@ from ssvm_bench.config.validation import check_at_least
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images import archives, picture_file, preparation
+from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.picture_file import PictureFile
-from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.raw_files import Names
 from ssvm_bench.datasets.reading import ContentError
@@ -130,14 +130,14 @@ def parse(path: Path, name: str) -> Pictures:
         The archive is damaged, or a frame has no mask, or a mask no frame.
     """
     first, second = f"JPEGImages/480p/{name}/{{}}.jpg", f"Annotations/480p/{name}/{{}}.png"
-    found = archives.pairs(path, first, second, r"\d+")
+    found = pairs(path, first, second, r"\d+")
     return Pictures(tuple(found), list(found.values()), decode)
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
     """Return the picture of a frame and its mask; `ContentError` if they do not fit."""
-    frame = archives.decoded(encoded[0], colour=True, what="frame")
-    mask = archives.decoded(encoded[1], colour=False, what="mask")
+    frame = decoded(encoded[0], colour=True, what="frame")
+    mask = decoded(encoded[1], colour=False, what="mask")
     if mask.shape != frame.shape[:2]:
         sizes = [" × ".join(map(str, shape[1::-1])) for shape in (mask.shape, frame.shape)]
         raise ContentError(f"the mask has another size ({sizes[0]}) than the frame ({sizes[1]})")

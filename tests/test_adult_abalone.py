@@ -10,7 +10,7 @@ from linear import random_binary, random_regression
 from program import call, error_of, real_data, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.datasets import abalone, adult, libsvm
+from ssvm_bench.datasets import abalone, adult, tables
 from ssvm_bench.datasets.reading import ContentError
 
 SOME = b"-1 3:1 11:1 \n+1 1:1 123:1 \n"
@@ -35,7 +35,7 @@ def load(module, source="synthetic", **options):
 
 
 def test_libsvm_rows_are_parsed():
-    x, y = libsvm.parse(b"3.5 1:2 4:-1e-3\n-2\n0 2:7 \r\n", 4)
+    x, y, _ = tables.parse_libsvm(b"3.5 1:2 4:-1e-3\n-2\n0 2:7 \r\n", 4)
     assert y.tolist() == [3.5, -2.0, 0.0]
     assert x.toarray().tolist() == [[2.0, 0, 0, -0.001], [0, 0, 0, 0], [0, 7.0, 0, 0]]
 
@@ -68,12 +68,12 @@ def test_libsvm_rows_are_parsed():
 )
 def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
     with pytest.raises(ContentError, match=f"line 2.*{message}"):
-        libsvm.parse(b"1 1:1 2:1\n" + line + b"\n-1 3:1\n", 4)
+        tables.parse_libsvm(b"1 1:1 2:1\n" + line + b"\n-1 3:1\n", 4)
 
 
 def test_an_empty_libsvm_file_is_refused():
     with pytest.raises(ContentError, match="the file is empty"):
-        libsvm.parse(b"\n", 4)
+        tables.parse_libsvm(b"\n", 4)
 
 
 # ---- adult --------------------------------------------------------------------------------------

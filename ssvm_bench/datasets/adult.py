@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets import cache, libsvm, sources
+from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.libsvm import Rows
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP
 from ssvm_bench.datasets.synthetic import tables as synthetic
-from ssvm_bench.datasets.tables import check_lines
+from ssvm_bench.datasets.tables import Rows, check_lines, parse_libsvm
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
@@ -62,38 +61,41 @@ def parse(raw: bytes) -> Rows:
     ContentError
         Names the first line that is no row of features that are 1, with a label −1 or 1.
     """
-    x, y = libsvm.parse(raw, N_FEATURES)
+    found = parse_libsvm(raw, N_FEATURES)
+    x, y = found.x, found.y
     check_lines(np.abs(y) == 1, lambda k: f"label {y[k]:g}, expected −1 or 1")
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
     good = np.bincount(row[x.data != 1], minlength=y.size) == 0
     check_lines(good, lambda k: "a value that is not 1")
-    return Rows(x, y)
+    return found
 
 
 def combine(training: Rows, test: Rows) -> Arrays:
     """Return what is kept of all people: CSR of the features, y, and fold, 1 of the test rows."""
-    sizes = training.y.size, test.y.size
-    ends = training.x.indptr, test.x.indptr[1:] + training.x.nnz
+    from scipy.sparse import vstack
+
+    x = vstack((training.x, test.x), format="csr")
     return {
-        "data": np.ones(training.x.nnz + test.x.nnz, np.uint8),
-        "indices": np.concatenate((training.x.indices, test.x.indices)).astype(np.uint8),
-        "indptr": np.concatenate(ends).astype(np.int32),
+        "data": x.data.astype(np.uint8),
+        "indices": x.indices.astype(np.uint8),
+        "indptr": x.indptr.astype(np.int32),
         "y": np.concatenate((training.y, test.y)) > 0,
-        "fold": np.repeat([0, 1], sizes),
+        "fold": np.repeat([0, 1], [training.y.size, test.y.size]),
     }
 
 
 def stand_in() -> Arrays:
     """Return synthetic people of the real number and attributes."""
-    from scipy.sparse import csr_array
-
     m = N_TRAINING + N_TEST
     categories, score = synthetic.categories(ATTRIBUTES, m)
     columns = categories + (np.cumsum(ATTRIBUTES) - ATTRIBUTES)
-    ends = np.arange(m + 1) * len(ATTRIBUTES)
-    x = csr_array((np.ones(columns.size), columns.ravel(), ends), shape=(m, N_FEATURES))
-    y = np.where(score > np.quantile(score, 1 - SHARE_RICH), 1.0, -1.0)
-    return combine(Rows(x[:N_TRAINING], y[:N_TRAINING]), Rows(x[N_TRAINING:], y[N_TRAINING:]))
+    return {
+        "data": np.ones(columns.size, np.uint8),
+        "indices": columns.ravel().astype(np.uint8),
+        "indptr": (np.arange(m + 1) * len(ATTRIBUTES)).astype(np.int32),
+        "y": score > np.quantile(score, 1 - SHARE_RICH),
+        "fold": np.repeat([0, 1], [N_TRAINING, N_TEST]),
+    }
 
 
 class LibsvmFiles(FileSet):

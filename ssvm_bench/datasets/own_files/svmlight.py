@@ -1,36 +1,25 @@
 """LIBSVM's format, as users bring it: two classes or more, called by integers.
 
-With comments, and blank lines; parsed by :mod:`ssvm_bench.datasets.libsvm`.
+With comments, and blank lines; parsed by :mod:`ssvm_bench.datasets.tables`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets import libsvm
 from ssvm_bench.datasets.own_files.numbers import normalised
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.tables import Rows, parse_libsvm
 from ssvm_bench.datasets.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 FORM = "svmlight"
 
 
-class Rows(NamedTuple):
-    """What is in a file: as of `libsvm.Rows`, and the line of each row, from 1."""
-
-    x: csr_array
-    y: np.ndarray
-    lines: list[int]
-
-
 def parse(raw: bytes) -> Rows:
     """Return the rows of an unpacked file; raise `ContentError` where one is none."""
-    return Rows(*libsvm.parse(raw, comments=True), [k for k, _ in libsvm.rows_in(raw)])
+    return parse_libsvm(raw, comments=True)
 
 
 def learned(found: Rows) -> Vocabulary:

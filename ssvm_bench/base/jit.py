@@ -5,12 +5,18 @@ decides whether a cached kernel is still valid, so a kernel could go on calling 
 edited neighbour. Here the cache folder is named after the contents of all modules with kernels: an
 edit in any of them gives a new, empty folder. Numba's loads whatever its files hold, and where it
 cannot write them, it writes beside the source; here each file has a checksum, and one that is
-damaged, or a folder that cannot be used, only means to compile again (`Kept`).
+damaged, or a folder that cannot be used, only means to compile again (`KernelCache`).
 
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
-compiled, so that a call costs nothing at run time and can be inlined
-(:mod:`ssvm_bench.base.inlining`).
+compiled, so that a call costs nothing at run time and can be inlined. The body of a generic
+operation is the implementation for all types that have none of their own. An ``@abstract``
+operation has no body: every type needs its own, and the docstring says where those are.
+
+**Numba's internals** in use, which may change from release to release (``tests/test_jit.py`` tells
+what breaks): ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave
+out wrappers; ``types.Dispatcher``, which asks a dispatcher for ``get_call_template`` and
+``get_overload``; ``FunctionCache._index_key``, ``CompileResult._reduce`` and ``_rebuild``.
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -36,16 +42,16 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
 from ssvm_bench.base import files, places
-from ssvm_bench.base.inlining import Inlined, Kernel, Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OLD_CACHES_KEPT = 3
-_NO_COUNTS: Any = {"_nrt": False, "forceinline": True}
 
 
 def source_digest(package: Path) -> str:
@@ -87,7 +93,7 @@ CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
 numba.config.CACHE_DIR = str(CACHE_FOLDER or "")  # for functions that others compile
 
 
-class Kept(FunctionCache):
+class KernelCache(FunctionCache):
     """The compiled versions of a function, one file for each type of its arguments.
 
     A file begins with the checksum of the rest and of its own name, which stands for the function,
@@ -95,19 +101,10 @@ class Kept(FunctionCache):
     function is compiled, as it is where none can be written.
     """
 
-    def __init__(self, dispatcher: Kernel | Inlined) -> None:  # numba's looks for its own place
-        self._dispatcher = dispatcher
+    def __init__(self, dispatcher: CPUDispatcher) -> None:  # numba's looks for its own place
         self._py_func = dispatcher.py_func
+        self._options = sorted(dispatcher.targetoptions.items())
         self._source = Path(self._py_func.__code__.co_filename)
-        self._enabled = True
-
-    @property
-    def cache_path(self) -> str:
-        """The folder."""
-        return str(CACHE_FOLDER)
-
-    def flush(self) -> None:
-        """Forget nothing: another source has another folder."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function compiled for these types, or None."""
@@ -119,7 +116,7 @@ class Kept(FunctionCache):
             if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
                 types_of, compiled = pickle.loads(content[_DIGEST:])
                 if types_of == sig:
-                    return self._dispatcher.rebuild(target_context, *compiled)
+                    return CompileResult._rebuild(target_context, *compiled)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -133,8 +130,7 @@ class Kept(FunctionCache):
     def _path(self, sig: Any, codegen: Any) -> Path:
         if CACHE_FOLDER is None:
             raise FileNotFoundError
-        kind = type(self._dispatcher).__name__
-        key = self._index_key(sig, codegen), _source_of(self._source), kind
+        key = self._index_key(sig, codegen), _source_of(self._source), self._options
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         name = f"{self._source.stem}.{self._py_func.__qualname__}"
         return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
@@ -154,37 +150,106 @@ def _source_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+class Kernel(CPUDispatcher):
+    """A kernel as Python calls it.
+
+    Attributes
+    ----------
+    inlined : CPUDispatcher
+        The same for other kernels, into which it is inlined: without a wrapper for Python.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: bool) -> None:
+        options = {"nopython": True, "no_cfunc_wrapper": True, **options}
+        super().__init__(function, targetoptions=options)
+        bare = {**options, "no_cpython_wrapper": True}
+        self.inlined = CPUDispatcher(function, targetoptions=bare)
+        for dispatcher in (self, self.inlined):
+            dispatcher._cache = KernelCache(dispatcher)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.inlined)
+
+
 def kernel(function: F) -> F:
     """Compile a function on its first call, and keep the machine code on disk.
 
     The function must not allocate arrays: it is compiled without reference counts, which for
     structs of many arrays cost more than the arithmetic.
     """
-    return _compiled(function, **_NO_COUNTS)
+    return Kernel(function, _nrt=False, forceinline=True)
 
 
 def allocating_kernel(function: F) -> F:
     """Compile like `kernel`, for a function that allocates arrays: an outer loop, not an inner."""
-    return _compiled(function)
+    return Kernel(function)
 
 
-def _compiled(function: Any, **options: bool) -> Any:
-    made = Kernel(function, {"nopython": True, "no_cfunc_wrapper": True, **options})
-    for dispatcher in (made, made.inlined):
-        dispatcher._cache = Kept(dispatcher)
-    return made
+# ---- operations ---------------------------------------------------------------------------------
+
+
+class Operation:
+    """A kernel of which there may be another one for each type of its first argument.
+
+    To numba it looks like a dispatcher, whose versions are those of the kernel that is called.
+
+    Attributes
+    ----------
+    name : str
+        Its full name.
+    implementations : dict
+        A ``NamedTuple`` type → its kernel.
+    """
+
+    is_compiling, nopython_signatures = False, ()
+
+    def __init__(self, function: Callable[..., Any], default: Any = None) -> None:
+        functools.update_wrapper(self, function)
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.implementations: dict[Any, Any] = {}
+        self._default = default
+        self._numba_type_ = types.Dispatcher(self)
+
+    def __call__(self, first: Any, *args: Any) -> Any:
+        """Call the kernel for the type of the first argument."""
+        return self._chosen(type(first))(first, *args)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return what numba infers the types of a call by."""
+        return self._chosen(_class(args[0])).inlined.get_call_template(args, kws)
+
+    def get_overload(self, args: Any) -> Any:
+        """Return what numba finds the code for these types by."""
+        return self._chosen(_class(args[0])).inlined.get_overload(args)
+
+    def _chosen(self, kind: type) -> Any:
+        chosen = self.implementations.get(kind, self._default)
+        if chosen is None:
+            raise numba.errors.TypingError(f"{self.name} is not implemented for {kind.__name__}")
+        return chosen
+
+
+def _class(argument: Any) -> type:
+    """Return the class of an argument's values, or numba's if they are no named tuples."""
+    return getattr(argument, "instance_class", type(argument))
 
 
 def generic(function: F) -> F:
-    """Declare an operation that is implemented per type of its first argument.
+    """Declare an operation; the function is what it does for types without an implementation."""
+    return Operation(function, kernel(function))  # type: ignore[return-value]
 
-    The body of the declared function is its documentation only.
-    """
+
+def abstract(function: F) -> F:
+    """Declare an operation that every type implements; the body is its documentation only."""
     return Operation(function)  # type: ignore[return-value]
 
 
 def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
-    """Compile a function as the implementation of a generic operation for a ``NamedTuple`` type."""
+    """Compile a function as the implementation of an operation for a ``NamedTuple`` type."""
 
     def register(function: F) -> F:
         operation.implementations[kind] = kernel(function)  # type: ignore[attr-defined]
@@ -194,7 +259,7 @@ def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
 
 
 def is_implemented(operation: Callable[..., Any], kind: type) -> bool:
-    """Tell whether a generic operation is implemented for a ``NamedTuple`` type."""
+    """Tell whether an operation has an implementation of its own for a ``NamedTuple`` type."""
     return kind in operation.implementations  # type: ignore[attr-defined]
 
 

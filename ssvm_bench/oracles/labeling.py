@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.interrupts import checkpoint
-from ssvm_bench.base.jit import allocating_kernel, generic, implements, kernel
+from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.parts import PartsOracle
@@ -31,7 +31,7 @@ from ssvm_bench.oracles.scoring import (
 # mypy: disable-error-code="no-untyped-def"
 
 
-@generic
+@abstract
 def maximise(oracle, w, i, theta, loss, y):
     """Write the labeling that maximises loss · Δ(y_i,y) + ⟨w, ϕ(x_i,y)⟩ into ``y[:L]``.
 
@@ -40,7 +40,7 @@ def maximise(oracle, w, i, theta, loss, y):
     """
 
 
-@generic
+@abstract
 def expect(oracle, L, unary, moves, mu, nu, work):
     """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
 

@@ -15,52 +15,52 @@ here, the rest is written here.
 
 from __future__ import annotations
 
-from ssvm_bench.base.jit import generic, kernel
+from ssvm_bench.base.jit import abstract, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@generic
+@abstract
 def unary_scores(features, w, i, theta):
     """Compute θ of example i into ``theta[:L]``."""
 
 
-@generic
+@abstract
 def label_scores(features, w, part, labels, count, theta):
     """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
 
 
-@generic
+@abstract
 def add_labels(features, part, labels, count, scale, delta, v):
     """Add scale · Σ_k delta[k] e(labels[k]) ⊗ ψ(x^part) to v, over the first ``count`` labels."""
 
 
-@generic
+@abstract
 def label_size(features, part):
     """Return how many of a label's features may be non-zero, at least."""
 
 
-@generic
+@abstract
 def label_place(features, part, k, label):
     """Return the place in v of the k-th of these; some may be there twice."""
 
 
-@generic
+@abstract
 def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     """Do `add_labels` to v with one scale and to another vector with another."""
 
 
-@generic
+@abstract
 def add_marginals(features, part, scale, delta, v):
     """Do `add_labels` for all labels."""
 
 
-@generic
+@abstract
 def squared_label_norm(features, part, labels, count, delta):
     """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels of a part."""
 
 
-@generic
+@abstract
 def label_difference_product(features, part, row, labels, count, one, other):
     """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part.
 
@@ -68,22 +68,22 @@ def label_difference_product(features, part, row, labels, count, one, other):
     """
 
 
-@generic
+@abstract
 def marginal_change_product(features, a, a_before, b, b_before):
     """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩."""
 
 
-@generic
+@abstract
 def label_loss(features, part, c):
     """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
 
 
-@generic
+@abstract
 def expected_label_loss(features, part, mu):
     """Return Σ_c mu[c] `label_loss`(c), the mu adding up to 1."""
 
 
-@generic
+@abstract
 def labeling_loss(features, i, y):
     """Return n φ∘ of a labeling y of example i, but for what is no matter of labels alone."""
 

@@ -44,67 +44,67 @@ oldest.
 
 from __future__ import annotations
 
-from ssvm_bench.base.jit import generic, kernel
+from ssvm_bench.base.jit import abstract, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@generic
+@abstract
 def prefetch_term(blocks, i):
     """Prefetch what a step on term i will read: in random order, a pass waits for memory."""
 
 
-@generic
+@abstract
 def prefetch_start(blocks, i):
     """Prefetch what `prefetch_term` will read, some visits before."""
 
 
-@generic
+@abstract
 def gather(blocks, w, i):
     """Gather what the other operations need to know of w at term i."""
 
 
-@generic
+@abstract
 def plane_value(blocks, i, p):
     """Return ⟨n φ^{ip}, [w 1]⟩ + c_i, c_i the same for all planes of term i."""
 
 
-@generic
+@abstract
 def present_value(blocks, i):
     """Return ⟨n φ^i, [w 1]⟩ + c_i, with the c_i of `plane_value`."""
 
 
-@generic
+@abstract
 def set_direction(blocks, i, p):
     """Let δ = n (φ^{ip} − φ^i) and return ⟨δ, [w 1]⟩."""
 
 
-@generic
+@abstract
 def set_direction_from_truth(blocks, i):
     """Let δ = n φ^i, the way from the ground truth's plane to φ^i."""
 
 
-@generic
+@abstract
 def set_direction_of_mixture(blocks, i, own, change):
     """Let δ = own · n φ^i + Σ_p change[p] · n φ^{ip} over W_i; the coefficients add up to 0."""
 
 
-@generic
+@abstract
 def squared_length(blocks, i):
     """Return ‖δ⋆‖² of the δ of the last `set_direction`."""
 
 
-@generic
+@abstract
 def add_direction(blocks, i, scale, v):
     """Add scale · δ⋆ to v."""
 
 
-@generic
+@abstract
 def add_direction_to_both(blocks, i, scale, v, other_scale, other):
     """Do `add_direction` to v and to another vector, in one go."""
 
 
-@generic
+@abstract
 def direction_places(blocks, i, listed, places):
     """List the places in w where δ⋆ may not be 0, each once, and return how many they are.
 
@@ -112,27 +112,27 @@ def direction_places(blocks, i, listed, places):
     """
 
 
-@generic
+@abstract
 def move_term(blocks, i, gamma):
     """Move n φ^i (but for its offset, which the caller owns) by γ δ."""
 
 
-@generic
+@abstract
 def inner_products(blocks, i, p, row):
     """Let row[q] = n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩ for all planes q ≤ p of W_i."""
 
 
-@generic
+@abstract
 def product_with_term(blocks, i, p):
     """Return n² ⟨φ^{ip}⋆, φ^i⋆⟩."""
 
 
-@generic
+@abstract
 def same_plane(blocks, i, p, q):
     """Tell whether planes p and q of term i are the same labeling."""
 
 
-@generic
+@abstract
 def copy_plane(blocks, i, p, q):
     """Copy plane p of term i over its plane q (``offset`` and ``active`` are the caller's)."""
 

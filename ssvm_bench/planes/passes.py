@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import allocating_kernel, generic, kernel, nanoseconds
+from ssvm_bench.base.jit import abstract, allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.labeling import judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
@@ -96,7 +96,7 @@ class State(NamedTuple):
     now: int
 
 
-@generic
+@abstract
 def visit_without_oracle(policy, blocks, i, state):
     """Visit term i without its exact oracle, if the policy finds that its planes will do.
 
@@ -107,7 +107,7 @@ def visit_without_oracle(policy, blocks, i, state):
     """
 
 
-@generic
+@abstract
 def exact_visit(policy, blocks, i, state):
     """Do what is due when the oracle's plane is the candidate of term i; after ``gather``.
 
@@ -118,12 +118,12 @@ def exact_visit(policy, blocks, i, state):
     """
 
 
-@generic
+@abstract
 def approximate_visit(policy, blocks, i, state):
     """Do what is due with the planes of W_i alone; return |W_i| before."""
 
 
-@generic
+@abstract
 def whole_visit(policy, blocks, i, state):
     """Do what is due at a term whose W_i holds all planes that there are; after ``gather``.
 
@@ -134,7 +134,7 @@ def whole_visit(policy, blocks, i, state):
     """
 
 
-@generic
+@abstract
 def insert_truth(policy, blocks, i, scale, now):
     """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled.
 

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import generic, implements, kernel
+from ssvm_bench.base.jit import abstract, implements, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -77,12 +77,12 @@ def build(name: str, n_labels: int) -> Any:
     return LOSSES[name](np.zeros(n_labels))
 
 
-@generic
+@abstract
 def value(loss, label, beta):
     """Return ℓ(label; β)."""
 
 
-@generic
+@abstract
 def step(loss, label, c, rho, beta, guess):
     """Write argmin_β ℓ(label; β) + ρ/2 ‖β − c‖² into ``beta``.
 

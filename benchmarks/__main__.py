@@ -156,8 +156,7 @@ def _each(
 
 def _source(name: str) -> str:
     """Return where a dataset's data comes from, without trying the network."""
-    from ssvm_bench.datasets.sources import has_raw_file
-    from ssvm_bench.datasets.status import status
+    from ssvm_bench.datasets.sources import has_raw_file, status
 
     if not has_raw_file(name):
         return "auto"  # it is drawn

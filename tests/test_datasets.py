@@ -16,7 +16,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.random import approx_normal, fisher_yates, permutation, uniform
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.status import status
+from ssvm_bench.datasets.sources import status
 
 needs_real_data = pytest.mark.skipif(
     not os.environ.get("SSVM_BENCH_DATA"), reason="SSVM_BENCH_DATA does not name the real data"
@@ -369,15 +369,15 @@ def horse_file(tmp_path, monkeypatch):
     return tmp_path / "horseseg" / "horse-features.bin"
 
 
-def facts_of(name):
-    return {fact.what: fact for fact in sources.facts(name)[1]}
+def findings_of(name):
+    return {each.what: each for each in sources.integrity_report(name)[1]}
 
 
 def test_a_copy_of_horseseg_is_checked(horse_file, monkeypatch):
     arrays = horse_arrays()
     arrays["edge_structure_000000"][2] = 3, 1  # of 1, 3, which is there
     write_hdf5(horse_file, arrays)
-    found = facts_of("horseseg")
+    found = findings_of("horseseg")
     assert not [fact for fact in found.values() if fact.expected]
     x, y = (
         np.concatenate([arrays[f"{kind}_{i:06d}"] for i in range(4)])
@@ -400,7 +400,7 @@ def test_a_copy_of_horseseg_is_checked(horse_file, monkeypatch):
     arrays["features_000001"][0, 0] = np.nan
     arrays["mean_colour"] = 1.0
     write_hdf5(horse_file, arrays)
-    found = facts_of("horseseg")
+    found = findings_of("horseseg")
     assert {fact.what: (fact.found, fact.expected) for fact in found.values() if fact.expected} == {
         "images": ("4", "9"),
         "arrays that are missing": ("labels_000003", "none"),
@@ -412,16 +412,16 @@ def test_a_copy_of_horseseg_is_checked(horse_file, monkeypatch):
 
 def test_only_a_copy_that_is_there_can_be_checked(horse_file):
     with pytest.raises(RunFailedError, match=r"no .*horse-features\.bin to check.*data fetch"):
-        sources.facts("horseseg")
+        sources.integrity_report("horseseg")
     horse_file.parent.mkdir()
     horse_file.write_bytes(b"<html>")
     with pytest.raises(RunFailedError, match="not an HDF5 file"):
-        sources.facts("horseseg")
+        sources.integrity_report("horseseg")
 
 
 @needs_real_data
 def test_the_genuine_files_do_not_differ():
-    assert not [fact for fact in facts_of("usps").values() if fact.expected]
+    assert not [each for each in findings_of("usps").values() if each.expected]
 
 
 def load_horses(n_samples=None):

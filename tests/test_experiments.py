@@ -17,7 +17,7 @@ import ssvm_bench.runs
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.datasets import status
+from ssvm_bench.datasets import sources
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.files import SHOWN
@@ -560,7 +560,7 @@ def test_another_dataset_where_its_raw_data_are_at_hand(tmp_path, monkeypatch):
     file = tmp_path / "instead.yaml"
     file.write_text("grid: {dataset: [usps, weizmann]}\ninstead: {weizmann: horseseg}")
     states = {"horseseg": "missing"}
-    monkeypatch.setattr(status, "status", lambda name: SimpleNamespace(state=states[name]))
+    monkeypatch.setattr(sources, "status", lambda name: SimpleNamespace(state=states[name]))
 
     def words():
         return tuple(grid.words for grid in load(str(file)).grids)

@@ -14,7 +14,7 @@ import pytest
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.datasets import cache, ocr, reading, sources, status, transfer
+from ssvm_bench.datasets import cache, ocr, reading, sources, transfer
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.raw_files import FileSet, TableFile
 from ssvm_bench.datasets.reading import ContentError
@@ -123,7 +123,7 @@ def test_what_is_no_regular_file_is_refused_at_once(raw, kind, tmp_path, monkeyp
         socket.socket(socket.AF_UNIX).bind(path.name)
     with pytest.raises(RunFailedError, match=f"{path} cannot be used as the tiny data"):
         load(raw)
-    assert status.status("tiny").state == "broken"
+    assert sources.status("tiny").state == "broken"
 
 
 def test_a_file_of_holes_is_refused_by_its_size(raw):
@@ -184,12 +184,12 @@ def test_other_content_needs_trust_and_never_goes_by_the_name_of_real_data(raw, 
 def test_status_tells_what_is_genuine(raw, monkeypatch):
     known = replace(raw, sha256={raw.file: digest(GOOD)})
     put(raw)
-    assert status.status("tiny", verify=True).content.startswith("unknown")
+    assert sources.status("tiny", verify=True).content.startswith("unknown")
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": known}))
-    assert status.status("tiny").content == ""
+    assert sources.status("tiny").content == ""
     for content, told in ((GOOD, "genuine"), (GOOD + b"4", "altered: what is"), (b"7", "broken: ")):
         put(raw, 0, content)
-        assert status.status("tiny", verify=True).content.startswith(told)
+        assert sources.status("tiny", verify=True).content.startswith(told)
 
 
 @pytest.mark.parametrize("source", ["auto", "real"])
@@ -340,16 +340,16 @@ def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
 
 
 def test_status_tells_where_a_dataset_stands(raw, calls):
-    missing = status.status("tiny")
+    missing = sources.status("tiny")
     assert (missing.state, missing.size, missing.path) == ("missing", 0, raw.places()[0])
     assert "fetch tiny" in missing.hint
     path = put(raw)
-    ready = status.status("tiny")
+    ready = sources.status("tiny")
     assert (ready.state, ready.path, ready.hint) == ("ready", path, "")
     assert ready.size == len(GOOD)
     for rubbish in (b"", b"<html>"):
         path.write_bytes(rubbish)
-        broken = status.status("tiny")
+        broken = sources.status("tiny")
         assert broken.state == "broken"
         assert "Delete" in broken.hint
     assert calls == []
@@ -507,7 +507,7 @@ def test_a_missing_file_is_named(pair, tmp_path):
     message = str(failure.value)
     assert f"no {tmp_path}/data/pair/b.gz or {tmp_path}/user/pair/a.gz" in message
     assert f"Put b.gz from {pair.url} into {tmp_path}/data/pair." in message
-    found = status.status("pair")
+    found = sources.status("pair")
     assert (found.state, found.path) == ("missing", tmp_path / "data/pair/b.gz")
     assert found.hint.endswith("Or put b.gz there.")
 
@@ -515,15 +515,15 @@ def test_a_missing_file_is_named(pair, tmp_path):
 def test_a_broken_file_of_several_is_named(pair, tmp_path):
     put_part(pair, "a.gz", content=GOOD + b"\5")
     path = put_part(pair, "b.gz", content=b"broken")
-    assert status.status("pair").state == "ready"  # its beginning is right
+    assert sources.status("pair").state == "ready"  # its beginning is right
     with pytest.raises(RunFailedError, match=r"pair cannot be used .*: b\.gz: line 1: rubbish"):
         load(pair)
     path.write_bytes(b"<html>")
-    found = status.status("pair")
+    found = sources.status("pair")
     assert (found.state, found.path, found.size) == ("broken", path, 6)
     path.unlink()
     path.symlink_to("nowhere")
-    assert status.status("pair").path == path
+    assert sources.status("pair").path == path
     with pytest.raises(RunFailedError, match=str(path)):
         load(pair)
 
@@ -531,7 +531,7 @@ def test_a_broken_file_of_several_is_named(pair, tmp_path):
 def test_the_size_is_that_of_all_files(pair):
     for name in pair.sha256:
         put_part(pair, name)
-    found = status.status("pair")
+    found = sources.status("pair")
     size = 2 * len(gzip.compress(GOOD))
     assert (found.state, found.path, found.size) == ("ready", pair.places()[0], size)
 

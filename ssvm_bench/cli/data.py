@@ -20,7 +20,10 @@ source_option = click.option(
 )
 
 trust_option = click.option(
-    "--trust", is_flag=True, help="Use raw files that are not the genuine ones."
+    "--trust",
+    "allow_checksum_mismatch",
+    is_flag=True,
+    help="Use raw files that are not the genuine ones.",
 )
 
 
@@ -39,7 +42,7 @@ def data(context: click.Context) -> None:
 @common_options
 def status_command(name: str | None = None, verify: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
-    from ssvm_bench.datasets.status import status
+    from ssvm_bench.datasets.sources import status
 
     names = _names(name)
     width = max(map(len, names))
@@ -67,10 +70,10 @@ def check_command(context: click.Context, name: str) -> None:
     from ssvm_bench.datasets import sources
 
     (name,) = _names(name)
-    path, facts = sources.facts(name)
+    path, findings = sources.integrity_report(name)
     click.echo(f"{name}: {path}")
     differing = 0
-    for each in facts:
+    for each in findings:
         differing += bool(each.expected)
         expected = f" (expected: {each.expected})" if each.expected else ""
         click.echo(f"  {'✗' if each.expected else ' '} {each.what}: {each.found}{expected}")
@@ -94,7 +97,7 @@ def fetch_command(name: str | None) -> None:
 @source_option
 @trust_option
 @common_options
-def prepare_command(name: str | None, source: str, trust: bool) -> None:
+def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
     """Compute what runs need of a dataset, or of all, and keep it.
 
     A run does so itself when it has to. A preparation that was interrupted goes on where it
@@ -103,7 +106,7 @@ def prepare_command(name: str | None, source: str, trust: bool) -> None:
     from ssvm_bench.cli import dataset_views
 
     for dataset in _names(name):
-        click.echo("\n".join(dataset_views.prepared(dataset, source, trust)))
+        click.echo("\n".join(dataset_views.prepared(dataset, source, allow_checksum_mismatch)))
 
 
 @data.command("show", epilog=help_texts.SHOW)
@@ -130,7 +133,7 @@ def show_command(
     runs: tuple[Path, ...],
     output: Path | None,
     source: str,
-    trust: bool,
+    allow_checksum_mismatch: bool,
 ) -> None:
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
@@ -141,7 +144,8 @@ def show_command(
     from ssvm_bench.cli import dataset_views
 
     (name,) = _names(name)
-    click.echo(f"figure: {dataset_views.show(name, numbers, runs, output, source, trust)}")
+    path = dataset_views.show(name, numbers, runs, output, source, allow_checksum_mismatch)
+    click.echo(f"figure: {path}")
 
 
 @data.command("export", epilog=help_texts.EXPORT)
@@ -187,7 +191,7 @@ def export_command(
     jitter: str | None,
     seed: int,
     source: str,
-    trust: bool,
+    allow_checksum_mismatch: bool,
 ) -> None:
     """Write a dataset to FILE.parquet, for dataset=stream, or to FILE.npz, for dataset=file.
 
@@ -196,7 +200,11 @@ def export_command(
     """
     from ssvm_bench.cli import export
 
-    words = [f"dataset.source={source}", *["dataset.trust=true"] * trust, *overrides]
+    words = [
+        f"dataset.source={source}",
+        *["dataset.trust=true"] * allow_checksum_mismatch,
+        *overrides,
+    ]
     chosen = order or ("shuffled" if repeat > 1 else "dataset")
     how = {"repeat": repeat, "order": chosen, "seed": seed}
     for line in export.export(name, file, words, jitter, settings.config_dirs(), **how):

@@ -21,7 +21,7 @@ from ssvm_bench.results.reading import is_finished, read_metadata
 from ssvm_bench.runs import prediction
 
 
-def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
+def prepared(name: str, source: str, allow_checksum_mismatch: bool = False) -> Iterator[str]:
     """Load a dataset, preparing it where that is still to do; yield lines that describe it.
 
     Parameters
@@ -30,10 +30,10 @@ def prepared(name: str, source: str, trust: bool = False) -> Iterator[str]:
         The dataset.
     source : str
         ``"auto"``, ``"real"`` or ``"synthetic"``.
-    trust : bool
+    allow_checksum_mismatch : bool
         Use raw files that are not the genuine ones.
     """
-    dataset = _load(name, source, trust)
+    dataset = _load(name, source, allow_checksum_mismatch)
     raw = sources.raw_file(name)
     is_graph, lengths = dataset.edges is not None, np.diff(dataset.offsets)
     examples, parts = ("images", "superpixels") if is_graph else ("examples", "parts")
@@ -70,7 +70,7 @@ def show(
     runs: Sequence[Path],
     output: Path | None,
     source: str,
-    trust: bool = False,
+    allow_checksum_mismatch: bool = False,
 ) -> Path:
     """Draw some pictures of a dataset, and what runs predict for them; return the file.
 
@@ -86,7 +86,7 @@ def show(
         The PNG file to write.
     source : str
         ``"auto"``, ``"real"`` or ``"synthetic"``; with runs, auto stands for that of the first.
-    trust : bool
+    allow_checksum_mismatch : bool
         Use raw files that are not the genuine ones.
 
     Raises
@@ -114,10 +114,10 @@ def show(
         figure = structure_views.draw(module, name, numbers, runs, source)
         return write(path, drawing.rendered(figure, "png", dpi=110))
     if hasattr(module, "scene"):  # its superpixels are points
-        config = sources.usual(name, source, trust)
+        config = sources.usual(name, source, allow_checksum_mismatch)
         (rows, come), labels = module.rows(config, numbers, runs), module.LABELS
     else:
-        rows, labels, come = _rows(module.RAW, name, numbers, runs, source, trust)
+        rows, labels, come = _rows(module.RAW, name, numbers, runs, source, allow_checksum_mismatch)
     figure = segmentation.draw_rows(rows, labels, come)
     return write(path, drawing.rendered(figure, "png", dpi=110))
 
@@ -128,10 +128,10 @@ def _rows(
     numbers: Sequence[int],
     runs: Sequence[Path],
     source: str,
-    trust: bool,
+    allow_checksum_mismatch: bool,
 ) -> tuple[list[segmentation.Row], tuple[str, ...], str]:
     """Return what is drawn of labeled pictures, the names of labels, and the source."""
-    dataset = _load(name, source, trust)
+    dataset = _load(name, source, allow_checksum_mismatch)
     for i in numbers:
         if not 0 <= i < dataset.n:
             raise ConfigError(
@@ -153,8 +153,8 @@ def _rows(
     return rows, raw.labels, dataset.source
 
 
-def _load(name: str, source: str, trust: bool) -> Dataset:
-    return sources.module_of(name).load(sources.usual(name, source, trust))
+def _load(name: str, source: str, allow_checksum_mismatch: bool) -> Dataset:
+    return sources.module_of(name).load(sources.usual(name, source, allow_checksum_mismatch))
 
 
 def _has_pictures(module: Any) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.datasets import sources, tables
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.reading import GZIP, unpack
@@ -43,14 +43,14 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is no snail: with measures below 0, or rings that are not counted.
     """
-    table = tables.read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
+    table = reading.read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
     sex = table[0].astype(str)
-    tables.check_lines(sex.isin(SEXES), lambda k: f"sex {sex[k]!r}, expected M, F or I")
+    reading.check_lines(sex.isin(SEXES), lambda k: f"sex {sex[k]!r}, expected M, F or I")
     measures = table.loc[:, 1:N_MEASURES].to_numpy(np.float64)
-    tables.check_lines((measures >= 0).all(axis=1), lambda k: "a measure below 0")
+    reading.check_lines((measures >= 0).all(axis=1), lambda k: "a measure below 0")
     rings = table[N_COLUMNS - 1].to_numpy(np.float64)
     whole = (rings >= 1) & (rings == np.round(rings))
-    tables.check_lines(whole, lambda k: f"{rings[k]:g} rings, expected a whole number from 1 on")
+    reading.check_lines(whole, lambda k: f"{rings[k]:g} rings, expected a whole number from 1 on")
     return arrays(sex.to_numpy("U1")[:, None] == np.array(SEXES), measures, rings)
 
 

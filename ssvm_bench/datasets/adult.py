@@ -21,10 +21,10 @@ from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
+from ssvm_bench.datasets.own_files.svmlight import Rows
 from ssvm_bench.datasets.raw_files import FileSet
-from ssvm_bench.datasets.reading import GZIP
+from ssvm_bench.datasets.reading import GZIP, check_lines
 from ssvm_bench.datasets.synthetic import tables as synthetic
-from ssvm_bench.datasets.tables import Rows, check_lines, parse_libsvm
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
@@ -61,13 +61,13 @@ def parse(raw: bytes) -> Rows:
     ContentError
         Names the first line that is no row of features that are 1, with a label −1 or 1.
     """
-    found = parse_libsvm(raw, N_FEATURES)
-    x, y = found.x, found.y
+    rows = svmlight.parse(raw, N_FEATURES)
+    x, y = rows.x, rows.y
     check_lines(np.abs(y) == 1, lambda k: f"label {y[k]:g}, expected −1 or 1")
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
     good = np.bincount(row[x.data != 1], minlength=y.size) == 0
     check_lines(good, lambda k: "a value that is not 1")
-    return found
+    return rows
 
 
 def combine(training: Rows, test: Rows) -> Arrays:

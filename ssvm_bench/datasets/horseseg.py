@@ -35,14 +35,13 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.files import opened
-from ssvm_bench.datasets import sources, tables
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.facts import Fact, fact
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
-from ssvm_bench.datasets.raw_files import Content
+from ssvm_bench.datasets.raw_files import Content, Finding
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -217,7 +216,7 @@ def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def facts(path: Path, n: int) -> Iterator[Fact]:
+def integrity_report(path: Path, n: int) -> Iterator[Finding]:
     """Yield what a copy has, where ``n`` images of the genuine file are expected.
 
     Raises
@@ -237,10 +236,10 @@ def facts(path: Path, n: int) -> Iterator[Fact]:
                     images.append(image(file, i))
                 except ContentError as error:
                     refused.append(str(error))
-    yield fact("images", stored, n)
-    yield fact("arrays that are missing", _some(lacking), "none")
-    yield Fact("arrays of other names", _some(sorted(others)))
-    yield fact("images that cannot be used", _some(refused, "; "), "none")
+    yield Finding.compared("images", stored, n)
+    yield Finding.compared("arrays that are missing", _some(lacking), "none")
+    yield Finding("arrays of other names", _some(sorted(others)))
+    yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
     if not images:
         return
     sizes = np.array([each.x.shape[0] for each in images])
@@ -250,18 +249,18 @@ def facts(path: Path, n: int) -> Iterator[Fact]:
     high = max([*zero, *(each.x.data.max(initial=-np.inf) for each in images)])
     alone = sizes.sum() - sum(np.unique(each.edges).size for each in images)
     repeated = sum(each.repeated for each in images)
-    yield Fact("superpixels an image", _span(sizes))
-    yield Fact(
+    yield Finding("superpixels an image", _span(sizes))
+    yield Finding(
         "pairs of neighbours an image", _span(np.array([len(each.edges) for each in images]))
     )
-    yield Fact("edges that are stored twice", f"{repeated} (each pair counts once)")
-    yield Fact("superpixels without a neighbour", str(alone))
-    yield fact("features a superpixel", N_FEATURES, N_FEATURES)
-    yield Fact("their type", ", ".join(sorted({str(each.x.dtype) for each in images})))
-    yield Fact("their values", f"{low:.6g} to {high:.6g}")
-    yield Fact("of which are not zero", f"{nonzeros / sizes.sum() / N_FEATURES:.1%}")
+    yield Finding("edges that are stored twice", f"{repeated} (each pair counts once)")
+    yield Finding("superpixels without a neighbour", str(alone))
+    yield Finding.compared("features a superpixel", N_FEATURES, N_FEATURES)
+    yield Finding("their type", ", ".join(sorted({str(each.x.dtype) for each in images})))
+    yield Finding("their values", f"{low:.6g} to {high:.6g}")
+    yield Finding("of which are not zero", f"{nonzeros / sizes.sum() / N_FEATURES:.1%}")
     horses = sum(int(each.y.sum()) for each in images)
-    yield Fact("superpixels that are horse", f"{horses / sizes.sum():.1%}")
+    yield Finding("superpixels that are horse", f"{horses / sizes.sum():.1%}")
 
 
 def _some(names: Sequence[str], between: str = ", ") -> str:
@@ -294,16 +293,16 @@ class HorseSegFile(PictureFile):
     def check(self, path: Path) -> None:
         """Look whether all arrays are there: no genuine file could be had to compute its digest."""
         with hdf5(path) as file:
-            tables.check_equal("images", count(file), N_IMAGES)
+            reading.check_equal("images", count(file), N_IMAGES)
 
     def read(self, path: Path) -> Content:
         """Read all images."""
         self.check(path)
         return Content({}, partial(parse, path))
 
-    def facts(self, path: Path) -> Iterator[Fact]:
+    def integrity_report(self, path: Path) -> Iterator[Finding]:
         """Yield what a copy is like, image by image."""
-        yield from facts(path, N_IMAGES)
+        yield from integrity_report(path, N_IMAGES)
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that is at its home."""

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import cache, sources, tables
+from ssvm_bench.datasets import cache, reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
@@ -82,7 +82,7 @@ def parse(raw: bytes) -> np.ndarray:
         raise ContentError(f"not an idx file of bytes: it begins with {raw[:4]!r}")
     shape = tuple(np.frombuffer(raw[4:header], ">u4").tolist())
     entries = np.frombuffer(raw, np.uint8, offset=header)
-    tables.check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
+    reading.check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
     return entries.reshape(shape)
 
 

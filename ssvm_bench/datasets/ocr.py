@@ -21,7 +21,7 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import sources, tables
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.synthetic import handwriting
@@ -102,16 +102,16 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is not a letter, or does not continue its word.
     """
-    table = tables.read_table(raw, N_COLUMNS, text_columns=(1,))
+    table = reading.read_table(raw, N_COLUMNS, text_columns=(1,))
     letters = table[1].astype(str)
-    tables.check_lines(
+    reading.check_lines(
         letters.isin(list(ALPHABET)), lambda k: f"letter {letters[k]!r}, expected a … z"
     )
     pixels = table.loc[:, 6:].to_numpy()
     binary = (pixels == 0) | (pixels == 1)
-    tables.check_lines(binary.all(axis=1), lambda k: "a pixel that is neither 0 nor 1")
+    reading.check_lines(binary.all(axis=1), lambda k: "a pixel that is neither 0 nor 1")
     folds = table[5].to_numpy()
-    tables.check_lines(
+    reading.check_lines(
         np.isin(folds, np.arange(WORDS_PER_FOLD.size)),
         lambda k: f"fold {folds[k]:g}, expected 0 … {WORDS_PER_FOLD.size - 1}",
     )
@@ -120,12 +120,12 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     last = next_ids == -1
     chained = last.copy()
     chained[:-1] |= next_ids[:-1] == ids[1:]
-    tables.check_lines(
+    reading.check_lines(
         chained, lambda k: f"next_id {next_ids[k]:g}, expected −1 or the id of the next line"
     )
     same_fold = last.copy()
     same_fold[:-1] |= folds[:-1] == folds[1:]
-    tables.check_lines(same_fold, lambda k: "a word that goes on in another fold")
+    reading.check_lines(same_fold, lambda k: "a word that goes on in another fold")
     ends = np.flatnonzero(last) + 1
     return {
         "x": pixels.astype(np.uint8),

@@ -24,7 +24,6 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.facts import Fact, fact
 from ssvm_bench.datasets.reading import GZIP, ContentError
 
 Names = Collection[str] | None
@@ -36,6 +35,26 @@ class MissingDataError(RunFailedError):
 
 class AlteredError(ContentError):
     """A raw file that can be read is not the genuine one; the message says how it is accepted."""
+
+
+class Finding(NamedTuple):
+    """What a copy of raw data has.
+
+    Attributes
+    ----------
+    what, found : str
+    expected : str
+        What the genuine data have; empty where that is the same, or not known.
+    """
+
+    what: str
+    found: str
+    expected: str = ""
+
+    @classmethod
+    def compared(cls, what: str, found: object, expected: object) -> Finding:
+        """Return a finding of which is known what the genuine data have."""
+        return cls(what, str(found), "" if found == expected else str(expected))
 
 
 class Content(NamedTuple):
@@ -114,7 +133,7 @@ class RawFile(ABC):
                     f"{known[:16]}… (dataset.trust=true uses it, as source `{ALTERED}`)"
                 )
 
-    def facts(self, path: Path) -> Iterator[Fact]:
+    def integrity_report(self, path: Path) -> Iterator[Finding]:
         """Yield what is known of the genuine data, and what is there.
 
         Raises
@@ -123,7 +142,8 @@ class RawFile(ABC):
             If it cannot be read.
         """
         for name, digest in self.read(path).sha256.items():
-            yield fact(f"sha256 of what is in {name}", digest, self.sha256.get(name, digest))
+            known = self.sha256.get(name, digest)
+            yield Finding.compared(f"sha256 of what is in {name}", digest, known)
 
     @property
     def n_stand_in(self) -> int:

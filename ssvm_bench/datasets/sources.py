@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,13 @@ from ssvm_bench.config import ALTERED, catalog, yaml_files
 from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
-from ssvm_bench.datasets.facts import Fact
-from ssvm_bench.datasets.raw_files import AlteredError, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import too_large
+from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
+from ssvm_bench.datasets.reading import ContentError, too_large
 from ssvm_bench.datasets.transfer import download
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
+
+_HEAD = 512  # bytes of a file by which its format is recognised
 
 SHA256 = "sha256"
 """What is kept beside the arrays: name and digest of each raw file."""
@@ -62,10 +64,10 @@ def _kind(name: str) -> str:
     return name if file is None else str(yaml_files.read(file)["kind"])
 
 
-def usual(name: str, source: str, trust: bool = False) -> Any:
+def usual(name: str, source: str, allow_checksum_mismatch: bool = False) -> Any:
     """Return the options of a dataset, of which these are not the usual ones."""
     made = module_of(name).Config
-    return made(name=name, kind=_kind(name), source=source, trust=trust)
+    return made(name=name, kind=_kind(name), source=source, trust=allow_checksum_mismatch)
 
 
 def fetch(name: str, quiet: bool = False) -> Path:
@@ -80,7 +82,7 @@ def fetch(name: str, quiet: bool = False) -> Path:
     return raw.find() or download(raw, quiet)
 
 
-def facts(name: str) -> tuple[Path, list[Fact]]:
+def integrity_report(name: str) -> tuple[Path, list[Finding]]:
     """Return the path of a dataset's raw data, and what is there beside what is known of them.
 
     Raises
@@ -96,7 +98,82 @@ def facts(name: str) -> tuple[Path, list[Fact]]:
             f"{name}` downloads it; or put {raw.missing_names()} there."
         )
     with raw.explained(path):
-        return path, list(raw.facts(path))
+        return path, list(raw.integrity_report(path))
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Where a dataset's raw file stands.
+
+    Attributes
+    ----------
+    name : str
+        The dataset.
+    state : str
+        ``"ready"``, ``"missing"`` or ``"broken"`` (which only a look at its start tells here;
+        the content is checked when it is loaded).
+    path : Path
+        Where the raw data is; the first file that is broken, or missing, where it should be put.
+    size : int
+        Bytes of all files; 0 if one is missing.
+    hint : str
+        What to do; empty if there is nothing to do.
+    content : str
+        Whether what is in the files is genuine; empty if nobody asked.
+    kept : Path or None
+        Where what has been prepared of the real data (if it is missing: of the stand-in) is kept.
+        Whether it was made from the very raw file that is there is seen when it is loaded.
+    """
+
+    name: str
+    state: str
+    path: Path
+    size: int
+    hint: str
+    content: str = ""
+    kept: Path | None = None
+
+
+def status(name: str, verify: bool = False) -> DatasetStatus:
+    """Return where a dataset stands, without network and, unless ``verify``, without parsing."""
+    raw = raw_file(name)
+    path = raw.find()
+    if path is None:
+        first = raw.first_missing(raw.places()[0])
+        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
+        kept = kept_in(raw, "synthetic") if raw.prepared else None
+        return DatasetStatus(name, "missing", first, 0, hint, kept=kept)
+    size = 0
+    for part in raw.parts(path):
+        try:
+            with opened(part) as file:
+                head = file.read(_HEAD)
+            size += part.stat().st_size
+        except (ContentError, OSError) as error:
+            hint = f"{error}. {raw.repair()}"
+            return DatasetStatus(name, "broken", part, 0, hint)
+        if not raw.recognises(head):
+            hint = f"Not {raw.format}. {raw.repair()}"
+            return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
+    kept, hint = kept_in(raw, "real") if raw.prepared else None, ""
+    if raw.prepared and kept is None:
+        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    return DatasetStatus(
+        name, "ready", path, size, hint, _content(raw, path) if verify else "", kept
+    )
+
+
+def _content(raw: RawFile, path: Path) -> str:
+    """Return what a whole look at raw data tells."""
+    if not raw.sha256:
+        return "unknown, because the genuine file could not be had to tell it by"
+    try:
+        raw.compare(raw.read(path).sha256)
+    except AlteredError as error:
+        return f"altered: {error}"
+    except (ContentError, OSError) as error:
+        return f"broken: {error}"
+    return "genuine, by its sha256"
 
 
 def load(
@@ -174,12 +251,14 @@ def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
     MissingDataError
         The raw file is nowhere, and could not be downloaded.
     RunFailedError
-        It is there, but broken, or altered and nobody trusts it.
+        It is there, but broken, or altered, which `source` does not allow.
     """
     return _arrays(raw, source, only, source == ALTERED)[1]
 
 
-def _arrays(raw: RawFile, source: str, only: Names, trust: bool) -> tuple[str, Arrays]:
+def _arrays(
+    raw: RawFile, source: str, only: Names, allow_checksum_mismatch: bool
+) -> tuple[str, Arrays]:
     """Return where arrays come from after all, and the arrays."""
     only, place = only or raw.only, raw.cache_place(source)
     if source == "synthetic":
@@ -187,22 +266,23 @@ def _arrays(raw: RawFile, source: str, only: Names, trust: bool) -> tuple[str, A
 
     def make() -> Arrays:
         content = raw.read(path)
-        _judged(raw, content.sha256, trust)  # before what may take minutes
+        _judged(raw, content.sha256, allow_checksum_mismatch)  # before what may take minutes
         digests = np.array([*content.sha256.items()], str).reshape(-1, 2)
         return {**content.arrays(), SHA256: digests}
 
     with raw.explained(raw.find() or download(raw)) as path:
         key = f"{raw.key('real')} sha256={_sha256(raw, path)}"
         found = raw.kept(place, key, "real", make, only and (*only, SHA256))
-        return _judged(raw, dict(found.pop(SHA256).tolist()), trust), found
+        digests = dict(found.pop(SHA256).tolist())
+        return _judged(raw, digests, allow_checksum_mismatch), found
 
 
-def _judged(raw: RawFile, found: Mapping[str, str], trust: bool) -> str:
-    """Return what raw files with these digests are: ``"real"`` or, to who trusts them, altered."""
+def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: bool) -> str:
+    """Return the source of raw files with these digests."""
     try:
         raw.compare(found)
     except AlteredError:
-        if not trust:
+        if not allow_checksum_mismatch:
             raise
         return ALTERED
     return "real"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal
-from ssvm_bench.datasets import sources, tables
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
 from ssvm_bench.datasets.synthetic import handwriting
@@ -40,13 +40,13 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is not a digit with grey values in [−1, 1].
     """
-    table = tables.read_table(raw, N_COLUMNS).to_numpy(dtype=np.float64)
+    table = reading.read_table(raw, N_COLUMNS).to_numpy(dtype=np.float64)
     labels, x = table[:, 0], np.ascontiguousarray(table[:, 1:])
-    tables.check_lines(
+    reading.check_lines(
         np.isin(labels, np.arange(SAMPLES_PER_DIGIT.size)),
         lambda k: f"label {labels[k]:g}, expected 0 … {SAMPLES_PER_DIGIT.size - 1}",
     )
-    tables.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
+    reading.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
     return {"x": x, "y": labels.astype(np.uint8), "offsets": np.arange(len(x) + 1)}
 
 

@@ -38,6 +38,6 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
 
 
 def _is_at_hand(name: str) -> bool:
-    from ssvm_bench.datasets.status import status
+    from ssvm_bench.datasets.sources import status
 
     return status(name).state == "ready"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
-from ssvm_bench.datasets.status import status as dataset_status
+from ssvm_bench.datasets.sources import status as dataset_status
 from ssvm_bench.results import words
 from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.reading import damage, read_summary

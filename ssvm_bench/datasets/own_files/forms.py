@@ -118,7 +118,7 @@ def parse(path: Path, form: str | None = None) -> tuple[str, Any]:
     form = form or form_of(path, raw)
     if form == npz.FORM:
         return form, npz.parse(raw, MOST)
-    return form, {columns.FORM: columns.parse, svmlight.FORM: svmlight.parse}[form](raw)
+    return form, columns.parse(raw) if form == columns.FORM else svmlight.parse(raw)
 
 
 def training(form: str, found: Any, how: How) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:

@@ -1,25 +1,100 @@
-"""LIBSVM's format, as users bring it: two classes or more, called by integers.
+"""The text format of LIBSVM: a line an example, ``label index:value index:value …``.
 
-With comments, and blank lines; parsed by :mod:`ssvm_bench.datasets.tables`.
+Indices begin at 1 and rise; what is not written is 0. Lines may be blank, and end in a comment
+behind ``#``. scikit-learn parses it, which says neither in which line it fails, nor anything of
+values that are not finite. In files of users, labels are integers: two classes or more.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.datasets.own_files.numbers import normalised
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.tables import Rows, parse_libsvm
 from ssvm_bench.datasets.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FORM = "svmlight"
 
 
-def parse(raw: bytes) -> Rows:
-    """Return the rows of an unpacked file; raise `ContentError` where one is none."""
-    return parse_libsvm(raw, comments=True)
+class Rows(NamedTuple):
+    """What is in a file.
+
+    Attributes
+    ----------
+    x : csr_array of float64, shape (n, n_features)
+    y : ndarray of float64, shape (n,)
+        The labels as they are written.
+    lines : sequence of int
+        The line of each row, from 1.
+    """
+
+    x: csr_array
+    y: np.ndarray
+    lines: Sequence[int] = ()
+
+
+def parse(raw: bytes, n_features: int | None = None) -> Rows:
+    """Return the rows of an unpacked file.
+
+    Parameters
+    ----------
+    raw : bytes
+    n_features : int, optional
+        Number of features, which no index exceeds; by default the largest index.
+
+    Raises
+    ------
+    ContentError
+        It has no rows; or the first line that is no row, and why.
+    """
+    from scipy.sparse import csr_array
+
+    numbered = ((k, line.partition(b"#")[0]) for k, line in enumerate(raw.split(b"\n"), 1))
+    rows = [(k, line) for k, line in numbered if line.strip()]
+    if not rows:
+        raise ContentError("the file is empty")
+    lines = [k for k, _ in rows]
+    try:
+        x, y = _loaded(b"\n".join(line for _, line in rows))
+    except (ValueError, OverflowError):
+        raise _first_wrong(rows) from None
+    f = int(x.indices.max(initial=0)) + 1 if n_features is None else n_features
+    row = np.repeat(np.arange(y.size), np.diff(x.indptr))
+    for wrong, rows_of, what in (
+        (~np.isfinite(y), np.arange(y.size), "a label that is not a finite number"),
+        (~np.isfinite(x.data), row, "a value that is not a finite number"),
+        (x.indices >= f, row, f"an index above {f}, the number of features"),
+    ):
+        if wrong.any():
+            raise ContentError(f"line {lines[rows_of[np.argmax(wrong)]]}: {what}")
+    return Rows(csr_array((x.data, x.indices, x.indptr), shape=(y.size, f)), y, lines)
+
+
+def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
+    from sklearn.datasets import load_svmlight_file
+
+    if b"qid" in text:
+        raise ValueError("it has a query")
+    x, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
+    return x, y
+
+
+def _first_wrong(rows: Sequence[tuple[int, bytes]]) -> ContentError:
+    """Return the error for the first line that is no row by itself."""
+    for k, line in rows:
+        try:
+            _loaded(line)
+        except (ValueError, OverflowError) as error:
+            reason = str(error).removesuffix(".").replace(" in SVMlight/LibSVM data file", "")
+            return ContentError(f"line {k} is no row, label index:value … ({reason})")
+    return ContentError("it is no file in LIBSVM's format")
 
 
 def learned(found: Rows) -> Vocabulary:
@@ -44,7 +119,7 @@ def learned(found: Rows) -> Vocabulary:
 
 
 def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the fields of a `Dataset`; features that the vocabulary has not are passed over."""
+    """Return the fields of a `Dataset`; features that the vocabulary has not are ignored."""
     x = found.x[:, : vocabulary.n_features]
     x.resize(found.y.size, vocabulary.n_features)
     names, codes = np.unique(found.y, return_inverse=True)

@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import filelock
 import numpy as np
@@ -18,16 +18,17 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.calls.caller import SerialCaller
-from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.oracles.prior import text as prior_text
 from ssvm_bench.problem import with_prior
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
+
+if TYPE_CHECKING:
+    from ssvm_bench.datasets.stream import DataStream
 
 _LARGEST = 1e300
 """A bound of what float64 holds, with room for sums."""
@@ -50,7 +51,7 @@ def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
     module = registry.module("dataset", config.kind)
     with registry.blamed("dataset", config.kind):
         found = module.load(config) if rows is None else module.open(config)
-    if not isinstance(found, Dataset | DataStream):
+    if not (isinstance(found, Dataset) if rows is None else hasattr(found, "chunks")):
         raise RunFailedError(
             f"The loader of dataset={config.name} returned {type(found).__name__}, not a Dataset: "
             "see ssvm_bench/datasets/base.py for what it has to return."
@@ -68,7 +69,12 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
     """Build what a problem is made of, its `Terms`: an oracle, or those of another family."""
     build = functools.partial(registry.module("oracle", config.kind).build, config)
     with registry.blamed("oracle", config.kind):
-        built = build(dataset) if rows is None else ChunkedOracle(dataset, build, rows)
+        if rows is None:
+            built = build(dataset)
+        else:
+            from ssvm_bench.oracles.chunked import ChunkedOracle
+
+            built = ChunkedOracle(dataset, build, rows)
     sizes = [getattr(built, name, None) for name in ("n", "d")]
     if not isinstance(built, Terms) or not all(
         isinstance(size, int | np.integer) and size > 0 for size in sizes

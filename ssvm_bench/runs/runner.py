@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from ssvm_bench.base.errors import RunFailedError, contained
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
-from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.problem import with_prior
 from ssvm_bench.results.budgets import answer
@@ -39,6 +39,9 @@ from ssvm_bench.runs.components import (
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.stage import Stage
 from ssvm_bench.runs.terminal import Display
+
+if TYPE_CHECKING:
+    from ssvm_bench.datasets.stream import DataStream
 
 
 @contained("The run failed")

@@ -13,7 +13,7 @@ import traceback
 from contextlib import nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -23,7 +23,6 @@ from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import checkpoint_file
@@ -38,6 +37,9 @@ from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
+
+if TYPE_CHECKING:
+    from ssvm_bench.datasets.stream import DataStream
 
 
 class Stage:

@@ -1,21 +1,19 @@
-"""Digits somewhere on a canvas: is there one of this class? Where, is not told (latent).
+"""Digits somewhere on a canvas: is there one of this class? Its position is latent.
 
-A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) at one of the positions of a
-window of its size, drawn uniformly, on black: a digit of the class to detect (label 1), or another
-one (label 0). ``clutter`` puts as many digits of other classes on every canvas besides, where two
-overlap the brighter pixel; the canvas then shows several, and the brightest window need not be
-the one with the object. Images are drawn without replacement as long as there are some of the
-class, and then begun again: the same digit at another place. ``places`` of the `Dataset` says where
-the digit was put; training does not look there.
+A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) on black, at a position of a
+window of its size that is uniformly random: a digit of the class to detect (label 1), or another
+one (label 0). ``clutter`` puts as many digits of other classes on every canvas besides; where two
+overlap, the brighter pixel is seen. The brightest window then need not be the one with the object.
+Images are sampled without replacement as long as there are some of the class, and then again.
+``places`` of the `Dataset` says where the digit was put; training does not look there.
 
 The canvases to train on are made from the training images of MNIST, those held out for validation
 and for the test from the images held out there; their shares of positives are the same. Where MNIST
-is not at hand, its stand-in takes its place.
+is not at hand, its synthetic digits take its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -50,7 +48,7 @@ class Config(SourceConfig):
     clutter : int
         Number of digits of other classes on every canvas besides.
     seed : int
-        Of what is drawn.
+        Of the random numbers.
     """
 
     digit: Natural = 3
@@ -90,66 +88,53 @@ def load(config: Config) -> Dataset:
     sources.check_n(config, n, "canvases")
     of_mnist = mnist.Config(config.name, "mnist", config.source, trust=config.trust)
     digits = mnist.load(of_mnist)
+    k = round(config.held_out * config.positives / n)
+    sizes = {"validation": (k, config.held_out - k), "test": (k, config.held_out - k)}
     held_out = {
-        name: _canvases(config, digits.held_out[name], positives, config.held_out - positives, k)
-        for k, name in enumerate(("validation", "test"), start=1)
-        for positives in [round(config.held_out * config.positives / n)]
+        name: _canvases(config, digits.held_out[name], size, stream)
+        for stream, (name, size) in enumerate(sizes.items(), start=1)
         if config.held_out > 0
     }
-    made = _canvases(config, digits, config.positives, config.negatives, 0, held_out)
+    made = _canvases(config, digits, (config.positives, config.negatives), 0)
+    made = made.derived(held_out=held_out)
     return made if config.n_samples is None else sources.subset(made, config.n_samples)
 
 
-def _canvases(
-    config: Config,
-    digits: Dataset,
-    positives: int,
-    negatives: int,
-    stream: int,
-    held_out: Mapping[str, Dataset] | None = None,
-) -> Dataset:
-    """Return canvases of some digits, from the random numbers of a stream of their own."""
-    bits = np.random.PCG64([config.seed, stream])
-    windows = config.windows
+def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: int) -> Dataset:
+    """Return canvases with and without the class, from random numbers of a stream of their own."""
+    bits, windows, m = np.random.PCG64([config.seed, stream]), config.windows, sum(sizes)
     of_class, others = (np.flatnonzero((digits.y == config.digit) == is_) for is_ in (True, False))
     if not of_class.size or not others.size:
         raise RunFailedError(
             f"The digits of {digits.name} ({digits.source} data) are none of class {config.digit}, "
             "or all of them. Choose another dataset.digit."
         )
-    chosen = [_drawn(of_class, positives, bits), _drawn(others, negatives, bits)]
-    order = permutation(positives + negatives, bits)
-    y = np.repeat(np.array([1, 0], np.uint8), [positives, negatives])[order]
-    places = _places(windows, order.size, bits)
-    x = _placed(digits.x, np.concatenate(chosen)[order], windows, places)
+
+    def sampled(images: np.ndarray, count: int) -> np.ndarray:
+        """Return so many of the images, none again before all have been sampled."""
+        return np.resize(images[permutation(images.size, bits)], count)
+
+    def positions() -> np.ndarray:
+        return (uniform((m,), bits) * windows.positions).astype(np.int64)
+
+    chosen = np.concatenate((sampled(of_class, sizes[0]), sampled(others, sizes[1])))
+    order = permutation(m, bits)
+    places = positions()
+    x = _placed(digits.x, chosen[order], windows, places)
     for _ in range(config.clutter):
-        more = _placed(
-            digits.x, _drawn(others, order.size, bits), windows, _places(windows, order.size, bits)
-        )
-        x = x.maximum(more)
+        x = x.maximum(_placed(digits.x, sampled(others, m), windows, positions()))
         x.sort_indices()
     return Dataset(
         name=config.name,
         source=digits.source,
         x=x,
-        y=y,
-        offsets=np.arange(order.size + 1),
+        y=np.repeat(np.array([1, 0], np.uint8), sizes)[order],
+        offsets=np.arange(m + 1),
         n_labels=2,
         structure="latent",
         windows=windows,
         places=places,
-        held_out=held_out or {},
     )
-
-
-def _drawn(images: np.ndarray, count: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return so many of the images, none again before all have been drawn."""
-    return np.resize(images[permutation(images.size, bits)], count)
-
-
-def _places(windows: Windows, count: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return so many positions, drawn uniformly."""
-    return (uniform((count,), bits) * windows.positions).astype(np.int64)
 
 
 def _placed(images: Any, chosen: np.ndarray, windows: Windows, places: np.ndarray) -> Any:

@@ -1,14 +1,16 @@
-"""Faces drawn by the program, with eight landmarks: small, as a detector cuts them out.
+"""Synthetic faces, with eight landmarks: small, as a detector cuts them out.
 
 A face is a handful of shaded shapes in front of a background: head, hair, brows, eyes, nose, mouth,
-at times glasses or a beard. Pose (turned, tilted, shifted, near or far), the shape of the face,
-expression, light, things that hide a part of it, blur and noise are drawn anew for each. A landmark
-is the pixel that its point of the face falls into.
+at times glasses or a beard. Simulated anew for each are pose (turned, tilted, shifted, near or
+far), the shape of the face, expression, light, things that hide a part of it, blur and noise. A
+landmark is the pixel that its point of the face falls into.
 
 All choices are words of a ``PCG64``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,7 @@ UPPER, LOWER = (1, 2, 6, 7), (4, 5)
 """Landmarks of the eyes, and of the mouth: corners."""
 
 _CHUNK = 500
-"""Faces drawn at a time."""
+"""Faces simulated at a time."""
 
 
 def arrays(n_training: int, n_held_out: int) -> Arrays:
@@ -53,9 +55,7 @@ class _Canvas:
         self.rows, self.columns = along[None, :, None], along[None, None, :]
         self.image = np.zeros((m, along.size, along.size), np.float32)
 
-    def shape(
-        self, at: np.ndarray, axis: np.ndarray, size: tuple[np.ndarray, np.ndarray], soft: float
-    ) -> np.ndarray:
+    def mask(self, at: np.ndarray, axis: np.ndarray, size: Any, soft: float) -> np.ndarray:
         """Return the mask of ellipses: centres and unit vectors along, (m, 2), and half axes."""
         dy, dx = self.rows - _wide(at[:, 0]), self.columns - _wide(at[:, 1])
         u = dy * _wide(axis[:, 0]) + dx * _wide(axis[:, 1])
@@ -68,6 +68,12 @@ class _Canvas:
         """Cover the images by grey values (m,) where there is a mask."""
         cover = mask * (much if isinstance(much, float) else _wide(much))
         self.image += cover * (_wide(grey) - self.image)
+
+    def ellipse(
+        self, at: np.ndarray, axis: np.ndarray, size: Any, soft: float, grey: Any, much: Any = 1.0
+    ) -> None:
+        """Paint ellipses (see `mask`)."""
+        self.paint(self.mask(at, axis, size, soft), grey, much)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
@@ -104,55 +110,39 @@ def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
         points[f"{name}_mouth"] = place(side * mouth_long, mouth_at - smile, 0.12)
 
     canvas = _Canvas(m)
+    ellipse = canvas.ellipse
     skin = 150 + 32 * normal[16]
     dark = skin - (62 + 18 * normal[17])
     _background(canvas, normal[18:22], chance[0:3])
     hair = np.clip(70 + 45 * normal[22], 5, 220)
-    canvas.paint(
-        canvas.shape(place(0.0, -0.28, -0.3), down, (1.42 * scale, 1.10 * scale), 1.5), hair
-    )
-    canvas.paint(
-        canvas.shape(
-            place(0.0, 0.10, -0.05), down, ((1.22 + 0.06 * normal[23]) * scale, 0.90 * scale), 1.5
-        ),
-        skin,
-    )
+    long = (1.22 + 0.06 * normal[23]) * scale
+    ellipse(place(0.0, -0.28, -0.3), down, (1.42 * scale, 1.10 * scale), 1.5, hair)
+    ellipse(place(0.0, 0.10, -0.05), down, (long, 0.90 * scale), 1.5, skin)
     beard = np.where(chance[3] < 0.15, 0.7, 0.0)
-    canvas.paint(
-        canvas.shape(place(0.0, 0.85, 0.0), across, (0.6 * scale, 0.42 * scale), 3.0), dark, beard
-    )
+    ellipse(place(0.0, 0.85, 0.0), across, (0.6 * scale, 0.42 * scale), 3.0, dark, beard)
     for side, name in ((-1.0, "right"), (1.0, "left")):
-        inner, outer = points[f"{name}_inner"], points[f"{name}_outer"]
-        at, axis, half = _between(inner, outer)
-        canvas.paint(canvas.shape(at, axis, (1.5 * half, 0.24 * scale), 2.0), dark, 0.35)
-        canvas.paint(canvas.shape(at, axis, (1.08 * half, eye_tall * scale + 0.35), 0.8), dark)
-        canvas.paint(canvas.shape(at, axis, (0.9 * half, eye_tall * scale), 0.8), skin + 55, 0.8)
+        at, axis, half = _between(points[f"{name}_inner"], points[f"{name}_outer"])
+        ellipse(at, axis, (1.5 * half, 0.24 * scale), 2.0, dark, 0.35)
+        ellipse(at, axis, (1.08 * half, eye_tall * scale + 0.35), 0.8, dark)
+        ellipse(at, axis, (0.9 * half, eye_tall * scale), 0.8, skin + 55, 0.8)
         gaze = at + (0.25 * normal[24] * half)[:, None] * axis
         round_ = np.minimum(0.10 * scale, eye_tall * scale + 0.2)
-        canvas.paint(canvas.shape(gaze, axis, (round_, round_), 0.8), dark - 50)
+        ellipse(gaze, axis, (round_, round_), 0.8, dark - 50)
         brow = at - ((0.20 + 0.05 * normal[25]) * scale)[:, None] * down
         lift = axis + (side * 0.15 * normal[26])[:, None] * down
-        canvas.paint(
-            canvas.shape(brow, lift, (0.27 * scale, 0.05 * scale + 0.2), 0.8), hair * 0.8, 0.8
-        )
+        ellipse(brow, lift, (0.27 * scale, 0.05 * scale + 0.2), 0.8, hair * 0.8, 0.8)
     nose, bridge = points["nose"], place(0.0, eyes_at, 0.15)
     at, axis, half = _between(bridge, nose)
-    canvas.paint(canvas.shape(at, axis, (half, 0.07 * scale), 1.2), skin + 25, 0.6)
+    ellipse(at, axis, (half, 0.07 * scale), 1.2, skin + 25, 0.6)
     for side in (-1.0, 1.0):
         nostril = nose + 0.09 * side * scale[:, None] * across + 0.06 * scale[:, None] * down
-        canvas.paint(
-            canvas.shape(nostril, across, (0.07 * scale, 0.045 * scale), 0.8), dark - 10, 0.8
-        )
-    right, left = points["right_mouth"], points["left_mouth"]
-    at, axis, half = _between(right, left)
+        ellipse(nostril, across, (0.07 * scale, 0.045 * scale), 0.8, dark - 10, 0.8)
+    at, axis, half = _between(points["right_mouth"], points["left_mouth"])
     at = at + ((smile + 0.3 * opened) * scale)[:, None] * down
     lips = np.stack((0.9 * smile + 0.02, 0.4 * opened + 0.05), axis=0)
-    canvas.paint(
-        canvas.shape(at, axis, (half, (np.abs(lips).sum(axis=0)) * scale), 1.0), dark + 12, 0.8
-    )
-    canvas.paint(canvas.shape(at, axis, (0.85 * half, opened * scale), 0.8), dark - 55)
-    _glasses(canvas, points, scale, chance[4], normal[27])
-    _hide(canvas, chance[5:10], normal[28])
+    ellipse(at, axis, (half, (np.abs(lips).sum(axis=0)) * scale), 1.0, dark + 12, 0.8)
+    ellipse(at, axis, (0.85 * half, opened * scale), 0.8, dark - 55)
+    _cover(canvas, points, scale, chance[4:10], normal[27:29])
     image = _lit(canvas, normal[29:33], bits)
     order = np.stack([points[name] for name in NAMES], axis=1)
     return image, np.clip(np.floor(order), 0, SIDE - 1).astype(np.int64)
@@ -174,38 +164,29 @@ def _background(canvas: _Canvas, normal: np.ndarray, chance: np.ndarray) -> None
     upright = np.tile([1.0, 0.0], (m, 1))
     for side, share in ((0.08, chance[0]), (0.92, chance[1])):
         at = np.stack((SIDE * share, np.full(m, SIDE * side)), axis=1)
-        canvas.paint(
-            canvas.shape(at, upright, (3 + 9 * share, 2 + 5 * chance[2]), 1.5), 255 * share
-        )
+        canvas.ellipse(at, upright, (3 + 9 * share, 2 + 5 * chance[2]), 1.5, 255 * share)
 
 
-def _glasses(
+def _cover(
     canvas: _Canvas,
     points: dict[str, np.ndarray],
     scale: np.ndarray,
     chance: np.ndarray,
-    grey: np.ndarray,
+    normal: np.ndarray,
 ) -> None:
-    """Paint rims around the eyes of some."""
-    worn = np.where(chance < 0.2, 0.8, 0.0)
+    """Paint rims around the eyes of some; before some, a hand, a scarf or a microphone."""
+    worn = np.where(chance[0] < 0.2, 0.8, 0.0)
     for name in ("right", "left"):
         at, axis, half = _between(points[f"{name}_inner"], points[f"{name}_outer"])
-        outer = canvas.shape(at, axis, (half + 0.12 * scale, 0.27 * scale), 0.8)
-        inner = canvas.shape(at, axis, (half + 0.03 * scale, 0.19 * scale), 0.8)
-        canvas.paint(np.clip(outer - inner, 0.0, 1.0), 60 + 40 * grey, worn)
-
-
-def _hide(canvas: _Canvas, chance: np.ndarray, grey: np.ndarray) -> None:
-    """Paint something in front of some faces: a hand, a scarf, a microphone."""
-    there = np.where(chance[0] < 0.35, 1.0, 0.0)
-    at = SIDE * (0.1 + 0.8 * np.stack((chance[1], chance[2]), axis=1))
-    axis = np.stack((2 * chance[3] - 1, np.ones_like(there)), axis=1)
+        outer = canvas.mask(at, axis, (half + 0.12 * scale, 0.27 * scale), 0.8)
+        inner = canvas.mask(at, axis, (half + 0.03 * scale, 0.19 * scale), 0.8)
+        canvas.paint(np.clip(outer - inner, 0.0, 1.0), 60 + 40 * normal[0], worn)
+    there = np.where(chance[1] < 0.35, 1.0, 0.0)
+    at = SIDE * (0.1 + 0.8 * np.stack((chance[2], chance[3]), axis=1))
+    axis = np.stack((2 * chance[4] - 1, np.ones_like(there)), axis=1)
     axis /= np.sqrt((axis**2).sum(axis=1))[:, None]
-    canvas.paint(
-        canvas.shape(at, axis, (3 + 7 * chance[4], 1.5 + 3 * chance[3]), 1.0),
-        120 + 60 * grey,
-        there,
-    )
+    size = 3 + 7 * chance[5], 1.5 + 3 * chance[4]
+    canvas.ellipse(at, axis, size, 1.0, 120 + 60 * normal[1], there)
 
 
 def _lit(canvas: _Canvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
@@ -214,9 +195,8 @@ def _lit(canvas: _Canvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarr
 
     rows, columns = canvas.rows - SIDE / 2, canvas.columns - SIDE / 2
     light = 1.0 + _wide(0.016 * normal[0]) * columns + _wide(0.01 * normal[1]) * rows
-    image = (
-        canvas.image * np.maximum(light, 0.15) * _wide(np.clip(0.85 + 0.2 * normal[2], 0.3, 1.3))
-    )
+    gain = _wide(np.clip(0.85 + 0.2 * normal[2], 0.3, 1.3))
+    image = canvas.image * np.maximum(light, 0.15) * gain
     for axis in (1, 2):
         image = gaussian_filter1d(image, 0.6, axis=axis)
     image = image + (3 + 4 * np.abs(normal[3]))[:, None, None] * approx_normal(image.shape, bits)

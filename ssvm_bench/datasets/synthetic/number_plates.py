@@ -1,4 +1,4 @@
-"""Number plates drawn by the program: texts in several fonts, seen by a camera.
+"""Synthetic number plates: texts in several fonts, seen by a camera.
 
 A plate is a line of characters of fixed widths: a border, one of a few layouts of digits, letters,
 a dash or a seal, with gaps of whole columns between them, and a border. The fonts are those that
@@ -142,27 +142,18 @@ def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
     seen = map_coordinates(blurred, fine, order=1, mode="nearest")
     light = (150 + 30 * level) * (1.0 + 0.006 * side * along)
     image = light * (1.0 - np.clip(0.6 + 0.12 * gain, 0.35, 0.9) * seen)
-    image *= _shadow(rows, columns, W, bits)
-    image *= 1.0 - _dirt(rows, columns, W, bits)
-    image += (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
-    return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
-
-
-def _shadow(rows: np.ndarray, columns: np.ndarray, W: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return the light that passes by something above the plate, on one side of a line."""
+    # something above the plate casts a shadow on one side of a line
     where, slope, depth = uniform((3,), bits).tolist()
     edge = 2.4 * W * (where - 0.5) + W / 2 + 2.0 * (slope - 0.5) * (rows - HEIGHT / 2)
-    return 1.0 - 0.4 * depth * np.clip((columns - edge) / 3.0 + 0.5, 0.0, 1.0)
-
-
-def _dirt(rows: np.ndarray, columns: np.ndarray, W: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return what spots of dirt take of the light."""
-    hidden = np.zeros((HEIGHT, W))
+    image *= 1.0 - 0.4 * depth * np.clip((columns - edge) / 3.0 + 0.5, 0.0, 1.0)
+    dirt = np.zeros((HEIGHT, W))
     for _ in range(int(uniform((1,), bits)[0] * 5)):
         y, x, a, b, depth = uniform((5,), bits).tolist()
         far = ((rows - HEIGHT * y) / (1.5 + 6 * a)) ** 2 + ((columns - W * x) / (1.5 + 6 * b)) ** 2
-        hidden = np.maximum(hidden, 0.7 * depth * np.clip(1.5 - far, 0.0, 1.0))
-    return hidden
+        dirt = np.maximum(dirt, 0.7 * depth * np.clip(1.5 - far, 0.0, 1.0))
+    image *= 1.0 - dirt
+    image += (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
+    return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 
 
 def arrays(n_training: int, n_held_out: int) -> Arrays:

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 os.environ["SSVM_BENCH_OFFLINE"] = "1"  # here, not in a fixture: programs that tests start see it
@@ -19,3 +20,12 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 # compilation makes the first example of a test slow; the same examples on every run
 settings.register_profile("ssvm-bench", deadline=None, derandomize=True)
 settings.load_profile("ssvm-bench")
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """Let a file of tests have a cache folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
+        yield folder

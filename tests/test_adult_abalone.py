@@ -1,13 +1,12 @@
 """Adult and abalone: their formats, what is kept, and runs on them."""
 
-import gzip
-import hashlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from linear import random_binary, random_regression
 from program import call, error_of, real_data, run_here
+from raw_data import put_files
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import abalone, adult
@@ -19,12 +18,7 @@ PEOPLE = SOME + b"-1 \n"
 SNAILS = b"M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\nI,0.1,0.2,0,0.4,0.5,0.6,0.7,7\n"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def load(module, source="synthetic", **options):
@@ -95,14 +89,7 @@ def test_what_is_no_person_is_named_with_its_line(line, message):
 @pytest.fixture
 def people(tmp_path, monkeypatch):
     """Files in the data folder with 3 people to train on and 2 held out."""
-    known = {}
-    for name, raw in zip(adult.RAW.sha256, (PEOPLE, SOME), strict=True):
-        (tmp_path / "adult").mkdir(exist_ok=True)
-        (tmp_path / "adult" / name).write_bytes(gzip.compress(raw))
-        known[name] = hashlib.sha256(raw).hexdigest()
-    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
-    monkeypatch.setattr(adult, "RAW", replace(adult.RAW, n=3, sha256=known))
-    return tmp_path / "adult"
+    return put_files(tmp_path, monkeypatch, adult, (PEOPLE, SOME), 3)
 
 
 def test_people_to_train_on_and_held_out(people):

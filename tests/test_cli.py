@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from program import run_here
+from raw_data import packed
 from rich.console import Console
 
 from ssvm_bench import __version__
@@ -337,16 +337,9 @@ def machine(tmp_path, monkeypatch):
 def put_photographs(monkeypatch, n=2):
     """Put an archive of n plain photographs where that of the Weizmann horses should be."""
     monkeypatch.setattr(weizmann, "RAW", replace(weizmann.RAW, sha256={}, n=n))
-    file = weizmann.RAW.places()[0]
-    file.parent.mkdir(parents=True)
     content = cv2.imencode(".jpg", np.full((60, 80), 200, np.uint8))[1].tobytes()
-    with tarfile.open(file, "w") as archive:
-        for k in range(n):
-            for kind in ("rgb", "figure_ground"):
-                member = tarfile.TarInfo(f"{kind}/horse{k:03d}.jpg")
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-    return file
+    names = (f"{kind}/horse{k:03d}.jpg" for k in range(n) for kind in ("rgb", "figure_ground"))
+    return packed(weizmann.RAW.places()[0], dict.fromkeys(names, content), "w")
 
 
 def test_data_tells_where_every_dataset_stands(machine):

@@ -1,12 +1,9 @@
 """CoNLL-2000: what is kept of its files, and the real files."""
 
-import gzip
-import hashlib
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from program import real_data
+from raw_data import put_files
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets import conll2000
@@ -15,28 +12,15 @@ TRAIN = b"He PRP B-NP\nsat VBD B-VP\n\nHe PRP B-NP\n"
 TEST = b"She PRP B-NP\nsat VBD I-LST\n"
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: tmp_path / "cache")
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def load(source):
     return conll2000.load(conll2000.Config("conll2000", "conll2000", source))
 
 
-def files(folder, monkeypatch, train=TRAIN, test=TEST):
-    """Put files into the data folder, as if they were the genuine ones."""
-    known = {}
-    (folder / "conll2000").mkdir(exist_ok=True)
-    for name, raw in zip(conll2000.RAW.sha256, (train, test), strict=True):
-        (folder / "conll2000" / name).write_bytes(gzip.compress(raw))
-        known[name] = hashlib.sha256(raw).hexdigest()
-    monkeypatch.setenv("SSVM_BENCH_DATA", str(folder))
-    monkeypatch.setattr(conll2000, "RAW", replace(conll2000.RAW, n=2, sha256=known))
-
-
 def test_sentences_to_train_on_and_held_out(tmp_path, monkeypatch):
-    files(tmp_path, monkeypatch)
+    put_files(tmp_path, monkeypatch, conll2000, (TRAIN, TEST), 2)
     for _ in range(2):  # parsed, then from the cache
         data = load("real")
         names, x = np.array(data.vocabulary.features), data.x.toarray()
@@ -57,7 +41,7 @@ def test_what_is_no_file_of_chunks_is_one_message(tmp_path, monkeypatch):
         (b"He PRP B-NP\nsat VBD\n", r"train\.txt\.gz: line 2: 2 columns, and line 1 has 3"),
         (b"He PRP B-XX\n", "'B-XX' in the training set is no label of a chunk"),
     ):
-        files(tmp_path, monkeypatch, train)
+        put_files(tmp_path, monkeypatch, conll2000, (train, TEST), 2)
         with pytest.raises(RunFailedError, match=message):
             load("real")
 

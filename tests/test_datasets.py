@@ -1,15 +1,14 @@
 """The loaders' content checks, and the subsets."""
 
 import gzip
-import io
 import os
-import tarfile
 from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
 from helpers import oracle
+from raw_data import packed
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -23,13 +22,7 @@ needs_real_data = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSVM_BENCH_OFFLINE", "1")
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def ocr_lines(words=("cat", "on"), folds=(0, 3)):
@@ -466,18 +459,9 @@ def test_horseseg_that_is_broken_is_never_replaced(horse_file, monkeypatch):
     assert status("horseseg").state == "broken"
 
 
-def pack_tar(path, members):
-    with tarfile.open(path, "w") as archive:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
-
-
 def test_horseseg_is_unpacked_from_what_its_home_gives(tmp_path):
     members = {"data/README": b"x" * 600, "data/horse/horse-features.bin": b"y" * 9000}
-    came = pack_tar(tmp_path / "data.tar", members)
+    came = packed(tmp_path / "data.tar", members, "w")
     path = horseseg.RAW.unpack(came)
     assert path == tmp_path / "horse-features.bin"
     assert path.read_bytes() == b"y" * 9000
@@ -487,7 +471,7 @@ def test_horseseg_is_unpacked_from_what_its_home_gives(tmp_path):
         with pytest.raises(ContentError, match="not a tar archive, or cut short"):
             horseseg.RAW.unpack(came)
     with pytest.raises(ContentError, match=r"there is no horse-features\.bin in it"):
-        horseseg.RAW.unpack(pack_tar(tmp_path / "data.tar", {"data/other.bin": b"z"}))
+        horseseg.RAW.unpack(packed(tmp_path / "data.tar", {"data/other.bin": b"z"}, "w"))
 
 
 def test_horseseg_of_another_version_is_read_anew(horse_file, monkeypatch):

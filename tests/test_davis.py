@@ -1,7 +1,5 @@
 """Video: sequences of frames with masks, as points."""
 
-import io
-import tarfile
 from dataclasses import replace
 
 import cv2
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from points import solver
 from program import call, error_of, real_data
+from raw_data import packed
 from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
@@ -108,18 +107,15 @@ def test_frames_are_shown(tmp_path):
 
 
 def archive(tmp_path, sizes, mask_sizes):
-    path = tmp_path / "video.tar.gz"
-    with tarfile.open(path, "w:gz") as file:
-        for folder, kind, shapes in (
-            ("JPEGImages", "jpg", [(*size, 3) for size in sizes]),
-            ("Annotations", "png", mask_sizes),
-        ):
-            for k, shape in enumerate(shapes):
-                content = cv2.imencode(f".{kind}", np.full(shape, 255, np.uint8))[1].tobytes()
-                member = tarfile.TarInfo(f"DAVIS/{folder}/480p/bmx-trees/{k:05d}.{kind}")
-                member.size = len(content)
-                file.addfile(member, io.BytesIO(content))
-    return path
+    members = {}
+    for folder, kind, shapes in (
+        ("JPEGImages", "jpg", [(*size, 3) for size in sizes]),
+        ("Annotations", "png", mask_sizes),
+    ):
+        for k, shape in enumerate(shapes):
+            content = cv2.imencode(f".{kind}", np.full(shape, 255, np.uint8))[1].tobytes()
+            members[f"DAVIS/{folder}/480p/bmx-trees/{k:05d}.{kind}"] = content
+    return packed(tmp_path / "video.tar.gz", members)
 
 
 def test_frames_and_masks_that_do_not_fit(tmp_path):

@@ -1,12 +1,11 @@
 """MNIST: the idx format, what is kept, and the held-out halves."""
 
 import gzip
-import hashlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from program import real_data, run_here
+from raw_data import put_files
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.datasets import mnist
@@ -15,12 +14,7 @@ from ssvm_bench.datasets.reading import ContentError
 SYNTHETIC = ("dataset=mnist", "dataset.source=synthetic", "dataset.n_samples=200")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def load(source="synthetic", **options):
@@ -68,15 +62,7 @@ def test_what_is_no_idx_file_is_refused(change, message):
 def small(tmp_path, monkeypatch):
     """Files in the data folder with 6 digits to train on and 5 held out; return all images."""
     arrays = [*digits(6), *digits(5, 1)]
-    known = {}
-    for name, array in zip(mnist.RAW.sha256, arrays, strict=True):
-        raw = idx(array)
-        path = tmp_path / "mnist" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(gzip.compress(raw))
-        known[name] = hashlib.sha256(raw).hexdigest()
-    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
-    monkeypatch.setattr(mnist, "RAW", replace(mnist.RAW, n=6, sha256=known))
+    put_files(tmp_path, monkeypatch, mnist, map(idx, arrays), 6)
     return np.concatenate(arrays[::2]).reshape(11, 784), np.concatenate(arrays[1::2])
 
 

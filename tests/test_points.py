@@ -15,7 +15,6 @@ from scipy.io import savemat
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, typed
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import base
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.streams import export
 from ssvm_bench.papers.transduction.datasets import moons, ssl
@@ -26,12 +25,7 @@ DIGITS = ("dataset=ssl_digit1", "dataset.source=synthetic")
 OURS = "solver=dcadmm"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @functools.cache
@@ -126,18 +120,9 @@ def test_moons_are_drawn_whatever_is_asked_for(asked):
     assert stored == config.dataset
 
 
-def test_what_is_drawn_for_data_that_cannot_be_had_is_a_stand_in():
-    class Plates(base.DrawnConfig):
-        drawn_as = "synthetic"
-
-    assert {Plates("plates", "plates", asked).source for asked in ("auto", "synthetic")} == {
-        "synthetic"
-    }
-    with pytest.raises(ConfigError, match="no real data of plates"):
-        Plates("plates", "plates", "real")
-    for made in (Plates, moons.Config):
-        with pytest.raises(ConfigError, match="must be auto, real or synthetic, got 'sun'"):
-            made("plates", "plates", "sun")
+def test_other_sources_are_refused():
+    with pytest.raises(ConfigError, match="must be auto, real or synthetic, got 'sun'"):
+        moons.Config("moons", "moons", "sun")
     with pytest.raises(ConfigError, match="got 'drawn'"):  # real data exist
         ssl.SplitConfig("ssl_digit1", "ssl_digit1", "drawn")
 

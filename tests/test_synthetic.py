@@ -1,26 +1,16 @@
 """Synthetic data: of the real ones' structure, and the same on every machine."""
 
-import functools
 import hashlib
 
 import numpy as np
 import pytest
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import abalone, adult, conll2000, mnist, ocr, usps
+from ssvm_bench.datasets import abalone, adult, conll2000, mnist, ocr, sources, usps
 from ssvm_bench.datasets.synthetic import scenes
 from ssvm_bench.runs import components
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
-        yield
-
-
-made = functools.cache(lambda module: module.stand_in())
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def load(name):
@@ -41,7 +31,7 @@ def load(name):
 )
 def test_arrays_are_the_same_everywhere(module, version, expected):
     """A change here needs a new `version`: cached arrays carry the old one."""
-    arrays, digest = made(module), hashlib.sha256()
+    arrays, digest = sources.arrays(module.RAW, "synthetic"), hashlib.sha256()
     for name in sorted(arrays):
         digest.update(arrays[name].tobytes())
     assert (module.RAW.version, digest.hexdigest()[:16]) == (version, expected)

@@ -1,4 +1,4 @@
-"""What every dataset gives: examples made of labeled parts.
+"""Datasets: examples made of labeled parts.
 
 Example i of n owns the parts ``offsets[i]:offsets[i+1]``. A part (a letter, a digit, a superpixel)
 has one row of ``x`` and one label of ``y``. A multiclass problem is the case of one part an
@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import DRAWN, GENUINE, SOURCES
+from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.boxes import Boxes
-from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
+from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 from ssvm_bench.datasets.windows import Windows
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ SEGMENTS, LANDMARKS = "segments", "landmarks"
 
 
 class Images(NamedTuple):
-    """What a dataset whose parts are images says of them, as ``IMAGES`` of its module.
+    """How the features of a part are the pixels of an image.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ class Dataset:
     name : str
         The dataset's name on the command line.
     source : str
-        ``"real"``, ``"drawn"``, ``"real (altered)"`` or ``"synthetic"``: what the numbers show.
-        What papers use, which are the first two, is never mixed with the others.
+        ``"real"``, ``"drawn"``, ``"real (altered)"`` or ``"synthetic"``. Papers use the first two,
+        which are never mixed with the others.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts, of landmarks (n, f); an ndarray is C-contiguous.
     y : ndarray of integers, shape (parts,)
@@ -93,25 +93,25 @@ class Dataset:
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
     costs, margins : ndarrays of float64, shape (n,), optional
-        C_i > 0, what the loss of example i counts, and m_i ≥ 0, by how much its labeling is to
+        C_i > 0, the weight of the loss of example i, and m_i ≥ 0, by how much its labeling is to
         score higher than one that is wrong throughout; without them, both are 1. Neither enters
-        the mean losses that a run tells at its end.
+        the mean losses that a run reports at its end.
     windows : Windows, optional
-        Where the object of an example may be, if that is latent.
+        Positions where the object of an example may be, if that is latent.
     places : ndarray of int64, shape (n,), optional
-        Where that of each example is, if anybody knows; no matter of examples without any.
+        The position of each object, if it is known; of examples without any it means nothing.
     admissible : Alphabet or Boxes, optional
-        Which labelings there are, of segments and of landmarks.
+        The labelings that are possible, of segments and of landmarks.
     vocabulary : Vocabulary, optional
-        What labels and features are called, if not by their numbers, and how they are read.
-    unseen : Unseen, optional
-        Of held-out examples: labels that training does not know. They are 0 in ``y``, and whatever
-        is predicted for them is wrong.
+        Names of labels and features, if they have any, and how files with them are read.
+    unseen : UnknownLabels, optional
+        Labels of held-out examples that do not occur in training. They are 0 in ``y``, and any
+        prediction for them is wrong.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
         Taking some examples leaves them all held out.
 
-    What is derived from a dataset by :meth:`take` or :meth:`derived` is not checked again.
+    What :meth:`take` and :meth:`derived` return is not checked again.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Dataset:
     places: np.ndarray | None = None
     admissible: Alphabet | Boxes | None = None
     vocabulary: Vocabulary | None = None
-    unseen: Unseen | None = None
+    unseen: UnknownLabels | None = None
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen digits that are equal for equal examples to train on, whatever made them."""
+        """Sixteen digits: equal for equal examples to train on, wherever they come from."""
         digest = hashlib.sha256()
         x = self.x
         features: tuple[Any, ...] = (x,)
@@ -176,7 +176,7 @@ class Dataset:
 
     @property
     def label_names(self) -> Sequence[str]:
-        """What the labels 0, …, K − 1 are called."""
+        """Names of the labels 0, …, K − 1."""
         if self.vocabulary is not None:
             return self.vocabulary.labels
         if self.admissible is not None:
@@ -184,14 +184,14 @@ class Dataset:
         return [str(label) for label in range(self.n_labels)]
 
     def derived(self, **changes: Any) -> Dataset:
-        """Return a copy with other fields, which follow from checked ones and need no check."""
+        """Return a copy with other fields, which must follow from checked ones."""
         copy = object.__new__(type(self))
         same = {each.name: getattr(self, each.name) for each in fields(self)}
         vars(copy).update(same, **changes)
         return copy
 
     def head(self, size: int) -> Dataset:
-        """Return the first examples: enough to compile kernels on."""
+        """Return the first examples, say to compile kernels on."""
         return self.take(np.arange(min(size, self.n)))
 
     def take(self, examples: np.ndarray) -> Dataset:
@@ -276,14 +276,14 @@ class DatasetConfig(Options):
 
 @dataclass(frozen=True)
 class SourceConfig(DatasetConfig):
-    """Options of a dataset that has real data and a stand-in.
+    """Options of a dataset that has real and synthetic data.
 
     Attributes
     ----------
     source : str
-        ``"auto"``: the real data, or the stand-in with a warning; ``"real"``; ``"synthetic"``.
+        ``"auto"``: the real data, or synthetic ones with a warning; ``"real"``; ``"synthetic"``.
     n_samples : int, optional
-        Only the first examples of a fixed permutation, the same for every seed.
+        Only as many examples: the first of a fixed permutation, the same for every seed.
     trust : bool
         Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
@@ -321,28 +321,3 @@ class BiasConfig(SourceConfig):
     def with_bias(self, dataset: Dataset) -> Dataset:
         """Return the dataset with the constant feature, if there is to be one."""
         return with_bias(dataset, self.bias)
-
-
-@dataclass(frozen=True)
-class DrawnConfig(SourceConfig):
-    """Options of a dataset that the program draws, and no file has.
-
-    Attributes
-    ----------
-    drawn_as : str
-        What the data are: ``"drawn"``, if the paper's own were drawn as well; ``"synthetic"``, if
-        they stand for some that cannot be had. It takes the place of any ``source``.
-    """
-
-    drawn_as: ClassVar[str] = DRAWN
-
-    def __post_init__(self) -> None:
-        """Check the ranges, and say what the data are."""
-        if self.source == self.drawn_as:  # so it is stored
-            object.__setattr__(self, "source", "auto")
-        super().__post_init__()
-        if self.source == "real" and self.drawn_as not in GENUINE:
-            raise ConfigError(
-                f"There are no real data of {self.name}, only stand-ins: leave dataset.source out."
-            )
-        object.__setattr__(self, "source", self.drawn_as)

@@ -27,7 +27,7 @@ from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.datasets.synthetic import tables as synthetic
-from ssvm_bench.datasets.vocabulary import Unseen, Vocabulary
+from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
 Config = SourceConfig
 
@@ -83,7 +83,7 @@ def combine(training: Columns, test: Columns) -> Arrays:
     sets = columns.fields(training, vocabulary, places), columns.fields(test, vocabulary)
     x = vstack([each["x"] for each in sets], format="csr")
     sizes = [each["y"].size for each in sets]
-    nothing_unknown = Unseen(np.full(sizes[1], -1), ())
+    nothing_unknown = UnknownLabels(np.full(sizes[1], -1), ())
     unseen = sets[1].get("unseen", nothing_unknown)
     return {
         "data": x.data,
@@ -122,7 +122,7 @@ class ChunkingFiles(FileSet):
         return {
             "x": cache.sparse_rows(arrays, len(names)),
             **{name: arrays[name] for name in ("y", "offsets", "fold")},
-            "unseen": Unseen(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
+            "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
             "vocabulary": vocabulary,
         }
 

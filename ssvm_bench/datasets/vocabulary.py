@@ -32,7 +32,7 @@ FORMAT = 1
 """Version of the JSON object; a reader refuses any other."""
 
 
-class Unseen(NamedTuple):
+class UnknownLabels(NamedTuple):
     """Labels of parts that training does not know.
 
     Attributes
@@ -119,7 +119,7 @@ class Vocabulary:
         found: dict[str, Any] = {"y": np.where(others, 0, numbers).astype(kind)[codes]}
         if others[codes].any():
             there = np.where(others, np.cumsum(others) - 1, -1)[codes]
-            found["unseen"] = Unseen(there, tuple(np.array(names, object)[others]))
+            found["unseen"] = UnknownLabels(there, tuple(np.array(names, object)[others]))
         return found
 
     def dumped(self) -> bytes:

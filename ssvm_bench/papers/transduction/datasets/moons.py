@@ -23,9 +23,10 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import approx_normal, permutation, uniform
+from ssvm_bench.config import DRAWN
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import Dataset, DrawnConfig
+from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Cliques, Points
 
 N_LABELS, N_EACH = 4, 150
@@ -33,7 +34,7 @@ N = N_LABELS * N_EACH
 
 
 @dataclass(frozen=True)
-class Config(DrawnConfig):
+class Config(SourceConfig):
     """Options of the moons.
 
     Attributes
@@ -48,7 +49,7 @@ class Config(DrawnConfig):
         Cliques, points in each, and how far counts may be from the true ones.
     """
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**DrawnConfig.NEUTRAL, "gap": 0.0}
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "gap": 0.0}
 
     draw: Natural = 0
     noise: NotNegative = 0.05
@@ -58,8 +59,11 @@ class Config(DrawnConfig):
     slack: Natural = 3
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the ranges; the source is ``"drawn"``, whatever is asked for, as in the paper."""
+        if self.source == DRAWN:  # so it is stored
+            object.__setattr__(self, "source", "auto")
         super().__post_init__()
+        object.__setattr__(self, "source", DRAWN)
         for option, value in (("clique_size", self.clique_size), ("n_samples", self.n_samples)):
             if value is not None and value > N:
                 raise ConfigError(f"dataset.{option} must be ≤ {N}, the number of points.")

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import latent as canvases
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles import latent
 from ssvm_bench.problem import Problem
 from ssvm_bench.results.problem_instance import instance_of

@@ -13,9 +13,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.datasets import landmarks as faces
 from ssvm_bench.datasets import local_patterns, plates
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.boxes import Boxes
+from ssvm_bench.datasets.structures import Alphabet, Boxes
 from ssvm_bench.datasets.synthetic import faces as drawn_faces
 from ssvm_bench.datasets.synthetic import number_plates
 from ssvm_bench.oracles import landmarks, segments

@@ -36,10 +36,8 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import NotNegative, Options
 from ssvm_bench.datasets import checks
-from ssvm_bench.datasets.alphabet import Alphabet
-from ssvm_bench.datasets.boxes import Boxes
+from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
-from ssvm_bench.datasets.windows import Windows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

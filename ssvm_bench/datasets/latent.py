@@ -24,7 +24,7 @@ from ssvm_bench.base.random import permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, at_least
 from ssvm_bench.datasets import mnist, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.datasets.structures import Windows
 
 CELL = mnist.CELL
 

@@ -26,11 +26,11 @@ from typing import ClassVar
 import numpy as np
 
 from ssvm_bench.datasets import picture_table
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.datasets.synthetic import number_plates
 
 TABLE, WIDTHS = "segmentations.csv", "widths.csv"

@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.boxes import Boxes
+from ssvm_bench.datasets.structures import Alphabet, Boxes
 from ssvm_bench.figures import style
 
 TRUE, FOUND = "#0072B2", "#D55E00"

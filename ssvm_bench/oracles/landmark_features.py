@@ -30,8 +30,8 @@ import numpy as np
 from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.boxes import Boxes
 from ssvm_bench.datasets.checks import label_type
+from ssvm_bench.datasets.structures import Boxes
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded
 from ssvm_bench.oracles.scoring import label_loss

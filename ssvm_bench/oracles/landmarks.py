@@ -24,7 +24,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
-from ssvm_bench.datasets.boxes import Boxes
+from ssvm_bench.datasets.structures import Boxes
 from ssvm_bench.oracles import landmark_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise

@@ -1,6 +1,6 @@
 """Text in images: the oracle is a dynamic program over the boundaries of characters.
 
-A column's label is a pair of a character and a column in it (:mod:`ssvm_bench.datasets.alphabet`);
+A column's label is a character and a column in it (:mod:`ssvm_bench.datasets.structures`);
 its weights are a column of the character's template, so that
 
 .. code-block:: text
@@ -29,8 +29,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
+from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import JointFeatures

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.base.linalg import dot
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded, weighted
 from ssvm_bench.oracles.scoring import label_loss

@@ -32,7 +32,7 @@ from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.checks import MOST_LABELS
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.datasets.structures import Windows
 
 if TYPE_CHECKING:
     import pyarrow as pa

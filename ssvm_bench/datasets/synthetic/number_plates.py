@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.structures import Alphabet
 
 HEIGHT = 33
 """Rows of a plate, the features of a column: 33 × 123 = 4059 weights, as in the report."""

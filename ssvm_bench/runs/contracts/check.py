@@ -17,10 +17,8 @@ from ssvm_bench.config import LOADED_FROM, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets import local_patterns
-from ssvm_bench.datasets.alphabet import Alphabet
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
-from ssvm_bench.datasets.boxes import Boxes
-from ssvm_bench.datasets.windows import Windows
+from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs.components import load_dataset

@@ -1,0 +1,228 @@
+"""What examples of three structures have besides labels: alphabets, search boxes and windows.
+
+**Segments** are images of text, put together without gaps from characters of fixed widths:
+
+.. code-block:: text
+
+    k(s_1) = 0,   k(s_i) = k(s_{i−1}) + ω(a_{i−1}),   W = k(s_L) + ω(a_L)
+
+(Uřičář and Franc 2012, equation 15) for characters a_i with the widths ω(a_i) at the columns
+k(s_i). The label of a column is a pair, the character and the column in it; pairs are numbered
+character by character. A sequence of labels is *admissible* if it is such a segmentation.
+
+**Landmarks** of an image have a search box each, and a tree that joins them. The parent of each
+comes before it; the first one is the root. Positions in a box are counted row by row. The label of
+a landmark is the pixel that it is at, row · width + column.
+
+**Latent** objects are in one of the windows on the canvas of an example. Positions are counted row
+by row; a position is a view on the canvas, of which nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Alphabet(NamedTuple):
+    """The characters, in the order of their labels.
+
+    Attributes
+    ----------
+    names : tuple of str
+    widths : tuple of int
+        ω ≥ 1, in columns.
+    """
+
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of pairs of a character and a column in it."""
+        return sum(self.widths)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Label of the first column of each character, int64."""
+        return np.cumsum([0, *self.widths[:-1]])
+
+    @property
+    def labels(self) -> list[str]:
+        """What the labels are called: character and column."""
+        pairs = zip(self.names, self.widths, strict=True)
+        return [f"{name}.{j}" for name, width in pairs for j in range(width)]
+
+    def columns(self, characters: Sequence[int]) -> np.ndarray:
+        """Return the labels (int64) of the columns of a text, given by places in ``names``."""
+        starts = self.starts
+        pieces = [starts[a] + np.arange(self.widths[a]) for a in characters]
+        return np.concatenate(pieces)
+
+    def segments(self, y: np.ndarray) -> list[tuple[int, int]]:
+        """Return the (character, first column) pairs of an admissible sequence of labels."""
+        of_label = np.repeat(np.arange(len(self.widths)), self.widths)
+        found, k = [], 0
+        while k < len(y):
+            found.append((int(of_label[y[k]]), k))
+            k += self.widths[found[-1][0]]
+        return found
+
+    def fault(self, n_labels: int, n_features: int) -> str | None:
+        """Return what is wrong with it for data of so many labels and features."""
+        if len(self.names) != len(self.widths):
+            return f"it has {len(self.names)} characters and {len(self.widths)} widths"
+        for name, width in zip(self.names, self.widths, strict=True):
+            if width < 1:
+                return f"the width of character {name!r} is {width}, and widths are 1 or more"
+        if self.n_labels != n_labels:
+            return f"its characters have {self.n_labels} columns, and there are {n_labels} labels"
+        return None
+
+    def first_inadmissible(self, y: np.ndarray, offsets: np.ndarray) -> tuple[int, str] | None:
+        """Return the first part whose label cannot be where it is, and why; None if all can.
+
+        Parameters
+        ----------
+        y : ndarray of integers, shape (parts,)
+        offsets : ndarray of int64, shape (n + 1,)
+        """
+        y = y.astype(np.int64)
+        starts, stops = np.zeros((2, self.n_labels), bool)
+        starts[self.starts], stops[self.starts + np.array(self.widths) - 1] = True, True
+        begins, ends = np.zeros((2, y.size), bool)
+        begins[offsets[:-1]], ends[offsets[1:] - 1] = True, True
+        after = np.concatenate(([True], stops[y[:-1]])) | begins
+        follows = np.concatenate(([False], y[1:] == y[:-1] + 1)) & ~begins
+        wrong = np.where(after, ~starts[y], ~follows) | (ends & ~stops[y])
+        if not wrong.any():
+            return None
+        part = int(np.argmax(wrong))
+        return part, (
+            f"has the label {self.labels[y[part]]}, where no sequence of whole characters can have "
+            "it: they follow each other without gaps and overlaps, and fill an image"
+        )
+
+
+class Boxes(NamedTuple):
+    """Search boxes.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the P landmarks.
+    parents : tuple of int
+        That of each landmark, of the root −1.
+    corners, sizes : tuples of (int, int)
+        First row and column of each box; rows and columns of it.
+    image : (height, width)
+        Of every image, in pixels.
+    upper, lower : tuples of int
+        Landmarks whose means are the two ends of the distance that deviations are measured in: of a
+        face the corners of the eyes, and of the mouth.
+    """
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    corners: tuple[tuple[int, int], ...]
+    sizes: tuple[tuple[int, int], ...]
+    image: tuple[int, int]
+    upper: tuple[int, ...]
+    lower: tuple[int, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """What the labels are called: row and column."""
+        return [f"{r}:{c}" for r in range(self.image[0]) for c in range(self.image[1])]
+
+    def positions(self, y: np.ndarray) -> np.ndarray:
+        """Return row and column, int64 (…, 2), of labels of any shape."""
+        return np.stack(np.divmod(y.astype(np.int64), self.image[1]), axis=-1)
+
+    def scale(self, positions: np.ndarray) -> np.ndarray:
+        """Return the distance that deviations are measured in, for positions (n, P, 2)."""
+        upper, lower = (positions[:, list(of)].mean(axis=1) for of in (self.upper, self.lower))
+        return np.sqrt(((upper - lower) ** 2).sum(axis=1))
+
+    def fault(self, n_labels: int, n_features: int) -> str | None:
+        """Return what is wrong with them for data of so many labels and features."""
+        P = len(self.names)
+        sizes = [len(of) for of in (self.parents, self.corners, self.sizes)]
+        if P < 1 or sizes != [P] * 3:
+            return f"it has {P} landmarks, {sizes[0]} parents and {sizes[2]} boxes"
+        for l, (name, parent) in enumerate(zip(self.names, self.parents, strict=True)):
+            if not (parent == -1 if l == 0 else 0 <= parent < l):
+                return f"the parent of {name!r} is {parent}, and comes before it in a tree"
+            (row, column), (rows, columns) = self.corners[l], self.sizes[l]
+            inside = row >= 0 and column >= 0 and rows >= 1 and columns >= 1
+            if not inside or row + rows > self.image[0] or column + columns > self.image[1]:
+                return f"the search box of {name!r} leaves the image"
+        if self.image[0] * self.image[1] != n_labels:
+            return f"an image has {self.image} pixels, and there are {n_labels} labels"
+        if not all(of and set(of) <= set(range(P)) for of in (self.upper, self.lower)):
+            return "a deviation is measured in the distance of landmarks that there are"
+        return None
+
+    def first_inadmissible(self, y: np.ndarray, offsets: np.ndarray) -> tuple[int, str] | None:
+        """Return the first landmark outside its box, and where it is; None if there is none.
+
+        Parameters
+        ----------
+        y : ndarray of integers, shape (n P,)
+        offsets : ndarray of int64, shape (n + 1,)
+        """
+        P = len(self.names)
+        if not np.array_equal(offsets, P * np.arange(offsets.size)):
+            i = int(np.argmax(np.diff(offsets) != P))
+            return int(offsets[i]), f"is of an image with other than {P} landmarks"
+        at = self.positions(y.reshape(-1, P))
+        low = np.array(self.corners)
+        wrong = ((at < low) | (at >= low + np.array(self.sizes))).any(axis=2).ravel()
+        if wrong.any():
+            part = int(np.argmax(wrong))
+            (r, c), l = at.reshape(-1, 2)[part], part % P
+            (top, left), (rows, columns) = self.corners[l], self.sizes[l]
+            return part, (
+                f"is the landmark {self.names[l]!r} in row {r}, column {c}, outside its search box "
+                f"of rows {top} to {top + rows - 1} and columns {left} to {left + columns - 1}"
+            )
+        flat = np.flatnonzero(self.scale(at) == 0.0)
+        if flat.size:
+            return int(P * flat[0]), (
+                "is of an image whose landmarks have the distance 0 that deviations are measured in"
+            )
+        return None
+
+
+class Windows(NamedTuple):
+    """The windows of a size whose corners are on a grid of the canvas.
+
+    Attributes
+    ----------
+    canvas, size : (height, width)
+        Of the canvas, whose pixels are the features of an example, row by row; of a window.
+    step : int
+        From one window to the next, in pixels, both ways.
+    """
+
+    canvas: tuple[int, int]
+    size: tuple[int, int]
+    step: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of positions down and across."""
+        (H, W), (h, w) = self.canvas, self.size
+        return (H - h) // self.step + 1, (W - w) // self.step + 1
+
+    @property
+    def positions(self) -> int:
+        """Number of positions."""
+        return self.shape[0] * self.shape[1]
+
+    def corners(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return row and column of the first pixel of the windows at some positions."""
+        rows, columns = np.divmod(places, self.shape[1])
+        return rows * self.step, columns * self.step

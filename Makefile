@@ -16,14 +16,20 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
 # for targets that make what is committed: without it, the committed results stay as they are
 COMMITTED := results_dir=results
+REAL := dataset.source=real
 
-# files of examples that are made of other datasets
-STREAMS := streams/digits.parquet streams/neighbours.parquet
+# $(call make-runs,EXPERIMENTS,OVERRIDES) makes runs and figures, $(call draw,EXPERIMENTS,OVERRIDES) figures
+make-runs = for name in $(1); do \
+	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) $(2) $(COMMITTED) || exit; \
+	done
+draw = for name in $(1); do \
+	    $(BIN)/ssvm-bench plot $$name $(2) $(COMMITTED) || exit; \
+	done
 
-.PHONY: help run test check bench bench-all quickstart reproduce reproduce-quick beyond fidelity rivals streams dual-coordinate transduction figures update-reference clean
+.PHONY: help run test check bench bench-all quickstart rivals beyond figures update-reference clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(PROGRAM) ## set up, train MP-BCFW on OCR, draw its figure
 	$(BIN)/ssvm-bench run solver=mpbcfw dataset=ocr
@@ -47,65 +53,16 @@ bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart
 
-reproduce: $(PROGRAM) ## the MP-BCFW paper's figures and claims on the real data: hours
-	for name in mpbcfw_fig4 mpbcfw_start mpbcfw_costs; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
-	done
-	for name in mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims; do \
-	    $(BIN)/ssvm-bench plot $$name dataset.source=real $(COMMITTED) || exit; \
-	done
-	$(BIN)/ssvm-bench report $(COMMITTED)
-
-reproduce-quick: $(PROGRAM) ## the same in small, on stand-ins: five minutes
-	$(BIN)/ssvm-bench experiment mpbcfw_quick --jobs $(JOBS) results_dir=results/quick
-	$(BIN)/ssvm-bench report results_dir=results/quick
+rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on real and simulated data: hours
+	$(call make-runs,$(RIVALS) all_solvers agreement,$(REAL))
+	$(call make-runs,$(RIVALS_SIMULATED))
+	$(call draw,$(RIVALS_DRAWN))
 
 beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment beyond --jobs $(JOBS) dataset.source=real $(COMMITTED)
-
-fidelity: $(PROGRAM) ## what the MP-BCFW paper leaves open, settled by runs on the real data: an hour
-	$(BIN)/ssvm-bench experiment fidelity --jobs $(JOBS) dataset.source=real $(COMMITTED)
-
-rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on real and drawn data: hours
-	for name in bcfw_poster_optima bcfw_poster bcfw_poster_rates bmrm_mnist bmrm_drop all_solvers \
-	        agreement; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
-	done
-	for name in bmrm_plates bmrm_landmarks; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) $(COMMITTED) || exit; \
-	done
-	$(BIN)/ssvm-bench plot bmrm $(COMMITTED)
-
-streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
-
-dual-coordinate: $(STREAMS) ## dual coordinate descent, in memory and from a stream, on the real data: over an hour
-	$(BIN)/ssvm-bench experiment dual_coordinate --jobs $(JOBS) dataset.source=real $(COMMITTED)
-
-streams/digits.parquet: | $(PROGRAM)
-	mkdir -p $(@D)
-	$(BIN)/ssvm-bench data export mnist $@ --source real \
-	    --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
-
-streams/neighbours.parquet: | $(PROGRAM)
-	mkdir -p $(@D)
-	$(BIN)/ssvm-bench data export usps $@ --source real \
-	    --repeat 5 --order neighbours --jitter shift=1
-
-transduction: $(PROGRAM) ## discrete-continuous ADMM and its rivals, on the real data: over an hour
-	for name in dcadmm_moons dcadmm_ssl_search dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
-	        dcadmm_video dcadmm_video_rho; do \
-	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) dataset.source=real $(COMMITTED) || exit; \
-	done
-	$(BIN)/ssvm-bench plot dcadmm_claims $(COMMITTED)
+	$(call make-runs,beyond,$(REAL))
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
-	for name in quickstart segmentation mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start \
-	        mpbcfw_costs mpbcfw_claims fidelity beyond bcfw_poster bcfw_poster_rates \
-	        bmrm_mnist bmrm_drop bmrm_plates bmrm_landmarks bmrm parallel dual_coordinate all_solvers agreement \
-	        dcadmm_moons dcadmm_ssl dcadmm_convergence dcadmm_scribbles \
-	        dcadmm_video dcadmm_video_rho dcadmm_claims; do \
-	    $(BIN)/ssvm-bench plot $$name $(COMMITTED) || exit; \
-	done
+	$(call draw,quickstart segmentation $(FIGURES) beyond parallel all_solvers agreement)
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py
@@ -142,3 +99,6 @@ $(MADE):
 	    echo "make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; \
 	fi; \
 	exit 1
+
+# the targets of each paper, and what they add to those of all: RIVALS, FIGURES
+include ssvm_bench/papers/*/targets.mk

@@ -1,0 +1,21 @@
+.PHONY: streams dual-coordinate
+
+# files of examples that are made of other datasets
+STREAMS := streams/digits.parquet streams/neighbours.parquet
+
+streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
+
+dual-coordinate: $(STREAMS) ## dual coordinate descent, in memory and from a stream, on the real data: over an hour
+	$(call make-runs,dual_coordinate,$(REAL))
+
+streams/digits.parquet: | $(PROGRAM)
+	mkdir -p $(@D)
+	$(BIN)/ssvm-bench data export mnist $@ --source real \
+	    --repeat 34 --jitter shift=1,rotation=10,elastic=1.4
+
+streams/neighbours.parquet: | $(PROGRAM)
+	mkdir -p $(@D)
+	$(BIN)/ssvm-bench data export usps $@ --source real \
+	    --repeat 5 --order neighbours --jitter shift=1
+
+FIGURES += dual_coordinate

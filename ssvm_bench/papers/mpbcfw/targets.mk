@@ -1,0 +1,15 @@
+.PHONY: reproduce reproduce-quick fidelity
+
+reproduce: $(PROGRAM) ## the MP-BCFW paper's figures and claims on the real data: hours
+	$(call make-runs,mpbcfw_fig4 mpbcfw_start mpbcfw_costs,$(REAL))
+	$(call draw,mpbcfw_fig5 mpbcfw_fig6 mpbcfw_claims,$(REAL))
+	$(BIN)/ssvm-bench report $(COMMITTED)
+
+reproduce-quick: $(PROGRAM) ## the same in small, on synthetic data: five minutes
+	$(BIN)/ssvm-bench experiment mpbcfw_quick --jobs $(JOBS) results_dir=results/quick
+	$(BIN)/ssvm-bench report results_dir=results/quick
+
+fidelity: $(PROGRAM) ## what the MP-BCFW paper leaves open, settled by runs on the real data: an hour
+	$(call make-runs,fidelity,$(REAL))
+
+FIGURES += mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start mpbcfw_costs mpbcfw_claims fidelity

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from traces import make_trace
 
+from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
@@ -20,7 +21,6 @@ from ssvm_bench.papers.bmrm import (
 )
 from ssvm_bench.papers.bmrm.claims import CLAIMS
 from ssvm_bench.papers.bmrm.costs import Range
-from ssvm_bench.papers.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.problem_instance import Best, instance_of
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,15 @@ import pytest
 import yaml
 from traces import make_trace
 
+from ssvm_bench.claims import judging
+from ssvm_bench.claims import table as claims_table
+from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers import claims_table, judging
-from ssvm_bench.papers.bcfw_poster.claims import POSTER
-from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS
-from ssvm_bench.papers.mpbcfw import costs, measures, selection
-from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW, STANDS_FOR
-from ssvm_bench.papers.transduction.claims import TRANSDUCTION
-from ssvm_bench.report.kinds import KINDS
+from ssvm_bench.papers.mpbcfw import measures, selection
+from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs
+from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
+from ssvm_bench.report.kinds import kinds
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 NAN = float("nan")
@@ -101,10 +102,13 @@ def paper(*datasets, source="real", seeds=3):
     ]
 
 
-def judge(traces, remarks=None):
+WITHOUT_REMARKS = replace(MPBCFW, folder=Path("nowhere"))
+
+
+def judge(traces, paper=WITHOUT_REMARKS):
     """Return the rows without the remarks that come along, which are about the real runs."""
     best = {instance_of(t.metadata): BEST for t in traces}
-    return judging.evaluate(MPBCFW, traces, best, remarks or {})
+    return judging.evaluate(paper, traces, best)
 
 
 def one(traces, key, dataset, **options):
@@ -471,8 +475,9 @@ def test_other_datasets_are_passed_over():
 
 
 def test_an_experiment_can_ask_for_every_paper():
-    assert KINDS["claims"].choices.names == tuple(claims_table.PAPERS)
-    files = [paper.file for paper in claims_table.PAPERS.values()]
+    named = kinds()["claims"].choices.names
+    assert named == ("mpbcfw", "poster", "dual_coordinate", "transduction")
+    files = [registry.papers()[name].file for name in named]
     assert len(set(files)) == len(files)
 
 
@@ -482,36 +487,36 @@ def test_a_missing_reference_optimum_is_a_reason():
     assert (gain.verdict, gain.note) == (judging.UNKNOWN, "no reference optimum")
 
 
-def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data():
-    remarks = {"planes_fall": {"ocr": "Ours end early."}}
+def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data(tmp_path):
+    (tmp_path / "remarks.yaml").write_text("planes_fall: {ocr: Ours end early.}")
+    remarked = replace(MPBCFW, folder=tmp_path)
     short = [run("ocr", "mpbcfw", keep=slice(0, 6))]
-    assert one(short, "planes_fall", "ocr", remarks=remarks).note.endswith("(5). Ours end early.")
-    assert "early" not in one(paper(), "planes_fall", "ocr", remarks=remarks).note
+    assert one(short, "planes_fall", "ocr", paper=remarked).note.endswith("(5). Ours end early.")
+    assert "early" not in one(paper(), "planes_fall", "ocr", paper=remarked).note
     made = [run("ocr", "mpbcfw", source="synthetic", keep=slice(0, 6))]
-    assert "early" not in one(made, "planes_fall", "ocr", remarks=remarks).note
+    assert "early" not in one(made, "planes_fall", "ocr", paper=remarked).note
 
 
 def test_every_statement_of_a_paper_is_judged():
-    claims = {"mpbcfw": MPBCFW.claims, "bcfw_poster": POSTER.claims, "bmrm": (*CLAIMS, *ACROSS)}
-    claims["transduction"] = TRANSDUCTION.claims
-    for folder, of_paper in claims.items():
-        text = (Path(judging.__file__).parent / folder / "claims.yaml").read_text(encoding="utf-8")
-        keys = {claim.key for claim in of_paper}
+    for paper in registry.papers().values():
+        text = (paper.folder / "claims.yaml").read_text(encoding="utf-8")
+        keys = {claim.key for claim in paper.claims}
         for name in yaml.safe_load(text):
             assert name in keys or any(key.startswith(f"{name}_") for key in keys)
-        assert not any("{" in text for claim in of_paper for text in (claim.text, claim.measured))
+        shown = [text for claim in paper.claims for text in (claim.text, claim.measured)]
+        assert not any("{" in text for text in shown)
 
 
 def test_the_remarks_that_come_along_are_about_claims_that_exist():
-    lists = [paper.claims for paper in claims_table.PAPERS.values()]
-    known = {claim.key: claim for of_paper in lists for claim in of_paper}
-    assert len(known) == sum(map(len, lists))  # one key, one claim
-    for key, remarks in judging._remarks().items():
-        for dataset, text in remarks.items():
-            dataset, _, variant = dataset.partition(" ")
-            assert STANDS_FOR.get(dataset, dataset) in known[key].paper
-            assert variant in ("", "start=oracle", "counted", "start=oracle counted")
-            assert text.endswith(".")
+    for paper in registry.papers().values():
+        known = {claim.key: claim for claim in paper.claims}
+        assert len(known) == len(paper.claims)  # one key, one claim
+        for key, remarks in paper.remarks.items():
+            for dataset, text in remarks.items():
+                dataset, _, variant = dataset.partition(" ")
+                assert STANDS_FOR.get(dataset, dataset) in known[key].paper
+                assert variant in ("", "start=oracle", "counted", "start=oracle counted")
+                assert text.endswith(".")
 
 
 # ---- variants ----------------------------------------------------------------------------------
@@ -554,7 +559,7 @@ def test_a_variant_without_runs_on_a_dataset_is_not_measurable_there():
 
 def test_a_claim_that_fails_at_the_paper_s_costs_too_fails_for_good():
     slow = replaced("stanford", "mpbcfw", lambda _: {"time": N * ITERATIONS * 1.0})
-    counted = varied(slow, dataset_costs=costs.read())
+    counted = varied(slow, dataset_costs=costs())
     for measured, said in ((slow, judging.FOR_GOOD), (paper(), "It holds at the times measured")):
         rows = {(r.key, r.dataset, r.counted): r for r in judge(measured + counted)}
         row = rows["faster_plain", "stanford", True]
@@ -566,12 +571,12 @@ def test_a_claim_that_fails_at_the_paper_s_costs_too_fails_for_good():
 
 
 def test_runs_at_other_costs_are_passed_over():
-    other = {name: value._replace(visit=1.0) for name, value in costs.read().items()}
+    other = {name: value._replace(visit=1.0) for name, value in costs().items()}
     assert judge(varied(paper(), dataset_costs=other)) == []
 
 
 def test_the_paper_s_costs_give_bcfw_the_paper_s_shares():
-    found = costs.read()
+    found = costs()
     share = {"usps": 0.15, "ocr": 0.7} | dict.fromkeys(("weizmann", "horseseg", "stanford"), 0.99)
     d = {"usps": 2560, "ocr": 26 * 128 + 26**2, "weizmann": 2 * 649, "stanford": 9 * 649}
     assert found["horseseg"] == found["weizmann"]
@@ -586,7 +591,7 @@ def test_the_paper_s_costs_give_bcfw_the_paper_s_shares():
 
 def test_the_tables_of_several_variants():
     both = paper() + varied(paper(seeds=2), "oracle")
-    rows = judge(both + varied(both, dataset_costs=costs.read()))
+    rows = judge(both + varied(both, dataset_costs=costs()))
     assert [row for row in rows if not row.counted] == judge(both)
     text = claims_table.output(MPBCFW, rows).markdown()
     headings = [line for line in text.splitlines() if line.startswith("## ")]

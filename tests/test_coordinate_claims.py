@@ -8,24 +8,25 @@ import pytest
 import yaml
 from traces import make_trace
 
+from ssvm_bench.claims import judging
+from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers import claims_table, judging
 from ssvm_bench.papers.dual_coordinate import drawn
-from ssvm_bench.papers.dual_coordinate.claims import (
+from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
+from ssvm_bench.papers.dual_coordinate.paper import (
     BATCH,
     FIRST_SWEEP,
     HOT,
     ONLINE,
+    PAPER,
     SCHEDULES,
     SELF_CHECKS,
     SEQUENTIAL,
     STEADY,
     SUBGRADIENT,
-    SWEEPS,
     TRUE_BOUND,
 )
-from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE as PAPER
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -131,7 +132,7 @@ def bench(ratio):
 
 def judge(runs, ratio=1.2):
     best = {instance_of(run.metadata): BEST for run in runs}
-    return judging.evaluate(PAPER, runs, best, {}, bench(ratio) if ratio else ())
+    return judging.evaluate(PAPER, runs, best, bench(ratio) if ratio else ())
 
 
 def one(runs, key, dataset, **options):
@@ -217,7 +218,7 @@ def test_what_the_bench_has_not_measured_is_unknown():
         "no such row in bench.json: `make bench` measures it",
     )
     of_stand_in = [row._replace(source="synthetic") for row in bench(1.0)]
-    rows = judging.evaluate(PAPER, of_paper(), {}, {}, of_stand_in)
+    rows = judging.evaluate(PAPER, of_paper(), {}, of_stand_in)
     assert {row.verdict for row in rows if row.key == "first_sweep"} == {judging.UNKNOWN}
 
 

@@ -155,7 +155,7 @@ def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     rows = run.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}
     write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictured.KIND.outputs(FigureData([run], {}, "video"), ["frames"])
+    (output,) = pictured.KIND.files(FigureData([run], {}, "video"), ["frames"])
     assert output.table["frame"].tolist() == [1, 2, 3]
     figure, inside = data.pixels[:, 1], data.pixels[data.y == 1].sum(axis=1)
     frame = data.frame[data.y == 1]

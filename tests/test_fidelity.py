@@ -11,15 +11,15 @@ from program import call
 from test_claims import BEST, ITERATIONS, paper, run, varied
 
 from benchmarks.report import CLOCK_READS
+from ssvm_bench.claims import fidelity
+from ssvm_bench.claims.cases import cases
+from ssvm_bench.claims.questions import Number, sides, usual
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers import fidelity, findings, quantities
-from ssvm_bench.papers.cases import cases
-from ssvm_bench.papers.mpbcfw import costs
-from ssvm_bench.papers.mpbcfw.claims import HORSES, MPBCFW
-from ssvm_bench.papers.question import Number, sides, usual
-from ssvm_bench.report.kinds import KINDS, load
+from ssvm_bench.papers.mpbcfw.paper import HORSES, costs
+from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
+from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import measurements
 from ssvm_bench.results.problem_instance import instance_of
 
@@ -50,7 +50,7 @@ def of_solvers(traces, *names):
 def find(traces, results_dir=None, key=None):
     """Return the findings of all questions, or of one."""
     best = {instance_of(trace.metadata): BEST for trace in traces}
-    found = findings.find(MPBCFW, traces, best, results_dir, "real")
+    found = fidelity.find(MPBCFW, traces, best, results_dir, "real")
     return [finding for finding in found if key in (None, finding.question)]
 
 
@@ -83,9 +83,9 @@ def test_a_verdict_that_changes_is_told_with_both_numbers():
         if claim.key in QUESTIONS["inactive"].claims
         for name in claim.paper
     }
-    changed = {key for key, f in found.items() if f.change == findings.CHANGES}
+    changed = {key for key, f in found.items() if f.change == fidelity.CHANGES}
     assert changed == {("planes_grow", "stanford")}
-    assert {f.change for f in found.values()} == {findings.CHANGES, findings.STAYS}
+    assert {f.change for f in found.values()} == {fidelity.CHANGES, fidelity.STAYS}
     grown = found["planes_grow", "stanford"]
     assert (grown.our_verdict, grown.their_verdict) == ("holds", "does not hold")
     assert (grown.number, grown.repeats, grown.default, grown.other) == (23, 3, "10", "11")
@@ -102,7 +102,7 @@ def test_a_verdict_that_stays_is_told():
     plain = paper("weizmann", "stanford")
     traces = plain + at(of_solvers(plain, "mpbcfw", "bcfw"), "histograms", "shares")
     found = find(traces, key="histograms")
-    assert {f.change for f in found} == {findings.STAYS}
+    assert {f.change for f in found} == {fidelity.STAYS}
     assert {f.ours == f.theirs for f in found} == {True}
     said = answers(traces)["histograms", "shares"]
     assert said == "**No verdict of claims 1, 7, 22, 23, 24, 25, 26 changes**"
@@ -127,9 +127,9 @@ def test_what_is_missing_in_part_is_named():
     one = at([t for t in multi if t.metadata["dataset"]["name"] == "stanford"], "T", 11)
     by = {(f.key, f.dataset): f for f in find(plain + one, key="inactive")}
     assert by["planes_small", "usps"].note == "no finished runs"
-    assert by["planes_low", "weizmann"].change == findings.MISSING
-    assert by["planes_grow", "stanford"].change == findings.STAYS
-    assert by["passes_slowly", "stanford"].change == findings.MISSING  # no horses with T = 11
+    assert by["planes_low", "weizmann"].change == fidelity.MISSING
+    assert by["planes_grow", "stanford"].change == fidelity.STAYS
+    assert by["passes_slowly", "stanford"].change == fidelity.MISSING  # no horses with T = 11
 
 
 # ---- numbers -----------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_what_is_missing_in_part_is_named():
 
 @pytest.mark.parametrize(
     ("factor", "shift"),
-    [(0.5, findings.LOWER), (1, findings.ALIKE), (2, findings.HIGHER)],
+    [(0.5, fidelity.LOWER), (1, fidelity.ALIKE), (2, fidelity.HIGHER)],
 )
 def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
     plain = paper("ocr")
@@ -145,11 +145,11 @@ def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
     traces = plain + at(other, "biases", "ends")
     found = [f for f in find(traces, key="biases") if f.other == "ends"]
     assert {f.key: (f.change, f.shift) for f in found} == {
-        "below_plain": (findings.STAYS, findings.ALIKE),
-        "gap_bcfw_10": (findings.MEASURED, shift),
-        "gap_mpbcfw_10": (findings.MEASURED, shift),
-        "gap_bcfw_50": (findings.MISSING, ""),  # they end at iteration 40
-        "gap_mpbcfw_50": (findings.MISSING, ""),
+        "below_plain": (fidelity.STAYS, fidelity.ALIKE),
+        "gap_bcfw_10": (fidelity.MEASURED, shift),
+        "gap_mpbcfw_10": (fidelity.MEASURED, shift),
+        "gap_bcfw_50": (fidelity.MISSING, ""),  # they end at iteration 40
+        "gap_mpbcfw_50": (fidelity.MISSING, ""),
     }
     said = answers(traces)["biases", "ends"]
     told = f"{fidelity.SAID[shift]}**: relative gap of BCFW after 10 iterations on OCR ("
@@ -165,7 +165,7 @@ def test_repeats_that_overlap_are_alike():
     ]
     found = find(plain + at(other, "biases", "ends"), key="biases")
     by = {f.key: f for f in found if f.other == "ends"}
-    assert by["gap_bcfw_10"].shift == findings.ALIKE
+    assert by["gap_bcfw_10"].shift == fidelity.ALIKE
     assert by["gap_bcfw_10"].their_median < by["gap_bcfw_10"].our_min
 
 
@@ -173,7 +173,7 @@ def test_a_single_repeat_tells_no_difference():
     plain = paper("ocr", seeds=1)
     other = [scaled(trace, 0.5) for trace in of_solvers(plain, "bcfw", "mpbcfw")]
     found = find(plain + at(other, "biases", "ends"), key="biases")
-    assert {f.shift for f in found if f.change != findings.MISSING} == {findings.ALIKE}
+    assert {f.shift for f in found if f.change != fidelity.MISSING} == {fidelity.ALIKE}
 
 
 def scaled(trace, factor):
@@ -194,7 +194,7 @@ def test_a_number_is_that_of_the_last_evaluated_iteration():
         ("call", 2e-3),
     ):
         (case,) = cases([trace], {})
-        found = quantities.claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
+        found = fidelity.number_claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
         assert found.values.tolist() == pytest.approx([expected])
         assert found.note == "evaluated at iteration 8"
 
@@ -222,13 +222,13 @@ def test_runs_are_compared_that_differ_in_one_option():
 
 
 def test_the_same_seeds_and_variants_are_compared():
-    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=costs.read())
+    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=costs())
     fresh = at(of_solvers(counted, "mpbcfw"), "approx_order", "fresh")[:2]
     ours, theirs = sides(QUESTIONS["order"], "fresh", MPBCFW.questions, plain + counted + fresh)
     assert {one.metadata["clock"] for one in (*ours, *theirs)} == {"work"}
     assert {one.metadata["config"]["seed"] for one in (*ours, *theirs)} == {0, 1}
     found = [f for f in find(plain + counted + fresh, key="order") if f.dataset == "ocr"]
-    assert {(f.counted, f.repeats) for f in found if f.change != findings.MISSING} == {(True, 2)}
+    assert {(f.counted, f.repeats) for f in found if f.change != fidelity.MISSING} == {(True, 2)}
 
 
 def test_claims_are_judged_by_the_usual_runs():
@@ -239,10 +239,10 @@ def test_claims_are_judged_by_the_usual_runs():
         assert usual(MPBCFW.questions, other) == other  # there is nothing else
     sweep = plain + at(of_solvers(plain, "mpbcfw"), "T", 5)  # no question: all is judged
     assert usual(MPBCFW.questions, sweep) == sweep
-    (output,) = KINDS["claims"].outputs(
+    (output,) = kinds()["claims"].outputs(
         FigureData(plain + at(of_solvers(plain, "mpbcfw"), "T", 11), {}), ["mpbcfw"]
     )
-    (alone,) = KINDS["claims"].outputs(FigureData(plain, {}), ["mpbcfw"])
+    (alone,) = kinds()["claims"].outputs(FigureData(plain, {}), ["mpbcfw"])
     assert output.markdown() == alone.markdown()
 
 
@@ -263,9 +263,9 @@ def test_the_bench_s_row_is_the_answer(tmp_path):
         {"subject": "ocr", "source": "synthetic", "value": 9.0, **quantity},
     )
     found = {f.dataset: f for f in find(paper(), tmp_path, "clock")}
-    assert (found["usps"].their_median, found["usps"].change) == (2.5, findings.MEASURED)
+    assert (found["usps"].their_median, found["usps"].change) == (2.5, fidelity.MEASURED)
     assert (found["ocr"].change, found["ocr"].note) == (
-        findings.MISSING,
+        fidelity.MISSING,
         "no such row in bench.json",
     )
     assert answers(paper(), tmp_path)["clock", ""] == (
@@ -279,7 +279,7 @@ def test_the_bench_s_row_is_the_answer(tmp_path):
 )
 def test_a_damaged_bench_file_says_nothing(tmp_path, text):
     (tmp_path / measurements.FILE).write_text(text)
-    assert {f.change for f in find(paper(), tmp_path, "clock")} == {findings.MISSING}
+    assert {f.change for f in find(paper(), tmp_path, "clock")} == {fidelity.MISSING}
 
 
 # ---- files -------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_a_damaged_bench_file_says_nothing(tmp_path, text):
 def test_the_document_has_a_row_for_each_question_and_value():
     plain = paper()
     traces = plain + at(of_solvers(plain, "mpbcfw"), "T", 11)
-    (made,) = KINDS["fidelity"].outputs(FigureData(traces, {}), ["mpbcfw"])
+    (made,) = kinds()["fidelity"].outputs(FigureData(traces, {}), ["mpbcfw"])
     assert made.name == "fidelity"
     text = made.markdown()
     rows = [line for line in text.splitlines() if line.startswith("| **")]
@@ -303,7 +303,7 @@ def test_the_document_has_a_row_for_each_question_and_value():
         )
         for t in traces
     ]
-    (made,) = KINDS["fidelity"].outputs(FigureData(synthetic, {}), ["mpbcfw"])
+    (made,) = kinds()["fidelity"].outputs(FigureData(synthetic, {}), ["mpbcfw"])
     assert "NOT on the real data" in made.markdown()
 
 
@@ -312,7 +312,7 @@ def test_every_question_is_about_what_there_is():
     assert len(claims) == 26
     for question in QUESTIONS.values():
         assert set(question.claims) <= claims.keys()
-        assert {number.what for number in question.numbers} <= quantities.QUANTITIES.keys()
+        assert {number.what for number in question.numbers} <= fidelity.QUANTITIES.keys()
         assert set(question.datasets) <= entries("dataset").keys()
         assert bool(question.option) != bool(question.bench)
         assert all([question.section, question.says, question.made_by])
@@ -364,8 +364,8 @@ def test_runs_become_a_document(tmp_path):
     assert not (tmp_path / "fidelity.md").exists()
     assert "NOT on the real data" in text
     table = pd.read_csv(tmp_path / "fidelity-synthetic.csv")
-    assert list(table) == list(findings.Finding._fields)
-    made = table[table["change"] != findings.MISSING].set_index("key")
+    assert list(table) == list(fidelity.Finding._fields)
+    made = table[table["change"] != fidelity.MISSING].set_index("key")
     assert set(made["question"]) == {"inactive"}
     assert set(made.index) == {"planes_small", "passes_small"}
     assert set(made["repeats"]) == {2}

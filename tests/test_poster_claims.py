@@ -1,24 +1,29 @@
 """The claims of the BCFW poster on hand-made traces: where each holds, fails, and is unknown."""
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from traces import make_trace
 
-from ssvm_bench.config import catalog
-from ssvm_bench.papers import claims_table, judging
+from ssvm_bench.claims import judging
+from ssvm_bench.claims import table as claims_table
+from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
-from ssvm_bench.papers.bcfw_poster.claims import (
+from ssvm_bench.papers.bcfw_poster.paper import (
     BESIDE,
     CACHED,
     FACTOR,
     OTHER_RIVALS,
-    POSTER,
+    PAPER,
     SELF_CHECKS,
 )
 from ssvm_bench.results.problem_instance import Best, instance_of
+
+POSTER = replace(PAPER, folder=Path("no/remarks"))
 
 N, HALF = 200, 100
 PASSES = np.unique(np.round(1.1 ** np.arange(45)))
@@ -106,7 +111,7 @@ def everything():
 
 
 def judge(traces, best=BEST):
-    return judging.evaluate(POSTER, traces, {instance_of(t.metadata): best for t in traces}, {})
+    return judging.evaluate(POSTER, traces, {instance_of(t.metadata): best for t in traces})
 
 
 def one(traces, key, lam=0.01, best=BEST):
@@ -222,7 +227,7 @@ def test_self_checks_and_other_rivals_are_not_counted():
 
 
 def test_a_missing_reference_optimum_is_a_reason():
-    rows = judging.evaluate(POSTER, of_poster(), {}, {})
+    rows = judging.evaluate(POSTER, of_poster(), {})
     verdicts = {row.key: (row.verdict, row.note) for row in rows}
     assert verdicts["ahead_bcfw_eg"] == (judging.UNKNOWN, "no reference optimum")
     assert verdicts["rate_bcfw"][0] == judging.HOLDS  # the gap needs none
@@ -362,7 +367,7 @@ def test_a_part_of_the_examples_is_not_judged_itself():
 
 def test_each_paper_is_judged_where_its_solvers_ran():
     multi = run("mpbcfw", falling(10), fold=2)
-    assert judging.evaluate(claims_table.PAPERS["mpbcfw"], everything(), {}) == []
+    assert judging.evaluate(registry.papers()["mpbcfw"], everything(), {}) == []
     assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
     assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
 

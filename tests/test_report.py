@@ -15,8 +15,8 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import contents, interactive
 from ssvm_bench.report import page as report
-from ssvm_bench.report.kinds import KINDS
-from ssvm_bench.report.page import SECTIONS
+from ssvm_bench.report.kinds import kinds
+from ssvm_bench.report.page import sections
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.reading import read_trace
@@ -348,9 +348,9 @@ def test_texts_of_documents_have_the_marks_of_markdown():
 
 
 def test_every_kind_of_figure_is_shown_in_one_section_or_none():
-    assert list(KINDS) == [kind.name for kind in KINDS.values()]
-    assert all(kind.choices.names for kind in KINDS.values())
-    assert [section.id for section in SECTIONS] == [
+    assert list(kinds()) == [kind.name for kind in kinds().values()]
+    assert all(kind.choices.names for kind in kinds().values())
+    assert [section.id for section in sections()] == [
         *("convergence", "selection", "claims", "targets", "bundles", "coordinate"),
         "transduction",
     ]

@@ -8,9 +8,9 @@ from helpers import problem, random_chains, random_graphs, solver
 from test_expectations import Dense
 from traces import make_trace
 
-from ssvm_bench.papers import judging
+from ssvm_bench.claims import judging
 from ssvm_bench.papers.bcfw_poster import measures, theorems
-from ssvm_bench.papers.bcfw_poster.claims import POSTER
+from ssvm_bench.papers.bcfw_poster.paper import PAPER as POSTER
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 N, LAM, R = 200, 0.01, 0.1
@@ -83,7 +83,7 @@ def at(name, share):
 def judged(runs, key, best=BEST):
     """Return the only row of a claim; some solver of the poster is always there."""
     runs = [*runs, run("cutting_plane", H0 / (1 + PASSES), radius=None)]
-    rows = judging.evaluate(POSTER, runs, {instance_of(made.metadata): best for made in runs}, {})
+    rows = judging.evaluate(POSTER, runs, {instance_of(made.metadata): best for made in runs})
     (row,) = (row for row in rows if row.key == key)
     return row
 

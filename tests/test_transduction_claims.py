@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from traces import make_trace
 
+from ssvm_bench.claims import judging
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers import judging
-from ssvm_bench.papers.transduction import drawn, errors
-from ssvm_bench.papers.transduction.claims import LEAST, MOST, RIVALS
-from ssvm_bench.papers.transduction.claims import TRANSDUCTION as PAPER
+from ssvm_bench.papers.transduction import drawn, tables
 from ssvm_bench.papers.transduction.datasets import moons
+from ssvm_bench.papers.transduction.paper import LEAST, MOST, PAPER, RIVALS
 from ssvm_bench.papers.transduction.printed import MOONS
 from ssvm_bench.results.trace import write_run
 
@@ -48,7 +47,7 @@ def runs(**wrong):
 
 def judged(traces):
     """Return the rows on datasets that there are runs of."""
-    rows = judging.evaluate(PAPER, traces, {}, {})
+    rows = judging.evaluate(PAPER, traces, {})
     return {row.key: row for row in rows if row.note != judging.NO_RUNS}
 
 
@@ -68,7 +67,7 @@ def test_a_claim_holds_by_its_median_over_draws(key, bad):
 
 def test_draws_are_repeats_and_other_options_of_the_data_are_not():
     traces = [*runs(), *(trace(OURS, k, 0.5, f"few-{k}", cliques=5) for k in range(2))]
-    rows = judging.evaluate(PAPER, traces, {}, {})
+    rows = judging.evaluate(PAPER, traces, {})
     found = {(row.repeats, row.verdict) for row in rows if row.key == "recovers"}
     assert found == {(3, judging.HOLDS), (2, judging.FAILS)}
 
@@ -81,7 +80,7 @@ def test_without_accuracy_nothing_is_measured():
 
 
 def test_the_table_has_all_draws_beside_what_is_printed():
-    table = errors.errors([*runs(**{OURS: [0.0, 0.03, 0.06]}), make_trace([1.0], [0.5])])
+    table = tables.errors([*runs(**{OURS: [0.0, 0.03, 0.06]}), make_trace([1.0], [0.5])])
     rows = table.set_index("solver")
     assert len(rows) == 3
     assert rows.loc[OURS, ["draws", "mean", "median", "max"]].tolist() == pytest.approx(
@@ -89,7 +88,7 @@ def test_the_table_has_all_draws_beside_what_is_printed():
     )
     assert rows.loc[OURS, "deviation"] == pytest.approx(np.std([0.0, 0.03, 0.06]))
     assert rows.loc["kernel_kmeans", "printed"] == MOONS["kernel_kmeans"]
-    (table,) = errors.tables(table)
+    (table,) = tables.error_tables(table)
     assert "3 % ± 2.45 %" in table.rows[0]
 
 
@@ -99,12 +98,12 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     here = replace(here, folder=tmp_path / "run")
     away = trace("kernel_kmeans", 3, 0.6, data.fingerprint)
     chosen = [here, away, trace(OURS, 4, 0.1)]
-    assert not list(drawn.KIND.outputs(FigureData(chosen, {}), ["labels"]))
+    assert not list(drawn.KIND.files(FigureData(chosen, {}), ["labels"]))
     rows = here.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
     arrays = {"w": np.zeros(2), "y": data.y}
     write_run(here.folder, rows, here.metadata, {}, summary, arrays)
-    (output,) = drawn.KIND.outputs(FigureData(chosen, {}, "moons"), ["labels"])
+    (output,) = drawn.KIND.files(FigureData(chosen, {}, "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure.axes) == 2

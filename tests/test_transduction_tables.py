@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from traces import make_trace
 
+from ssvm_bench.claims import judging
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers import judging
-from ssvm_bench.papers.transduction import accuracies, pictured
-from ssvm_bench.papers.transduction.claims import CLOSED, ENDED, RISE, WITH_DELTA
-from ssvm_bench.papers.transduction.claims import TRANSDUCTION as PAPER
+from ssvm_bench.papers.transduction import pictured, tables
 from ssvm_bench.papers.transduction.datasets import scribbles
+from ssvm_bench.papers.transduction.paper import CLOSED, ENDED, PAPER, RISE, WITH_DELTA
 from ssvm_bench.papers.transduction.printed import SETS, TABLE_1
 from ssvm_bench.results.trace import write_run
 
@@ -61,7 +60,7 @@ def cell(dataset="ssl_usps", labeled=100, kernel="linear", above=0.0, spread=0.0
 
 def judged(traces):
     """Return the rows on datasets that there are runs of."""
-    rows = judging.evaluate(PAPER, traces, {}, {})
+    rows = judging.evaluate(PAPER, traces, {})
     return {row.key: row for row in rows if row.note != judging.NO_RUNS}
 
 
@@ -73,14 +72,14 @@ def test_the_printed_table_is_that_of_the_paper():
 
 
 def test_a_cell_is_as_good_within_the_printed_deviation():
-    table = accuracies.accuracies(
+    table = tables.accuracies(
         [*cell(above=0.002), *cell(above=-0.002, kernel="rbf"), make_trace([1.0], [0.5])]
     ).set_index("kernel")
     assert table["as_good"].to_dict() == {"linear": True, "rbf": False}
     assert table["splits"].tolist() == [2, 2]
     assert table.loc["linear", "deviation"] == pytest.approx(0.001)
     assert table.loc["linear", "printed"] == 0.7214
-    shown = {table.title.split(":")[0]: table for table in accuracies.tables(table.reset_index())}
+    shown = {table.title.split(":")[0]: table for table in tables.by_setting(table.reset_index())}
     assert "(1 of 1)" in shown["linear"].title
     assert shown["linear"].rows[0][3].startswith("**")
     assert not shown["rbf"].rows[0][3].startswith("**")
@@ -92,8 +91,8 @@ def test_settings_are_told_apart_and_shown_where_all_cells_are_there():
         for labeled in (10, 100):
             good += of_set(dataset, labeled, "linear", [1.0])
             some += of_set(dataset, labeled, "linear", [0.0], scaling="none")
-    table = accuracies.accuracies([*good, *some[:-1]])
-    (table,) = accuracies.settings_tables(table)
+    table = tables.accuracies([*good, *some[:-1]])
+    (table,) = tables.settings_tables(table)
     (row,) = table.rows
     assert row[0].startswith("scaling unit")
     assert row[-1] == "10 of 10"
@@ -131,7 +130,7 @@ def test_overlap_is_compared_picture_by_picture():
     for run in traces:
         run.frame["iou"] = 1.0 - run.frame["iou"]
     assert judged(traces)["scribbles"].verdict == judging.FAILS
-    table = pictured.overlaps(traces).set_index("solver")
+    table = tables.overlaps(pictured.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]
     assert table.loc[OURS, ["runs", "min"]].tolist() == [3, pytest.approx(0.1)]
 
@@ -147,12 +146,12 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(pictured.KIND.outputs(FigureData(runs, {}), ["masks"]))
+        assert not list(pictured.KIND.files(FigureData(runs, {}), ["masks"]))
     for run in runs:
         rows = run.frame.to_dict("records")
         summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
         write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictured.KIND.outputs(FigureData(runs, {}, "scribbles"), ["masks"])
+    (output,) = pictured.KIND.files(FigureData(runs, {}, "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure.axes) == 4

@@ -52,9 +52,6 @@ RUNS = ("grid", "each", "instead")
 
 KEYS = ("title", *RUNS, "like", "figures", "gaps")
 
-WITH_GAPS = ("targets", "rates", "scaling")
-"""Kinds of figures that ``gaps`` are for."""
-
 GAPS = (0.1, 0.05, 0.02, 0.01)
 """Relative gaps of targets unless the file says others."""
 
@@ -66,11 +63,15 @@ LONGEST_TITLE = 200
 
 
 class Choices(NamedTuple):
-    """What can be listed for a kind of figure, and what one and several of them are called."""
+    """What can be listed for a kind of figure, and what one and several of them are called.
+
+    ``gaps`` tells whether the experiment's gaps are for it.
+    """
 
     names: tuple[str, ...]
     one: str = "x axis"
     several: str = "x axes"
+    gaps: bool = False
 
 
 class Grid(NamedTuple):
@@ -238,8 +239,9 @@ def load(
         origins = [_like(file, one, config_dirs) for one in (like if several else [like])]
     grids = [found for origin in origins for found in _grids(*origin, config_dirs, is_at_hand)]
     figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
-    if "gaps" in content and not figures.keys() & set(WITH_GAPS):
-        wanted = " and ".join(WITH_GAPS)
+    with_gaps = [name for name, choices in kinds.items() if choices.gaps]
+    if "gaps" in content and not figures.keys() & set(with_gaps):
+        wanted = " and ".join(with_gaps)
         raise ConfigError(f"{file}: gaps are for the figures {wanted}: add one to figures.")
     return Experiment(
         file.stem,

@@ -98,7 +98,7 @@ def blamed(group: str, kind: str) -> Iterator[None]:
     except SsvmBenchError:
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        if is_own(group, kind):
+        if group in GROUPS and is_own(group, kind):
             raise
         file = plug_ins.file_of(group, kind)
         if file is None:
@@ -178,6 +178,36 @@ def _own_modules(group: str) -> dict[str, str]:
         name = f"ssvm_bench.papers.{paper}.{group}s"
         found |= _modules_below(name, str(PAPERS / paper / f"{group}s"))
     return found
+
+
+def papers() -> dict[str, Any]:
+    """Return name → `ssvm_bench.claims.paper.Paper`, the project's own and those of others.
+
+    They are the folders of ``ssvm_bench/papers``; those in ``DIR/paper`` of a folder given with
+    ``--config-dir DIR``; and what packages declare in the group ``ssvm_bench.papers`` of entry
+    points: a module with a ``PAPER``.
+
+    Raises
+    ------
+    RunFailedError
+        One of another package fails.
+    """
+    return dict(_papers(plug_ins.folders()))
+
+
+@functools.cache
+def _papers(folders: tuple[Path, ...]) -> dict[str, Any]:
+    found = [import_module(f"ssvm_bench.papers.{name}.paper").PAPER for name in own_papers()]
+    found.sort(key=lambda paper: paper.order)
+    for name in plug_ins.kinds(plug_ins.PAPER):
+        with blamed(plug_ins.PAPER, name):
+            found.append(plug_ins.module(plug_ins.PAPER, name).PAPER)
+    for entry in entry_points(group="ssvm_bench.papers"):
+        with blamed(plug_ins.PAPER, entry.name):
+            found.append(entry.load().PAPER)
+    if len(names := {paper.name: paper for paper in found}) < len(found):
+        raise ConfigError("Two papers have the same name. Rename the folder of one.")
+    return names
 
 
 @functools.cache

@@ -1,5 +1,8 @@
 """Figures and tables, made from traces only: nothing here runs a solver or loads data.
 
+A kind of figure that shows more than traces, as the labels that runs found, declares what loads it
+(`Kind.loads`): papers have such kinds.
+
 `kind` says what a kind of figure is. `curves` turns traces into one tidy table, `drawing` such a
 table into a picture in the colours of `style`, and `document` writes texts and tables: so a
 picture, a CSV file and the report show the same numbers.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ class FigureData(NamedTuple):
 
     ``results_dir`` is where the numbers are that no run has. ``others`` are the experiment's runs
     on data of another source, for what is said of ratios on several datasets: nothing else of real
-    data and stand-ins is set side by side.
+    data and stand-ins is set side by side. ``loaded`` is the kind's `Kind.loads`.
     """
 
     traces: Sequence[Trace]
@@ -38,6 +38,7 @@ class FigureData(NamedTuple):
     gaps: Sequence[float] = ()
     results_dir: Path | None = None
     others: Sequence[Trace] = ()
+    loaded: Callable[[Trace], Any] = lambda _: None
 
 
 FORMATS = ("png", "pdf")
@@ -151,6 +152,9 @@ class Kind:
         What a reader of the section has to know.
     at_top : bool
         Whether its files lie at the top of the results folder, not in the experiment's.
+    loads : callable, optional
+        What its files show of a run beside its trace, as labels that it found and the points that
+        they are of. This is the only step that reads data.
     """
 
     name: str
@@ -161,6 +165,11 @@ class Kind:
     documents: bool = False
     intro: str = ""
     at_top: bool = False
+    loads: Callable[[Trace], Any] | None = None
+
+    def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
+        """Return its outputs for some choices, of data that are loaded where it needs them."""
+        return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
 
 
 def _draw(

@@ -263,4 +263,4 @@ def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
     yield Output("scaling", table, title, [READING, *notes[1:], *tables(table)], figure)
 
 
-KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities"), _outputs)
+KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities", gaps=True), _outputs)

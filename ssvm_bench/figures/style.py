@@ -9,13 +9,14 @@ figure: of two with the same line style, the colours differ for any colour visio
 
 from __future__ import annotations
 
-import re
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ssvm_bench.config import ALTERED, DRAWN
+from ssvm_bench.config import ALTERED, DRAWN, plug_ins, registry
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import named_in, weight_in
 
@@ -27,63 +28,26 @@ Dashes: TypeAlias = Line | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """Name in the paper, colour and line style of a solver."""
+    """How the curves of a solver look, as its paper says (`Paper.looks`).
+
+    Attributes
+    ----------
+    label : str
+        Its name in the paper.
+    color, line : str
+    doubled : str
+        An option that is doubled from curve to curve: these have solid lines in colours of their
+        own.
+    shades : tuple of str
+        The colours for its values 2, 4, 8, …; the last one is for all larger ones, too.
+    """
 
     label: str
     color: str
     line: Line = "-"
+    doubled: str = ""
+    shades: tuple[str, ...] = ()
 
-
-SOLVERS = {
-    "bcfw": Look("BCFW", "#0072B2"),
-    "bcfw_avg": Look("BCFW-avg", "#56B4E9", "--"),
-    "mpbcfw": Look("MP-BCFW", "#D55E00"),
-    "mpbcfw_avg": Look("MP-BCFW-avg", "#E69F00", "--"),
-    "fw": Look("FW", "#009E73"),
-    "bcfw_gap": Look("BCFW, gap sampling", "#332288"),
-    "mpbcfw_gram": Look("MP-BCFW, several steps", "#882255"),
-    "mpbcfw_pairwise": Look("MP-BCFW, pairwise steps", "#CC79A7"),
-    "mpbcfw_away": Look("MP-BCFW, away steps", "#EE6677"),
-    "mpbcfw_gap": Look("MP-BCFW, gap sampling", "#66CCEE"),
-    "mpbcfw_need": Look("MP-BCFW, oracle by need", "#BBCC33"),
-    "mpbcfw_idle": Look("MP-BCFW, idle terms left out", "#4477AA"),
-    "mpbcfw_accelerated": Look("MP-BCFW, accelerated", "#228833"),
-    "mpbcfw_fast": Look("MP-BCFW, fast", "#000000"),
-    "ssg": Look("SSG", "#785EF0"),
-    "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),
-    "ssg_tail": Look("SSG-tavg", "#785EF0", ":"),
-    "eg": Look("EG", "#8B4513"),
-    "excessive_gap": Look("Excessive gap", "#8B4513", "--"),
-    "extragradient": Look("Extragradient", "#8B4513", ":"),
-    "cutting_plane": Look("Cutting plane (n-slack)", "#CCBB44"),
-    "one_slack": Look("1-slack", "#CCBB44", "-."),
-    "bmrm": Look("BMRM", "#4B0092"),
-    "prox_bmrm": Look("Prox-BMRM", "#4B0092", "--"),
-    "p_bmrm": Look("P-BMRM", "#4B0092", ":"),
-    "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
-    "dcd": Look("DCD", "#F781BF"),
-    "dcd_online": Look("DCD, online", "#F781BF", "--"),
-    "dcadmm": Look("DC-ADMM", "#A50026"),
-    "coordinate_descent": Look("Coordinate descent", "#2166AC", "--"),
-    "kernel_kmeans": Look("Kernel k-means", "#762A83", ":"),
-    "inductive": Look("Inductive", "#666666", "-."),
-}
-"""The solvers that have a fixed look."""
-
-VARIANTS: dict[str, tuple[str, Line]] = {
-    "dcd UB": ("#D55E00", "-"),
-    "dcd UB'": ("#E69F00", "--"),
-    "dcd LB": ("#0072B2", "-"),
-    "dcd order=sequential": ("#0072B2", "--"),
-    "dcd_online schedule=gap": ("#F781BF", "-"),
-    "dcd_online schedule=one_pass": ("#0072B2", "--"),
-    "dcd_online schedule=larank": ("#E69F00", ":"),
-    "dcd_online schedule=mining": ("#009E73", "-."),
-}
-"""Colour and line style of curves of one solver that are compared: by the first two words."""
-
-PLANES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
-"""Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
 
 FURTHER: tuple[Dashes, ...] = (
     (0, (8, 2)),
@@ -99,22 +63,13 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 DATASETS = {
     "abalone": "Abalone",
     "adult": "Adult",
-    "davis_bmx_trees": "bmx-trees",
-    "davis_car_shadow": "car-shadow",
     "digits": "Deformed digits",
     "horseseg": "HorseSeg",
     "landmarks": "Facial landmarks",
     "mnist": "MNIST",
-    "moons": "Moons",
     "neighbours": "Digits with neighbours",
     "ocr": "OCR",
     "plates": "Number plates",
-    "scribbles": "Scribbles",
-    "ssl_bci": "BCI",
-    "ssl_digit1": "Digit1",
-    "ssl_g241c": "g241c",
-    "ssl_g241n": "g241n",
-    "ssl_usps": "SSL-USPS",
     "stanford": "Stanford",
     "usps": "USPS",
     "weizmann": "Weizmann",
@@ -154,38 +109,49 @@ def as_written(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+@functools.cache
+def _of_papers(folders: tuple[Path, ...]) -> tuple[dict[str, Look], dict[str, str]]:
+    """Return the looks and the titles of datasets of all papers, the first one's first."""
+    looks: dict[str, Look] = {}
+    titles = dict(DATASETS)
+    for paper in registry.papers().values():
+        looks = {**paper.looks, **looks}
+        titles = {**paper.titles, **titles}
+    return looks, titles
+
+
+def looks() -> dict[str, Look]:
+    """Return the looks of solvers that a paper gives one; see `Paper.looks` for the keys."""
+    return _of_papers(plug_ins.folders())[0]
+
+
+def look(label: str) -> Look:
+    """Return how a curve looks; its label starts with the solver's name and the first option.
+
+    An unknown solver has a colour by its name, and dashes if it is an averaged variant.
+    """
+    known, (name, *options) = looks(), label.split(" ")
+    if variant := known.get(" ".join([name, *options[:1]])):
+        return variant
+    found = known.get(name)
+    if found is None:
+        of_others = OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
+        return Look(name, of_others, "--" if name.endswith("_avg") else "-")
+    option, _, value = (options or [""])[0].partition("=")
+    if found.doubled and option == found.doubled and value.isdecimal() and int(value) > 1:
+        power = min(int(value).bit_length() - 1, len(found.shades))
+        return found._replace(color=found.shades[power - 1], line="-")
+    return found
+
+
 def color(label: str) -> str:
-    """Return the colour of a curve; the label starts with the solver's name."""
-    name, P = label.split(" ")[0], planes(label)
-    if variant := _variant(label):
-        return variant[0]
-    if P > 1:
-        return PLANES[min(P.bit_length() - 1, len(PLANES)) - 1]
-    if name in SOLVERS:
-        return SOLVERS[name].color
-    return OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
-
-
-def _variant(label: str) -> tuple[str, Line] | None:
-    return VARIANTS.get(" ".join(label.split(" ")[:2]))
-
-
-def planes(label: str) -> int:
-    """Return P of a curve of P-BMRM whose label tells it, which its colour then shows; 0 else."""
-    found = re.match(r"p_bmrm P=(\d+)", label)
-    return int(found[1]) if found else 0
+    """Return the colour of a curve."""
+    return look(label).color
 
 
 def line(label: str) -> Line:
-    """Return the line style of a curve: of an unknown solver, dashed for an averaged variant."""
-    name = label.split(" ")[0]
-    if variant := _variant(label):
-        return variant[1]
-    if planes(label) > 1:
-        return "-"
-    if name in SOLVERS:
-        return SOLVERS[name].line
-    return "--" if name.endswith("_avg") else "-"
+    """Return the line style of a curve."""
+    return look(label).line
 
 
 def repeats(labels: Iterable[str]) -> dict[str, int]:
@@ -210,13 +176,13 @@ def dashes(labels: Iterable[str]) -> dict[str, Dashes]:
 def solver_label(label: str) -> str:
     """Return what the legend says: the paper's name, then the options that tell curves apart."""
     name, _, options = label.partition(" ")
-    shown = SOLVERS[name].label if name in SOLVERS else name
+    shown = look(name).label
     return f"{shown} ({options})" if options else shown
 
 
 def dataset_name(name: str) -> str:
     """Return what a dataset is called in titles."""
-    return DATASETS.get(name, name)
+    return _of_papers(plug_ins.folders())[1].get(name, name)
 
 
 def source_name(source: str) -> str:

@@ -270,7 +270,7 @@ def _of_instance(data: FigureData) -> Iterator[Table]:
 
 KIND = Kind(
     "targets",
-    Choices(tuple(COSTS)),
+    Choices(tuple(COSTS), gaps=True),
     _outputs,
     Section("targets", "Time and oracle calls to a gap", "No run has finished."),
     _of_instance,

@@ -1,5 +1,5 @@
-"""What each paper says, and how our runs judge it.
+"""Papers: a folder each, with what it says and how that is measured, drawn and looks.
 
-`claim` says what a claim is, `cases` which runs it is judged by, `judging` judges, and
-`claims_table` shows. A paper is a package: its claims, and the measures that they are judged by.
+The module ``paper`` of a folder has ``PAPER``, a :class:`ssvm_bench.claims.paper.Paper`. Nothing
+else lists the papers (:func:`ssvm_bench.config.registry.papers`).
 """

@@ -27,7 +27,7 @@ from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.jobs import experiments
-from ssvm_bench.report.kinds import KINDS, load
+from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.files import SkippedFiles, sweep, write
@@ -313,8 +313,9 @@ def draw(
         data = FigureData(shown, best, experiment.title, experiment.gaps, where.root, others)
         folder = where.made / "figures" / experiment.name
         for name, choices in experiment.figures.items():
-            target = where.made if KINDS[name].at_top else folder
-            for output in KINDS[name].outputs(data, choices):
+            made = kinds()[name]
+            target = where.made if made.at_top else folder
+            for output in made.files(data, choices):
                 written += kind.save(output, target / f"{output.name}{suffix}", formats)
         text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())

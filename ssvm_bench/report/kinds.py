@@ -1,28 +1,27 @@
-"""All kinds of figures, and the reader of experiment files that knows them."""
+"""All kinds of figures, the core's and those of papers, and the reader of experiment files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from ssvm_bench.config import experiment
+from ssvm_bench.claims import fidelity
+from ssvm_bench.claims import table as claims
+from ssvm_bench.config import experiment, plug_ins, registry
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import agreement, scaling, selection, suboptimality, targets
-from ssvm_bench.papers import claims_table, fidelity
-from ssvm_bench.papers.bcfw_poster import rates
-from ssvm_bench.papers.bmrm import relative, risks, speedup
-from ssvm_bench.papers.dual_coordinate import drawn as dual_coordinate
-from ssvm_bench.papers.transduction import accuracies, errors, pictured
-from ssvm_bench.papers.transduction import drawn as transduction
+from ssvm_bench.figures.kind import Kind
 
-_MODULES = (
-    *(suboptimality, selection, claims_table, fidelity, targets, agreement, scaling),
-    *(rates, relative, risks, speedup, dual_coordinate, errors),
-    *(accuracies, pictured, transduction),
-)
 
-KINDS = {module.KIND.name: module.KIND for module in _MODULES}
-"""Name → kind, in the order of their sections on the page of the report."""
+def kinds() -> dict[str, Kind]:
+    """Return name → kind, in the order of their sections on the page of the report."""
+    papers = registry.papers()
+    found = [
+        *(suboptimality.KIND, selection.KIND, claims.kind(papers), fidelity.kind(papers)),
+        *(targets.KIND, agreement.KIND, scaling.KIND),
+        *(kind for paper in papers.values() for kind in paper.kinds),
+    ]
+    return {kind.name: kind for kind in found}
 
 
 def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
@@ -33,8 +32,9 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     ConfigError
         If there is none, it is wrong, or it asks for a figure that there is not.
     """
-    kinds = {kind.name: kind.choices for kind in KINDS.values()}
-    return experiment.load(name, config_dirs, kinds, _is_at_hand)
+    plug_ins.use(config_dirs)  # papers may be there
+    choices = {kind.name: kind.choices for kind in kinds().values()}
+    return experiment.load(name, config_dirs, choices, _is_at_hand)
 
 
 def _is_at_hand(name: str) -> bool:

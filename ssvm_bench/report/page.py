@@ -18,15 +18,15 @@ from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup, escape
 
 from ssvm_bench import __version__
+from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.config import ALTERED
 from ssvm_bench.figures import document, style
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import FigureData, Kind, Section, Switched
 from ssvm_bench.jobs import experiments
-from ssvm_bench.papers.variants import Variant, variant_of
 from ssvm_bench.report import contents, interactive
 from ssvm_bench.report.contents import Contents, Failure, Group
-from ssvm_bench.report.kinds import KINDS
+from ssvm_bench.report.kinds import kinds
 from ssvm_bench.results import optima, words
 from ssvm_bench.results.files import SkippedFiles, sweep, write
 from ssvm_bench.results.folder import ResultsFolder, plain
@@ -48,8 +48,6 @@ MARKS = {
 """What the marks of Markdown in a text become, one after the other."""
 
 Groups = Mapping[ProblemInstance, Sequence[Group]]
-SECTIONS = tuple(dict.fromkeys(kind.section for kind in KINDS.values() if kind.section))
-"""What the kinds of figures are shown in."""
 
 
 class Part(NamedTuple):
@@ -117,10 +115,16 @@ def build(
     return write(where.root / FILE, page(found, groups, best).encode())
 
 
+def sections() -> list[Section]:
+    """Return what the kinds of figures are shown in."""
+    return list(dict.fromkeys(kind.section for kind in kinds().values() if kind.section))
+
+
 def page(found: Contents, groups: Groups, best: BestValues) -> str:
     """Return the whole document."""
+    shown = sections()
     parts = [Part("overview", "What was run", [*_overview(found, groups, best)])]
-    for about in SECTIONS:
+    for about in shown:
         parts.append(Part(about.id, about.title, [*_section(about, groups, best, found)]))
     parts.append(Part("runs", "Every run", [*_runs(found.traces)]))
     parts.append(Part("failed", "What failed", [_failed(found.failures)]))
@@ -128,7 +132,7 @@ def page(found: Contents, groups: Groups, best: BestValues) -> str:
     return template().render(
         parts=parts,
         instances=[contents.title(first.traces[0]) for first, *_ in groups.values()],
-        of_instances=SECTIONS[0].id,
+        of_instances=shown[0].id,
         style=Markup(Path(__file__).with_name("page.css").read_text(encoding="utf-8")),
         library=interactive.library() if groups else "",
     )
@@ -210,8 +214,8 @@ def _sizes(trace: Trace) -> list[str]:
 
 
 def _section(about: Section, groups: Groups, best: BestValues, found: Contents) -> list[Block]:
-    kinds = [kind for kind in KINDS.values() if kind.section == about]
-    shown = [block for kind in kinds for block in _of_kind(kind, about.id, groups, best, found)]
+    mine = [kind for kind in kinds().values() if kind.section == about]
+    shown = [block for kind in mine for block in _of_kind(kind, about.id, groups, best, found)]
     return shown or [about.nothing]
 
 

@@ -6,10 +6,8 @@
     suboptimality      P(w) − D,     D the best dual value on the problem instance
     relative           (P(w) − D)/D
 
-- Solvers are compared at equal numbers of passes, and were evaluated at different ones: a curve is
-  read off as it is drawn, between two rows linearly in log y, and nowhere else.
-- One of our repeats is compared with the *median* curve of a rival, as most rivals make no random
-  choices. Of a family of rivals, the lowest curve counts: which one that is may change on the way.
+How curves are compared is said in :mod:`ssvm_bench.claims.comparisons`.
+
 - The calls needed on n and on fewer examples are compared between runs with the same seed and
   options, at the smallest suboptimality that all of them reach.
 - D is not the optimum. What depends on the size of a suboptimality, and not only on whose is lower,
@@ -24,11 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.figures.curves import along, crossing, read_off
-from ssvm_bench.papers.cases import Case, Runs
-from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality
+from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import counts, number, span, times
+from ssvm_bench.results.words import number
 
 LEVELS = (1.0, 0.1, 0.01, 0.001)
 """Relative primal suboptimalities."""
@@ -45,73 +44,13 @@ TOO_LOOSE = (
 )
 
 
-def suboptimality(case: Case, run: Trace) -> np.ndarray:
-    """Return P(w) − D of each row."""
-    return run.frame["primal"].to_numpy(float) - case.reference.dual
-
-
 def least_known(case: Case) -> float:
     """Return the smallest suboptimality whose size is known."""
     best = case.reference
     return KNOWN * (best.primal - best.dual)
 
 
-def _there(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
-    """Return the repeats of those solvers of a family that there are runs of, by name."""
-    found = {runs.name: runs.of(case) for runs in family if runs.solver in case.solvers}
-    if not found:
-        names = " or ".join(runs.name for runs in family)
-        raise UnmeasurableError(f"no finished runs of {names}")
-    return found
-
-
 # ---- at equal numbers of passes ---------------------------------------------------------------
-
-
-@measure
-def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> Measured:
-    """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
-    mine, rivals = ours.of(case), _there(case, family)
-    shares, sizes, behind, ends = [], [], [], []
-    for run in mine:
-        at, my, their, name = _common(case, run, rivals)
-        shares.append(float(np.mean(my < their)))
-        sizes.append(at.size)
-        behind += at[my >= their].tolist()
-        ends.append((math.exp(their[-1] - my[-1]), name, float(at[-1])))
-    note = f"{counts(sizes)} numbers of passes"
-    if behind:
-        note += f", not lower at {len(behind)} of {sum(sizes)} points, "
-        note += f"the last at pass {max(behind):.3g}"
-    factor, name, end = sorted(ends)[len(ends) // 2]
-    note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
-    return Measured(np.array(shares), low=low, note=note)
-
-
-def _common(
-    case: Case, run: Trace, rivals: Mapping[str, Sequence[Trace]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Return passes ≥ 1 with values, the log of ours, of the lowest rival's; who it is at last."""
-    x = along(run, "passes")
-    at = np.unique(x[x >= 1])
-    mine = read_off(at, x, suboptimality(case, run), True)
-    curves = {name: _median_curve(case, repeats, at) for name, repeats in rivals.items()}
-    # All rivals have to be known: else the lowest would be another one where one of them ends.
-    theirs = np.min(list(curves.values()), axis=0)
-    known = ~np.isnan(mine + theirs)
-    if not known.any():
-        raise UnmeasurableError("no number of passes ≥ 1 at which all have a value")
-    last = int(np.flatnonzero(known)[-1])
-    lowest = min(curves, key=lambda name: float(curves[name][last]))
-    return at[known], mine[known], theirs[known], lowest
-
-
-def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.ndarray:
-    """Return the log of the median suboptimality of some repeats; NaN where one has no value."""
-    heights = [
-        read_off(at, along(run, "passes"), suboptimality(case, run), True) for run in repeats
-    ]
-    return np.median(heights, axis=0)
 
 
 @measure
@@ -121,12 +60,12 @@ def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
     It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
     pass, where there is nothing to read off but the line from w = 0.
     """
-    mine, rivals = ours.of(case), _there(case, family)
+    mine, baselines = ours.of(case), family_runs(case, family)
     found, notes = [], []
     for level in LEVELS:
         passes = np.array([_passes_to(case, run, level) for run in mine])
         if (passes >= 1).all() and np.isfinite(passes).all():
-            median, name = _first(case, rivals, level)
+            median, name = _first(case, baselines, level)
             text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
             notes.append(f"to {level:g}: {np.median(passes):.3g} passes, {text}")
             found.append((passes, median))
@@ -135,7 +74,7 @@ def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
             "there is no level that all repeats reach, and after the first pass"
         )
     passes, median = found[-1]
-    ends = [float(along(run, "passes")[-1]) for repeats in rivals.values() for run in repeats]
+    ends = [float(along(run, "passes")[-1]) for repeats in baselines.values() for run in repeats]
     if math.isinf(median) and min(ends) < passes.max():
         raise UnmeasurableError("a rival ended before it reached that suboptimality")
     return Measured(median / passes, math.nextafter(1.0, 2.0), note="; ".join(notes))
@@ -146,33 +85,12 @@ def _passes_to(case: Case, run: Trace, level: float) -> float:
     return crossing(along(run, "passes"), suboptimality(case, run), target)
 
 
-def _first(case: Case, rivals: Mapping[str, Sequence[Trace]], level: float) -> tuple[float, str]:
+def _first(case: Case, baselines: Mapping[str, Sequence[Trace]], level: float) -> tuple[float, str]:
     """Return the smallest median of passes to a level, and whose it is."""
     return min(
         (float(np.median([_passes_to(case, run, level) for run in repeats])), name)
-        for name, repeats in rivals.items()
+        for name, repeats in baselines.items()
     )
-
-
-# ---- no tuning --------------------------------------------------------------------------------
-
-
-@measure
-def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
-    """Measure the largest P(w) after iteration 0 over P(0); of the rival, tell it."""
-
-    def largest(run: Trace) -> float:
-        primal = run.frame["primal"].to_numpy(float)
-        if primal.size < 2:
-            raise UnmeasurableError("a run has no evaluated iteration")
-        return float(np.nanmax(primal[1:]) / primal[0])
-
-    values = np.array([largest(run) for run in ours.of(case)])
-    note = ""
-    if rival.solver in case.solvers:
-        peaks = [largest(run) for run in rival.of(case)]
-        note = f"{rival.name}: {span((min(peaks), max(peaks)), times)}"
-    return Measured(values, high=1.0, note=note)
 
 
 # ---- the number of examples --------------------------------------------------------------------
@@ -190,14 +108,6 @@ def growth_with_n(case: Case, runs: Runs, factor: float) -> Measured:
     """Measure the calls to a suboptimality over those on half of the examples, per seed."""
     found = calls_on_both(case, half_of(case), runs)
     return Measured(found.calls[:, 0] / found.calls[:, 1], 1 / factor, factor, found.note)
-
-
-def half_of(case: Case) -> Case:
-    """Return the part of the examples that is nearest to half of them."""
-    parts = [other for other in case.others if other.is_part_of(case)]
-    if not parts:
-        raise UnmeasurableError("no finished runs on a part of the examples")
-    return min(parts, key=lambda other: abs(2 * int(other.data["n"]) - int(case.data["n"])))
 
 
 def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:

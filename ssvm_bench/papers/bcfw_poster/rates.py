@@ -227,4 +227,4 @@ def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
         yield Output("rates", table, title, [READING, *tables(needed, table)])
 
 
-KIND = Kind("rates", Choices(("table",), "choice", "choices"), _outputs)
+KIND = Kind("rates", Choices(("table",), "choice", "choices", gaps=True), _outputs)

@@ -71,7 +71,7 @@ class Method(NamedTuple):
     @property
     def title(self) -> str:
         """Return its name in the report."""
-        name = style.SOLVERS[self.solver].label
+        name = style.solver_label(self.solver)
         if self.solver in SEVERAL:
             name = name.replace("P-BMRM", f"P={self.P}-BMRM")
         return f"{name} ({self.options})" if self.options else name

@@ -16,8 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from ssvm_bench.claims.claim import Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.papers.bmrm import bundle_runs, costs
-from ssvm_bench.papers.claim import Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.results.words import NONE, percent
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 

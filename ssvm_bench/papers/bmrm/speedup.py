@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.judging import judge
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.curves import timing_notes
 from ssvm_bench.figures.document import Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bmrm import bundle_runs, costs
 from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, rules
-from ssvm_bench.papers.claim import Claim
-from ssvm_bench.papers.judging import judge
 from ssvm_bench.results.words import NONE, number
 
 HEADER = (

@@ -19,12 +19,12 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.claims.cases import Runs
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Section, Shown
-from ssvm_bench.papers.cases import Runs
-from ssvm_bench.papers.dual_coordinate.claims import BATCH, SEQUENTIAL, TRUE_BOUND
+from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
 from ssvm_bench.results.repeats import grouped, labels

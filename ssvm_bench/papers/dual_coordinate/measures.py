@@ -21,13 +21,19 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.comparisons import half_of
 from ssvm_bench.figures.curves import along, crossing
-from ssvm_bench.papers.bcfw_poster.measures import half_of
-from ssvm_bench.papers.cases import Case, Runs
-from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results import measurements
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
+
+SWEEPS = {"M": 0, "order": "random", "bound": "tracked"}
+BATCH = Runs("dcd", SWEEPS, hot=False)
+HOT = Runs("dcd", SWEEPS, hot=True)
+TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, hot=False)
+SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, hot=False)
 
 ROUNDING = 1e-9
 """How far a dual value may be off, relative to it: it is a sum over all terms."""

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.claims.cases import Case
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.cases import Case
-from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
 

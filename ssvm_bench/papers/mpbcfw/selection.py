@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ssvm_bench.papers.cases import Case
-from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.cases import Case
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts
 

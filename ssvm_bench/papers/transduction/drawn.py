@@ -5,32 +5,32 @@ labels       the points of the first draw, in the plane, with the labels that ea
 convergence  L_ρ, ‖Kα − β‖ and label changes of ``dcadmm`` on the first draw, over iterations
 ===========  ====================================================================================
 
-Labels are in no trace: they are drawn where the runs themselves are at hand.
+Labels are in no trace: they are drawn where the runs themselves are at hand (:mod:`.found`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import registry, typed
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
-from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED, RIVALS
-from ssvm_bench.papers.transduction.datasets.points import Points
-from ssvm_bench.papers.transduction.errors import of_draws
+from ssvm_bench.papers.transduction import found
 from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.printed import DRAWS, PROPOSED, RIVALS
+from ssvm_bench.papers.transduction.tables import of_draws
 from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.reading import read_labels
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # ---- the labels -------------------------------------------------------------------------------
 
@@ -41,53 +41,73 @@ IN_THE_PLANE = ("moons",)
 
 def _draw_labels(data: FigureData) -> Iterator[Output]:
     """Yield the points of the first draw of each dataset of the plane, and options of it."""
-    from ssvm_bench.papers.transduction import plane
-
     drawn: Counter[str] = Counter()
     for case in of_draws(data.traces):
         if case.dataset not in IN_THE_PLANE:
             continue
         first = min(draw for runs in case.runs.values() for draw in runs)
         runs = {label: runs[first] for label, runs in case.runs.items() if first in runs}
-        points = _points(next(iter(runs.values())))
-        found = {label: y for label, run in runs.items() if (y := _labels(run, points)) is not None}
-        if points is None or not found:
+        at_hand = {label: here for label, run in runs.items() if (here := data.loaded(run))}
+        if not at_hand:
             continue
-        panels = [plane.Panel("ground truth", points.y)]
-        for label, y in sorted(found.items(), key=lambda pair: _place(pair[0])):
+        points = next(iter(at_hand.values())).data
+        panels = {"ground truth": points.y}
+        for label in sorted(at_hand, key=_order):
             wrong = percent(error(runs[label]))
-            panels.append(plane.Panel(f"{style.solver_label(label)}\n{wrong} wrong", y))
-        table = pd.DataFrame(points.x, columns=["x", "y"]).assign(truth=points.y, **found)
+            panels[f"{style.solver_label(label)}\n{wrong} wrong"] = at_hand[label].y
+        labels = {label: here.y for label, here in at_hand.items()}
+        table = pd.DataFrame(points.x, columns=["x", "y"]).assign(truth=points.y, **labels)
         notes = [f"{DRAWS[case.dataset]} = {first}"]
-        figure = plane.draw(points.x, panels, data.title, notes)
         drawn[case.dataset] += 1
         number = f"_{drawn[case.dataset]}" * (drawn[case.dataset] > 1)
+        figure = draw_labels(points.x, panels, data.title, notes)
         yield Output(f"labels_{case.dataset}{number}", table, figure=figure)
 
 
-def _place(label: str) -> tuple[int, str]:
+def _order(label: str) -> tuple[int, str]:
     """Return where a curve's labels are drawn: as in the paper, what it proposes is the last."""
     order = (*RIVALS, PROPOSED)
     solver = label.split(" ")[0]
     return order.index(solver) if solver in order else len(order), label
 
 
-def _points(run: Trace) -> Points | None:
-    """Return the points of a run, unless the program draws others by now."""
-    config: Any = run.metadata["config"]["dataset"]
-    module = registry.module("dataset", config["kind"])
-    data = module.load(typed.convert(module.Config, config, "dataset"))
-    return data if data.fingerprint == run.metadata["dataset"]["fingerprint"] else None
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+"""Of labels; after these, they come again."""
+
+SIDE_BY_SIDE = 2
+"""Panels in a row."""
+
+SIZE = 7
+"""Of a point's marker, in points²."""
 
 
-def _labels(run: Trace, data: Points | None) -> np.ndarray | None:
-    """Return the labels that a run found, if it is at hand."""
-    try:
-        if data is None or run.is_cut:
-            return None
-        return read_labels(run.folder, data.n, data.n_labels)[0]
-    except RunFailedError:
-        return None
+def draw_labels(
+    x: np.ndarray, panels: Mapping[str, np.ndarray], title: str, notes: Sequence[str]
+) -> Figure:
+    """Draw points of the plane once for each labeling.
+
+    Parameters
+    ----------
+    x : ndarray of float64, shape (n, 2)
+    panels : dict
+        Title → label of each point; their order is that of the figure, row by row.
+    title : str
+    notes : sequence of str
+        Remarks below the figure.
+    """
+    from ssvm_bench.figures import drawing
+
+    colours = np.array(COLOURS)
+    columns = min(len(panels), SIDE_BY_SIDE)
+    shape = -(-len(panels) // columns), columns
+    with drawing.page(title, notes, shape, ((), ()), panel_height=1.5) as (figure, axes):
+        for place in axes.ravel():
+            place.set_axis_off()
+        for place, (above, y) in zip(axes.ravel(), panels.items(), strict=False):
+            place.scatter(*x.T, s=SIZE, c=colours[y % len(COLOURS)], linewidths=0)
+            place.set_aspect("equal")
+            place.set_title(style.as_written(above), fontsize=8)
+    return figure
 
 
 # ---- convergence ------------------------------------------------------------------------------
@@ -137,4 +157,6 @@ def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
         yield from CONVERGENCE.outputs(data, ["iteration"])
 
 
-KIND = Kind("transduction", Choices((LABELS, CURVES), "figure", "figures"), _outputs)
+KIND = Kind(
+    "transduction", Choices((LABELS, CURVES), "figure", "figures"), _outputs, loads=found.load
+)

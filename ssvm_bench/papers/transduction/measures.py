@@ -17,8 +17,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ssvm_bench.papers.cases import Case, Runs
-from ssvm_bench.papers.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.papers.transduction.printed import Spread
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent

@@ -6,39 +6,41 @@ frames       IoU of each frame of a sequence, for each method
 overlap      a table: mean IoU of each method, over pictures or frames
 ===========  ====================================================================================
 
-Masks are in no trace: they are drawn where the runs themselves are at hand. The paper prints no
-numbers of these experiments, only pictures.
+Masks are in no trace: they are drawn where the runs themselves are at hand (:mod:`.found`). The
+paper prints no numbers of these experiments, only pictures.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from types import ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import GENUINE, registry, typed
+from ssvm_bench.claims.cases import Case
+from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Table, table_of
+from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, FigureData, Kind, Output
-from ssvm_bench.papers.cases import Case
-from ssvm_bench.papers.transduction.claims import DRAWS, PROPOSED
-from ssvm_bench.papers.transduction.datasets.points import Points
+from ssvm_bench.papers.transduction import found
 from ssvm_bench.papers.transduction.datasets.scenes import Scene
-from ssvm_bench.papers.transduction.errors import COSTS, of_draws
-from ssvm_bench.papers.transduction.measures import overlap as iou_of
 from ssvm_bench.papers.transduction.oracles.transduction import overlap_of
-from ssvm_bench.results.reading import is_finished, read_labels
+from ssvm_bench.papers.transduction.printed import DRAWS, PROPOSED
+from ssvm_bench.papers.transduction.tables import (
+    OVERLAP_CELLS,
+    OVERLAPS,
+    name_of,
+    of_draws,
+    overlaps,
+)
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}
 """Sequence → the frames that the paper shows; its frame 84 is none of DAVIS 2016, which has 80."""
@@ -50,23 +52,14 @@ ORDER = ("kernel_kmeans", "inductive", PROPOSED)
 """Methods, in the order in which they are drawn; what the paper proposes is the last."""
 
 
-class Found(NamedTuple):
-    """Labels that a run found, and the points that they are of."""
-
-    data: Points
-    module: ModuleType
-    config: Any
-    y: np.ndarray
+def of_methods(traces: Sequence[Trace]) -> list[tuple[Case, list[str]]]:
+    """Return the runs on pictures by problem, and the curves of each, in their order."""
+    found = of_draws([run for run in traces if "iou" in run.frame])
+    return [(case, sorted(case.runs, key=_order)) for case in found]
 
 
-def _of_pictures(traces: Sequence[Trace]) -> list[Case]:
-    return of_draws([run for run in traces if "iou" in run.frame])
-
-
-def _methods(case: Case) -> list[str]:
-    """Return the curves of a case, in the order in which they are drawn."""
-    names = {label: label.split(" ")[0] for label in case.runs}
-    return sorted(names, key=lambda label: (ORDER.index(names[label]), _numbers(label), label))
+def _order(label: str) -> tuple[int, list[float], str]:
+    return ORDER.index(label.split(" ")[0]), _numbers(label), label
 
 
 def _numbers(label: str) -> list[float]:
@@ -74,61 +67,36 @@ def _numbers(label: str) -> list[float]:
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", label)]
 
 
-def _found(run: Trace) -> Found | None:
-    """Return what a run found, if it is at hand and the points are still these."""
-    # with nothing to draw, the pictures need not be there, either
-    if run.is_cut or not is_finished(run.folder):
-        return None
-    module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
-    if data.fingerprint != run.metadata["dataset"]["fingerprint"]:
-        return None
-    try:
-        return Found(data, module, made, read_labels(run.folder, data.n, data.n_labels)[0])
-    except RunFailedError:
-        return None
-
-
-@lru_cache(maxsize=1)  # the runs on one dataset come one after the other
-def _loaded(options: str) -> tuple[ModuleType, Any, Points]:
-    """Return a dataset's module, its options and the dataset, given the options as JSON."""
-    config = json.loads(options)
-    module = registry.module("dataset", config["kind"])
-    made: Any = typed.convert(module.Config, config, "dataset")
-    return module, made, module.load(made)
-
-
 # ---- masks ------------------------------------------------------------------------------------
 
 
 def _draw_masks(data: FigureData) -> Iterator[Output]:
     """Yield the masks of each case whose runs are at hand."""
-    from ssvm_bench.papers.transduction import masks
-
-    for case in _of_pictures(data.traces):
-        methods, rows, numbers = _methods(case), [], []
-        for number, runs in _shown(case, methods):
-            of = [_found(run) for run in runs]
-            if any(found is None for found in of):
+    for case, methods in of_methods(data.traces):
+        rows, numbers = [], []
+        for number, runs in _shown(case, methods, data.loaded):
+            here = [each for each in map(data.loaded, runs) if each]
+            if len(here) < len(runs):
                 continue
-            found = [each for each in of if each is not None]
-            first = found[0]
-            scene = first.module.scene(replace(first.config, source=first.data.source), number)
+            scene = here[0].scene(number)
             masks_of = [("truth", scene.picture.truth == 1)]
-            for label, each in zip(methods, found, strict=True):
+            for label, each in zip(methods, here, strict=True):
                 share = _iou(scene, each.y)
                 title = f"{style.solver_label(label)}: IoU {percent(share)}"
                 masks_of.append((title, each.y[scene.points][scene.segments] == 1))
                 numbers.append((number, label, share))
-            rows.append(masks.Row(scene.title, scene.picture.rgb, scene.scribbles, masks_of))
+            rows.append(Row(scene.title, scene.picture.rgb, scene.scribbles, masks_of))
         if rows:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
-            name = f"masks_{_name(case)}"
+            name = f"masks_{name_of(case)}"
             notes = [style.source_name(case.source)] * (case.source not in GENUINE)
-            figure = masks.draw(rows, data.title, notes)
+            figure = draw_masks(rows, data.title, notes)
             yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
-def _shown(case: Case, methods: Sequence[str]) -> Iterator[tuple[int, list[Trace]]]:
+def _shown(
+    case: Case, methods: Sequence[str], loaded: Callable[[Trace], found.Found | None]
+) -> Iterator[tuple[int, list[Trace]]]:
     """Yield the pictures that are drawn, and the run of each method on it."""
     common = sorted(set.intersection(*(set(case.runs[label]) for label in methods)))
     if case.dataset in DRAWS:  # runs of a picture each
@@ -137,15 +105,10 @@ def _shown(case: Case, methods: Sequence[str]) -> Iterator[tuple[int, list[Trace
         return
     for seed in common[:1]:
         runs = [case.runs[label][seed] for label in methods]
-        n_frames = _n_frames(runs[0])
-        for frame in FRAMES.get(case.dataset, ()):
-            if frame < n_frames:
-                yield frame, runs
-
-
-def _n_frames(run: Trace) -> int:
-    found = _found(run)
-    return 0 if found is None or found.data.frame is None else int(found.data.frame[-1]) + 1
+        first = loaded(runs[0])
+        if first is not None and first.data.frame is not None:
+            last = int(first.data.frame[-1])
+            yield from ((frame, runs) for frame in FRAMES.get(case.dataset, ()) if frame <= last)
 
 
 def _iou(scene: Scene, y: np.ndarray) -> float:
@@ -155,10 +118,72 @@ def _iou(scene: Scene, y: np.ndarray) -> float:
     return np.count_nonzero(mask & truth) / union if union else 1.0
 
 
-def _name(case: Case) -> str:
-    """Return what tells a case in the name of a file."""
-    config: Any = next(case.traces()).metadata["config"]["dataset"]
-    return "_".join(filter(None, (case.dataset, config.get("pictures"))))
+RED, COVER = np.array([0xE3, 0x00, 0x0F]) / 255, 0.5
+"""Colour of a mask, and how much it hides of the picture below."""
+
+WIDTH, TITLE = 2.4, 0.25
+"""Width of a panel, and height of its title, in inches."""
+
+GROUND, FIGURE = np.array([0x00, 0x50, 0xE3]) / 255, RED
+"""Colours of the scribbles."""
+
+
+class Row(NamedTuple):
+    """One picture.
+
+    Attributes
+    ----------
+    title : str
+    rgb : ndarray of uint8, shape (h, w, 3)
+    scribbles : ndarray of uint8, shape (h, w), or None
+        0 on ground, 1 on figure; what is above is no scribble.
+    masks : sequence of (str, ndarray of bool, shape (h, w))
+        Titles and masks.
+    """
+
+    title: str
+    rgb: np.ndarray
+    scribbles: np.ndarray | None
+    masks: Sequence[tuple[str, np.ndarray]]
+
+
+def draw_masks(rows: Sequence[Row], title: str, notes: Sequence[str]) -> Figure:
+    """Draw the pictures, each beside its masks; all rows have as many of these."""
+    from ssvm_bench.figures import drawing
+
+    shape = len(rows), 1 + len(rows[0].masks)
+    tallest = max(row.rgb.shape[0] / row.rgb.shape[1] for row in rows)
+    height = WIDTH * tallest + TITLE
+    layout = drawing.page(title, notes, shape, ((), ()), height, panel_width=WIDTH)
+    with layout as (figure, panels):
+        for line, row in zip(panels, rows, strict=True):
+            shown = [(row.title, _scribbled(row))]
+            shown += [(name, covered(row.rgb, mask)) for name, mask in row.masks]
+            for panel, (name, pixels) in zip(line, shown, strict=True):
+                panel.imshow(pixels, interpolation="nearest")
+                panel.set_title(style.as_written(name), fontsize=8)
+                panel.set_axis_off()
+    return figure
+
+
+def covered(rgb: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return the picture, red where the mask is, with values in 0 … 1."""
+    pixels = rgb / 255.0
+    pixels[mask] = (1.0 - COVER) * pixels[mask] + COVER * RED
+    return pixels
+
+
+def _scribbled(row: Row) -> np.ndarray:
+    """Return the picture with its scribbles, as wide as they are seen."""
+    pixels = row.rgb / 255.0
+    if row.scribbles is not None:
+        from scipy.ndimage import minimum_filter
+
+        from ssvm_bench.figures import segmentation
+
+        strokes = minimum_filter(row.scribbles, segmentation.SCRIBBLE)
+        pixels[strokes == 0], pixels[strokes == 1] = GROUND, FIGURE
+    return pixels
 
 
 # ---- frames -----------------------------------------------------------------------------------
@@ -168,18 +193,17 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
     """Yield the IoU of the frames of each sequence whose runs are at hand."""
     from ssvm_bench.figures import drawing
 
-    for case in _of_pictures(data.traces):
+    for case, methods in of_methods(data.traces):
         if case.dataset in DRAWS:
             continue
         rows = []
-        for label in _methods(case):
-            found = _found(next(iter(case.runs[label].values())))
-            if found is None:
+        for label in methods:
+            here = data.loaded(next(iter(case.runs[label].values())))
+            if here is None:
                 break
-            told = np.where(found.data.labeled, found.data.y.astype(np.int64), -1)
-            assert found.data.pixels is not None
-            made = overlap_of(found.data.pixels, found.data.frame, told)
-            shares = zip(made.counted, made.iou(found.y), strict=True)
+            observed = np.where(here.data.labeled, here.data.y.astype(np.int64), -1)
+            made = overlap_of(here.data.pixels, here.data.frame, observed)
+            shares = zip(made.counted, made.iou(here.y), strict=True)
             rows += [(label, int(frame), share) for frame, share in shares]
         else:
             table = pd.DataFrame(rows, columns=["solver", "frame", "iou"])
@@ -193,67 +217,7 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
                 drawing.draw_panel(panel, curves, lines)
                 panel.set(xlabel="frame", ylabel="IoU", ylim=(0, 1))
                 panel.set_title(style.dataset_name(case.dataset), loc="left", fontweight="bold")
-            yield Output(f"frames_{_name(case)}", table, figure=figure)
-
-
-# ---- the table --------------------------------------------------------------------------------
-
-READING = (
-    "Intersection over union of the figure, in pixels, at the end of each run: of single pictures "
-    "the mean ± standard deviation over them, and the least; of a sequence the mean over its "
-    "frames but the first. The objective is that of the labels and the classifier at the end, a "
-    "mean; seconds and iterations are medians. The features are those of the project: visual "
-    "words of gradients and colours. The paper has those of a deep network, and prints pictures, "
-    "no numbers."
-)
-
-
-def overlaps(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return the IoU of each method on each set of pictures."""
-    rows = []
-    for case in _of_pictures(traces):
-        for label in _methods(case):
-            runs = list(case.runs[label].values())
-            found = np.array([iou_of(run) for run in runs])
-            ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
-            rows.append(
-                {
-                    "data": _name(case),
-                    "source": case.source,
-                    "solver": label,
-                    "runs": len(runs),
-                    "iou": found.mean(),
-                    "deviation": found.std(),
-                    "min": found.min(),
-                    "wrong": 1.0 - ends["accuracy"].mean(),
-                    "objective": ends["primal"].mean(),
-                    "iterations": ends["iteration"].median(),
-                    "seconds": ends["time"].median(),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _spread(row: Mapping[Any, Any]) -> str:
-    alone = percent(row["iou"])
-    return f"{alone} ± {percent(row['deviation'])}" if row["runs"] > 1 else alone
-
-
-CELLS: Cells = {
-    "data": lambda row: row["data"].replace("_", " "),
-    "method": lambda row: style.solver_label(row["solver"]),
-    "runs": lambda row: f"{row['runs']}",
-    "IoU": _spread,
-    "least": lambda row: percent(row["min"]),
-    "wrong superpixels": lambda row: percent(row["wrong"]),
-    "objective": lambda row: f"{row['objective']:.4g}",
-    **COSTS,
-}
-
-
-def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the table of overlaps."""
-    yield table_of("Overlap with the true masks", CELLS, table.to_dict("records"), 2)
+            yield Output(f"frames_{name_of(case)}", table, figure=figure)
 
 
 # ---- the kind of figure -----------------------------------------------------------------------
@@ -267,13 +231,15 @@ def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
     if OF_FRAMES in names:
         yield from _draw_frames(data)
     if OVERLAP in names:
-        table = overlaps(data.traces)
-        shown = tables(table) if len(table) else ()
-        yield Output("overlap", table, "Overlap with the true masks", [READING, *shown])
+        table = overlaps(of_methods(data.traces))
+        title = "Overlap with the true masks"
+        shown = [table_of(title, OVERLAP_CELLS, table.to_dict("records"), 2)] * bool(len(table))
+        yield Output("overlap", table, title, [OVERLAPS, *shown])
 
 
 KIND = Kind(
     "pictures",
     Choices((MASKS, OF_FRAMES, OVERLAP), "figure", "figures"),
     _outputs,
+    loads=found.load,
 )

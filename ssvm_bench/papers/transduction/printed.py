@@ -1,4 +1,4 @@
-"""Numbers that the transduction paper prints."""
+"""Numbers that the transduction paper prints, and what it compares."""
 
 from __future__ import annotations
 
@@ -51,3 +51,16 @@ TABLE_1 = _table_1()
 """Dataset, labeled points, kernel → accuracies (Table 1)."""
 
 SETS = tuple(dict.fromkeys(dataset for dataset, _, _ in TABLE_1))
+
+NAMES = {"linear": "linear", "rbf": "RBF"}
+"""Kernel → how it is written."""
+
+DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")}
+"""Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
+
+PROPOSED = "dcadmm"
+RIVALS = {
+    "kernel_kmeans": "constrained kernel k-means",
+    "coordinate_descent": "coordinate descent on labels and classifier",
+}
+"""Solvers that it is compared with → what a reader calls them."""

@@ -8,13 +8,12 @@ number per repeat, and a range; the verdict is
     not measurable    the traces do not say; the note has the reason
 
 Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
-instances, and so real data and stand-ins, are judged apart, and so is each `Variant`: where the
+instances, and so real and synthetic data, are judged apart, and so is each `Variant`: where the
 runs begin, and whether their time was measured or is counted at the paper's costs. An instance made
 of the first examples of another one is compared with that one, and not judged itself. A dataset
 that stands for one of the paper's, as Weizmann's horses do for HorseSeg, is judged where there are
 no runs on that one.
-What no trace can tell about a claim that fails is in `remarks.yaml`: claim → dataset → text, the
-dataset with ``start=oracle`` or ``counted`` behind it for other variants.
+What no trace can tell about a claim that fails is in the paper's `remarks`.
 """
 
 from __future__ import annotations
@@ -22,19 +21,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
+from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_of
+from ssvm_bench.claims.claim import Claim, UnmeasurableError
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of, processors_of
 from ssvm_bench.figures.style import dataset_name
-from ssvm_bench.papers.cases import Case, cases
-from ssvm_bench.papers.claim import Claim, Paper, UnmeasurableError
-from ssvm_bench.papers.variants import USUAL, Costs, Variant, variant_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, weight_in
@@ -47,9 +43,6 @@ FOR_GOOD = "It fails for good: at the times measured here, too"
 """What is said of a claim that fails at the paper's costs as well."""
 
 NO_RUNS = "no finished runs"
-
-Remarks: TypeAlias = Mapping[str, Mapping[str, str]]
-REMARKS = Path(__file__).with_name("remarks.yaml")
 
 
 class Row(NamedTuple):
@@ -115,7 +108,6 @@ def evaluate(
     paper: Paper,
     traces: Sequence[Trace],
     best: BestValues,
-    remarks: Remarks | None = None,
     bench: Sequence[Measurement] = (),
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
@@ -129,9 +121,6 @@ def evaluate(
         the paper's own solvers, are passed over.
     best : dict
         Best values known.
-    remarks : dict, optional
-        Claim → dataset → text, added where a claim does not hold on real data; by default those
-        of ``remarks.yaml``.
     bench : sequence of Measurement
         What the bench has measured, of whatever dataset.
 
@@ -141,7 +130,6 @@ def evaluate(
         Source by source (what the paper uses first), first with times that were measured, start by
         start; then claim by claim, in the order of the paper.
     """
-    remarks = _remarks() if remarks is None else remarks
     costs = paper.costs()
     known = [
         case
@@ -159,7 +147,7 @@ def evaluate(
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
-                        rows.append(_judge(claim, name, case, len(of[name]) > 1, remarks))
+                        rows.append(_judge(claim, name, case, len(of[name]) > 1, paper.remarks))
     return _with_both_costs(rows)
 
 
@@ -228,7 +216,7 @@ def judge(claim: Claim, subject: Any) -> Row:
     )
 
 
-def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Remarks) -> Row:
+def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) -> Row:
     """Judge a claim on one problem instance, which may be missing."""
     row = judge(claim, case) if case.runs else _unmeasurable(claim, NO_RUNS)
     row = row._replace(
@@ -277,8 +265,3 @@ def _clock(case: Case) -> str:
     if processors > 1 and any(run.metadata.get("clock") != "work" for run in runs):
         text += f", on {processors} different processors"
     return clocks_of(runs) + text
-
-
-@cache
-def _remarks() -> Remarks:
-    return yaml.safe_load(REMARKS.read_text(encoding="utf-8")) or {}

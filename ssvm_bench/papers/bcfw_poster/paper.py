@@ -1,4 +1,4 @@
-"""The claims of the BCFW poster (Jaggi et al., ICML 2013): those of ``claims.yaml``, measured.
+"""The BCFW poster (Jaggi et al., ICML 2013): its claims, those of ``claims.yaml``, measured.
 
 They are about OCR at three λ, in passes and calls of the oracle. The poster's cutting-plane method
 is 1-slack without a cache, as in BMRM; comparisons with others, and self-checks, are not counted.
@@ -7,12 +7,16 @@ is 1-slack without a cache, as in BMRM; comparisons with others, and self-checks
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from ssvm_bench.claims.cases import Runs
+from ssvm_bench.claims.claim import Claim, Statements
+from ssvm_bench.claims.comparisons import above_start, share_ahead
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.figures.style import Look
 from ssvm_bench.papers.bcfw_poster import measures as by
-from ssvm_bench.papers.bcfw_poster import theorems
-from ssvm_bench.papers.cases import Runs
-from ssvm_bench.papers.claim import Claim, Paper, Statements
+from ssvm_bench.papers.bcfw_poster import rates, theorems
 from ssvm_bench.results.words import NONE, percent, times
 
 SAID = Statements(__file__)
@@ -80,7 +84,7 @@ def _rival_claims(key: str, family: Family) -> list[Claim]:
     words = {"ours": name, "family": family.name, "theirs": theirs}
     words |= {"most": percent(MOST), "levels": _LEVELS}
     measures = {
-        "ahead": (by.share_ahead(ours, family.members, MOST), percent),
+        "ahead": (share_ahead(ours, family.members, MOST), percent),
         "passes": (by.fewer_passes(ours, family.members), times),
     }
     return [
@@ -108,8 +112,8 @@ def _gap_claims(key: str, name: str, runs: Runs) -> list[Claim]:
 
 _RIVALS = [claim for key in OURS for family in FAMILIES for claim in _rival_claims(key, family)]
 _NO_TUNING = [
-    SAID.claim("start", by.above_start(BCFW, SSG), times),
-    SAID.claim("step", by.share_ahead(BCFW, [BCFW_FIXED], 0.5), percent),
+    SAID.claim("start", above_start(BCFW, SSG), times),
+    SAID.claim("step", share_ahead(BCFW, [BCFW_FIXED], 0.5), percent),
 ]
 _TABLE = [
     SAID.claim("rate_bcfw", theorems.over_bound(theorems.BCFW)),
@@ -129,11 +133,26 @@ _OTHERS = [
     for claim in _rival_claims(key, family)
 ]
 
-POSTER = Paper(
+LOOKS = {
+    "fw": Look("FW", "#009E73"),
+    "ssg": Look("SSG", "#785EF0"),
+    "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),
+    "ssg_tail": Look("SSG-tavg", "#785EF0", ":"),
+    "eg": Look("EG", "#8B4513"),
+    "excessive_gap": Look("Excessive gap", "#8B4513", "--"),
+    "extragradient": Look("Extragradient", "#8B4513", ":"),
+    "cutting_plane": Look("Cutting plane (n-slack)", "#CCBB44"),
+    "one_slack": Look("1-slack", "#CCBB44", "-."),
+}
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
     title="the BCFW poster",
+    short="poster",
+    kinds=(rates.KIND,),
+    looks=LOOKS,
     file="claims-poster",
     claims=(*_RIVALS, *_NO_TUNING, *_TABLE, *_GAPS, *_OTHERS),
     solvers=frozenset(runs.solver for family in (*FAMILIES, *OTHERS) for runs in family.members),
-    stands_for={},
     beside=BESIDE,
 )

@@ -7,27 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from ssvm_bench.claims.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.claims.questions import usual
 from ssvm_bench.config import ALTERED, DRAWN, shown_as
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
-from ssvm_bench.papers.bcfw_poster.claims import POSTER
-from ssvm_bench.papers.claim import Paper
-from ssvm_bench.papers.dual_coordinate.claims import DUAL_COORDINATE
-from ssvm_bench.papers.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
-from ssvm_bench.papers.mpbcfw.claims import MPBCFW
-from ssvm_bench.papers.question import usual
-from ssvm_bench.papers.transduction.claims import TRANSDUCTION
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
-
-PAPERS = {
-    "mpbcfw": MPBCFW,
-    "poster": POSTER,
-    "dual_coordinate": DUAL_COORDINATE,
-    "transduction": TRANSDUCTION,
-}
-"""Name in an experiment file, ``figures: {claims: [name]}`` → the paper."""
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -201,20 +189,24 @@ def _basis(rows: Sequence[Row]) -> str:
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
-
-def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    bench = measurements.read(data.results_dir) if data.results_dir else ()
-    for paper in (PAPERS[name] for name in names):
-        runs = usual(paper.questions, data.traces)
-        yield output(paper, evaluate(paper, runs, data.best, bench=bench))
-
-
 NOTHING = "There are no runs of the papers' solvers on the papers' datasets."
-KIND = Kind(
-    "claims",
-    Choices(tuple(PAPERS), "paper", "papers"),
-    _outputs,
-    Section("claims", "Claims of the papers", NOTHING),
-    documents=True,
-    at_top=True,
-)
+
+
+def kind(papers: Mapping[str, Paper]) -> Kind:
+    """Return the kind of figure, of whose choices each is a paper with a table of claims."""
+
+    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+        bench = measurements.read(data.results_dir) if data.results_dir else ()
+        for paper in (papers[name] for name in names):
+            runs = usual(paper.questions, data.traces)
+            yield output(paper, evaluate(paper, runs, data.best, bench))
+
+    choices = tuple(name for name, paper in papers.items() if paper.file)
+    return Kind(
+        "claims",
+        Choices(choices, "paper", "papers"),
+        outputs,
+        Section("claims", "Claims of the papers", NOTHING),
+        documents=True,
+        at_top=True,
+    )

@@ -1,4 +1,4 @@
-"""The claims of the dual-coordinate paper (Ramanan 2013): those of ``claims.yaml``, measured.
+"""The dual-coordinate paper (Ramanan 2013): its claims, those of ``claims.yaml``, measured.
 
 Its batch algorithm is ``dcd`` with M = 0, sweeps over all terms alone; its online one,
 ``dcd_online`` with the schedule of the gap. What no run tells is read from ``bench.json``.
@@ -6,19 +6,19 @@ Its batch algorithm is ``dcd`` with M = 0, sweeps over all terms alone; its onli
 
 from __future__ import annotations
 
-from ssvm_bench.papers.bcfw_poster import measures as poster
-from ssvm_bench.papers.cases import Runs
-from ssvm_bench.papers.claim import Claim, Paper, Statements
+from pathlib import Path
+
+from ssvm_bench.claims.cases import Runs
+from ssvm_bench.claims.claim import Claim, Statements
+from ssvm_bench.claims.comparisons import above_start, share_ahead
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.figures.style import Look
+from ssvm_bench.papers.dual_coordinate import drawn
 from ssvm_bench.papers.dual_coordinate import measures as by
+from ssvm_bench.papers.dual_coordinate.measures import BATCH, HOT, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results.words import percent, times
 
 SAID = Statements(__file__)
-
-SWEEPS = {"M": 0, "order": "random", "bound": "tracked"}
-BATCH = Runs("dcd", SWEEPS, hot=False)
-HOT = Runs("dcd", SWEEPS, hot=True)
-TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, hot=False)
-SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, hot=False)
 
 SCHEDULES = {
     "one_pass": "one step for each new example",
@@ -79,10 +79,10 @@ _ONLINE = [
     *_schedule_claims("calls", by.CALLS, 1.0),
 ]
 _NO_TUNING = [
-    SAID.claim("stable", poster.above_start(BATCH, SSG), times),
+    SAID.claim("stable", above_start(BATCH, SSG), times),
     SAID.claim(
         "ahead_of_ssg",
-        poster.share_ahead(BATCH, SUBGRADIENT, MOST),
+        share_ahead(BATCH, SUBGRADIENT, MOST),
         percent,
         most=percent(MOST),
     ),
@@ -92,11 +92,26 @@ _THEOREMS = [
     SAID.claim("dual_online", by.never_falls(ONLINE), percent),
 ]
 
-DUAL_COORDINATE = Paper(
+LOOKS = {
+    "dcd": Look("DCD", "#F781BF"),
+    "dcd_online": Look("DCD, online", "#F781BF", "--"),
+    "dcd UB": Look("", "#D55E00"),
+    "dcd UB'": Look("", "#E69F00", "--"),
+    "dcd LB": Look("", "#0072B2"),
+    "dcd order=sequential": Look("", "#0072B2", "--"),
+    "dcd_online schedule=gap": Look("", "#F781BF"),
+    "dcd_online schedule=one_pass": Look("", "#0072B2", "--"),
+    "dcd_online schedule=larank": Look("", "#E69F00", ":"),
+    "dcd_online schedule=mining": Look("", "#009E73", "-."),
+}
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
     title="the dual-coordinate paper",
+    kinds=(drawn.KIND,),
+    looks=LOOKS,
     file="claims-dual-coordinate",
     claims=(*_BATCH, *_ONLINE, *_NO_TUNING, *_THEOREMS),
     solvers=frozenset({"dcd_online"}),  # at the larger λ of paths, there are runs of dcd alone
-    stands_for={},
     beside=BESIDE,
 )

@@ -1,25 +1,22 @@
 """What a paper leaves open: an option that decides it here, and the runs that settle it.
 
-The questions are in a file ``questions.yaml`` beside the paper's claims: which option, with our
+The questions are in the file ``questions.yaml`` of the paper's folder: which option, with our
 default and the other values; the claims and numbers that the answer rests on; or the row of the
-bench that is the answer.
+bench that is the answer. A value of the option is a variant of the runs, beside those of `cases`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-from ssvm_bench.papers.variants import variant_of
+from ssvm_bench.claims.cases import variant_of
 from ssvm_bench.results.trace import Trace
 
 
 class Number(NamedTuple):
-    """A quantity of a solver after so many iterations, of those in `quantities`."""
+    """A quantity of a solver after so many iterations, of those in :mod:`.fidelity`."""
 
     what: str
     solver: str
@@ -80,13 +77,8 @@ class Question:
         return bool(self.option) and self.value(run) in self.others
 
 
-def read(module: str) -> tuple[Question, ...]:
-    """Return the questions in the file ``questions.yaml`` beside a module, in its order."""
-    text = Path(module).with_name("questions.yaml").read_text(encoding="utf-8")
-    return tuple(_question(key, said) for key, said in yaml.safe_load(text).items())
-
-
-def _question(key: str, said: dict[str, Any]) -> Question:
+def question(key: str, said: dict[str, Any]) -> Question:
+    """Return a question of the file, given its name and what is said of it there."""
     lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     numbers = tuple(Number(**number) for number in said.get("numbers", ()))
     return Question(key, **{**said, **lists, "numbers": numbers})
@@ -116,8 +108,8 @@ def sides(
 ) -> tuple[list[Trace], list[Trace]]:
     """Return the runs with the default of a question's option, and those with another value.
 
-    They vary nothing else, and have datasets, variants and seeds in common. An option of a solver
-    that has working sets is none of those that have not: their runs are on both sides.
+    They vary nothing else, and have datasets, variants and seeds in common. Solvers without working
+    sets ignore the options of those that have them, so their runs are on both sides.
 
     Parameters
     ----------

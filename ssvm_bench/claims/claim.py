@@ -11,8 +11,6 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import yaml
 
-from ssvm_bench.papers.question import Question
-from ssvm_bench.papers.variants import Costs
 from ssvm_bench.results.words import number
 
 
@@ -140,47 +138,3 @@ class Statements:
         paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
         more = {part: said[part] for part in MORE if part in said}
         return Claim(key or name, section, text, measured, paper, measure, show, **more)
-
-
-class Paper(NamedTuple):
-    """The claims of one paper, in the order of their table.
-
-    Attributes
-    ----------
-    title : str
-        What it is called in headings.
-    file : str
-        Name of the table's files, without suffix.
-    claims : tuple of Claim
-        Of one or more datasets each.
-    solvers : frozenset of str
-        It is judged on problem instances with runs of any of these.
-    stands_for : dict
-        Dataset → the paper's, in whose place it is judged where there are no runs on that one.
-    costs : callable
-        Dataset → the paper's `Costs`; runs whose time is counted at others are passed over.
-    derivation : tuple of str
-        Where these costs come from, in sentences.
-    beside : dict
-        Kind of rows that are not counted as claims → why they are shown, and are not counted.
-    draws : dict
-        Dataset → its option that draws it anew: runs that differ in that are repeats.
-    questions : tuple of Question
-        What it leaves open; its claims are judged by runs that vary none of it.
-    """
-
-    title: str
-    file: str
-    claims: tuple[Claim, ...]
-    solvers: frozenset[str]
-    stands_for: Mapping[str, str]
-    costs: Callable[[], Mapping[str, Costs]] = dict
-    derivation: tuple[str, ...] = ()
-    beside: Mapping[str, str] = {}
-    draws: Mapping[str, str] = {}
-    questions: tuple[Question, ...] = ()
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The datasets that its claims are about."""
-        return tuple(dict.fromkeys(name for claim in self.claims for name in claim.paper))

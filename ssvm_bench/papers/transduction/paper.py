@@ -1,4 +1,4 @@
-"""The claims of the transduction paper (Laude et al. 2018): those of ``claims.yaml``, measured.
+"""The transduction paper (Laude et al. 2018): its claims, those of ``claims.yaml``, measured.
 
 Repeats are runs on data drawn anew, on other splits or pictures.
 """
@@ -7,27 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
-from ssvm_bench.papers.cases import Runs
-from ssvm_bench.papers.claim import Claim, Measure, Paper, Statements
+from ssvm_bench.claims.cases import Runs
+from ssvm_bench.claims.claim import Claim, Measure, Statements
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.figures.style import Look
+from ssvm_bench.papers.transduction import drawn, pictured, tables
 from ssvm_bench.papers.transduction import measures as by
-from ssvm_bench.papers.transduction.printed import KERNELS, MOONS, SETS, TABLE_1, Spread
+from ssvm_bench.papers.transduction.printed import (
+    DRAWS,
+    KERNELS,
+    MOONS,
+    NAMES,
+    PROPOSED,
+    RIVALS,
+    SETS,
+    TABLE_1,
+    Spread,
+)
 from ssvm_bench.results.words import percent
 
 SAID = Statements(__file__)
-
-NAMES = {"linear": "linear", "rbf": "RBF"}
-"""Kernel → how it is written."""
-
-DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")}
-"""Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
-
-PROPOSED = "dcadmm"
-RIVALS = {
-    "kernel_kmeans": "constrained kernel k-means",
-    "coordinate_descent": "coordinate descent on labels and classifier",
-}
-"""Solvers that it is compared with → what a reader calls them."""
 
 MOST, LEAST = 0.05, 0.3
 """Wrong labels up to which most are right, and from which on a method is stuck."""
@@ -79,8 +80,31 @@ def _theorem(name: str, measured: Measure, most: float) -> Claim:
     return claim._replace(beside=SELF_CHECKS, only={"solver.delta": WITH_DELTA.options["delta"]})
 
 
-TRANSDUCTION = Paper(
+LOOKS = {
+    "dcadmm": Look("DC-ADMM", "#A50026"),
+    "coordinate_descent": Look("Coordinate descent", "#2166AC", "--"),
+    "kernel_kmeans": Look("Kernel k-means", "#762A83", ":"),
+    "inductive": Look("Inductive", "#666666", "-."),
+}
+
+TITLES = {
+    "davis_bmx_trees": "bmx-trees",
+    "davis_car_shadow": "car-shadow",
+    "moons": "Moons",
+    "scribbles": "Scribbles",
+    "ssl_bci": "BCI",
+    "ssl_digit1": "Digit1",
+    "ssl_g241c": "g241c",
+    "ssl_g241n": "g241n",
+    "ssl_usps": "SSL-USPS",
+}
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
     title="the transduction paper",
+    kinds=(*tables.KINDS, pictured.KIND, drawn.KIND),
+    looks=LOOKS,
+    titles=TITLES,
     file="claims-transduction",
     claims=(
         SAID.claim(
@@ -103,7 +127,6 @@ TRANSDUCTION = Paper(
         _theorem("supervised", by.supervised_gap(WITH_DELTA, CLOSED), CLOSED),
     ),
     solvers=frozenset({PROPOSED}),
-    stands_for={},
     beside=BESIDE,
     draws=DRAWS,
 )

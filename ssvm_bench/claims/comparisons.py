@@ -1,0 +1,112 @@
+"""Measures that several papers' claims are judged by: one number per repeat, from traces.
+
+.. code-block:: text
+
+    passes             calls of the exact oracle / n
+    suboptimality      P(w) − D,     D the best dual value on the problem instance
+
+- Solvers are compared at equal numbers of passes, and were evaluated at different ones: a curve is
+  read off as it is drawn, between two rows linearly in log y, and nowhere else.
+- One of our repeats is compared with the *median* curve of a baseline, as most baselines make no
+  random choices. Of a family of baselines, the lowest curve counts: which one that is may change on
+  the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.figures.curves import along, read_off
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, span, times
+
+
+def suboptimality(case: Case, run: Trace) -> np.ndarray:
+    """Return P(w) − D of each row."""
+    return run.frame["primal"].to_numpy(float) - case.reference.dual
+
+
+def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
+    """Return the repeats of those solvers of a family that there are runs of, by name."""
+    found = {runs.name: runs.of(case) for runs in family if runs.solver in case.solvers}
+    if not found:
+        names = " or ".join(runs.name for runs in family)
+        raise UnmeasurableError(f"no finished runs of {names}")
+    return found
+
+
+@measure
+def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> Measured:
+    """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
+    mine, rivals = ours.of(case), family_runs(case, family)
+    shares, sizes, behind, ends = [], [], [], []
+    for run in mine:
+        at, my, their, name = _common(case, run, rivals)
+        shares.append(float(np.mean(my < their)))
+        sizes.append(at.size)
+        behind += at[my >= their].tolist()
+        ends.append((math.exp(their[-1] - my[-1]), name, float(at[-1])))
+    note = f"{counts(sizes)} numbers of passes"
+    if behind:
+        note += f", not lower at {len(behind)} of {sum(sizes)} points, "
+        note += f"the last at pass {max(behind):.3g}"
+    factor, name, end = sorted(ends)[len(ends) // 2]
+    note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
+    return Measured(np.array(shares), low=low, note=note)
+
+
+def _common(
+    case: Case, run: Trace, rivals: Mapping[str, Sequence[Trace]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """Return passes ≥ 1 with values, the log of ours, of the lowest rival's; who it is at last."""
+    x = along(run, "passes")
+    at = np.unique(x[x >= 1])
+    mine = read_off(at, x, suboptimality(case, run), True)
+    curves = {name: _median_curve(case, repeats, at) for name, repeats in rivals.items()}
+    # All rivals have to be known: else the lowest would be another one where one of them ends.
+    theirs = np.min(list(curves.values()), axis=0)
+    known = ~np.isnan(mine + theirs)
+    if not known.any():
+        raise UnmeasurableError("no number of passes ≥ 1 at which all have a value")
+    last = int(np.flatnonzero(known)[-1])
+    lowest = min(curves, key=lambda name: float(curves[name][last]))
+    return at[known], mine[known], theirs[known], lowest
+
+
+def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.ndarray:
+    """Return the log of the median suboptimality of some repeats; NaN where one has no value."""
+    heights = [
+        read_off(at, along(run, "passes"), suboptimality(case, run), True) for run in repeats
+    ]
+    return np.median(heights, axis=0)
+
+
+@measure
+def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
+    """Measure the largest P(w) after iteration 0 over P(0); of the rival, tell it."""
+
+    def largest(run: Trace) -> float:
+        primal = run.frame["primal"].to_numpy(float)
+        if primal.size < 2:
+            raise UnmeasurableError("a run has no evaluated iteration")
+        return float(np.nanmax(primal[1:]) / primal[0])
+
+    values = np.array([largest(run) for run in ours.of(case)])
+    note = ""
+    if rival.solver in case.solvers:
+        peaks = [largest(run) for run in rival.of(case)]
+        note = f"{rival.name}: {span((min(peaks), max(peaks)), times)}"
+    return Measured(values, high=1.0, note=note)
+
+
+def half_of(case: Case) -> Case:
+    """Return the part of the examples that is nearest to half of them."""
+    parts = [other for other in case.others if other.is_part_of(case)]
+    if not parts:
+        raise UnmeasurableError("no finished runs on a part of the examples")
+    return min(parts, key=lambda other: abs(2 * int(other.data["n"]) - int(case.data["n"])))

@@ -1,0 +1,169 @@
+"""A sixth paper is one folder: its claims, a kind of figure and a look, drawn by ``plot``."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from program import call, environment, error_of
+
+from ssvm_bench.config import plug_ins, registry
+from ssvm_bench.figures import style
+from ssvm_bench.report.kinds import kinds
+
+PAPER = """
+from pathlib import Path
+
+import numpy as np
+
+from ssvm_bench.claims.claim import Measured, Statements, measure
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures.kind import Kind, Output
+from ssvm_bench.figures.style import Look
+
+from .counts import calls
+
+SAID = Statements(__file__)
+
+
+@measure
+def most_calls(case, most):
+    return Measured(np.array([calls(run) for run in case.repeats("bcfw")]), high=most)
+
+
+def outputs(data, names):
+    for name in names:
+        yield Output(name, data.traces[0].frame[["iteration", "oracle_calls"]], "Calls", ["All."])
+
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
+    title="the toy paper",
+    kinds=(Kind("toy", Choices(("calls",)), outputs),),
+    looks={"toy_solver": Look("Toy", "#123456", ":"), "bcfw": Look("Mine", "#000000")},
+    titles={"toy_data": "Toys"},
+    file="claims-toy",
+    claims=(SAID.claim("few", most_calls(60)),),
+    solvers=frozenset({"bcfw"}),
+)
+"""
+COUNTS = """
+def calls(run):
+    return float(run.frame["oracle_calls"].iloc[-1])
+"""
+CLAIMS = """
+few:
+  section: '1'
+  text: BCFW makes few calls.
+  measured: calls at the end, at most 60
+  paper: {usps: few}
+"""
+QUESTIONS = """
+order:
+  question: Which order?
+  section: '2'
+  says: nothing
+  datasets: [usps]
+  made_by: ssvm-bench experiment toy
+  option: solver.sampling
+  default: uniform
+  others: [permutation]
+  claims: [few]
+"""
+EXPERIMENT = """
+title: Toys
+grid:
+  - {dataset: usps, solver: bcfw, dataset.n_samples: 20, budget.max_iterations: 3}
+figures:
+  toy: [calls]
+  claims: [toy]
+  fidelity: [toy]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(monkeypatch):
+    """Let no folder of one test be seen by another."""
+    monkeypatch.setattr(plug_ins, "_folders", [])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder of config files with a paper and its experiment."""
+    files = {"paper.py": PAPER, "counts.py": COUNTS, "claims.yaml": CLAIMS}
+    files["questions.yaml"] = QUESTIONS
+    for name, text in files.items():
+        file = tmp_path / "paper" / "toy" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "toy.yaml").write_text(EXPERIMENT)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("ssvm_bench_plug_in_paper_")]:
+        del sys.modules[name]
+
+
+def test_a_paper_is_a_folder_that_plot_draws(folder):
+    results = folder / "results"
+    options = ("dataset.source=synthetic", f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", *options).exit_code == 0
+    for file in results.rglob("*toy*.md"):
+        file.unlink()
+    assert call("plot", "toy", *options).exit_code == 0
+    claims = (results / "claims-toy-synthetic.md").read_text()
+    assert "What the toy paper claims" in claims
+    assert "**holds**" in claims
+    table = pd.read_csv(results / "figures" / "toy" / "calls-synthetic.csv")
+    assert table["oracle_calls"].iloc[-1] == 60
+    assert "Which order?" in (results / "fidelity-toy-synthetic.md").read_text()
+
+
+def test_a_paper_has_its_own_kinds_looks_and_titles(folder):
+    assert "toy" not in kinds()
+    plug_ins.use([folder])
+    assert list(registry.papers())[-1] == "toy"
+    assert list(kinds())[-1] == "toy"
+    assert style.look("toy_solver T=5") == ("Toy", "#123456", ":", "", ())
+    assert style.solver_label("toy_solver (T=5)") == "Toy ((T=5))"
+    assert style.dataset_name("toy_data") == "Toys"
+    assert style.solver_label("bcfw") == "BCFW"  # that of an earlier paper stays
+
+
+def test_two_papers_have_different_names(folder):
+    (folder / "paper" / "toy").rename(folder / "paper" / "mpbcfw")
+    plug_ins.use([folder])
+    with pytest.raises(registry.ConfigError, match="Two papers have the same name"):
+        registry.papers()
+
+
+def test_a_paper_that_fails_is_named_with_its_line(folder):
+    (folder / "paper" / "toy" / "paper.py").write_text("1 / 0")
+    result = call("plot", "quickstart", f"results_dir={folder / 'none'}", "--config-dir", folder)
+    error = error_of(result, 1)
+    assert "The paper kind 'toy' is in" in error
+    assert "paper.py, line 1, which failed: ZeroDivisionError" in error
+
+
+def test_a_run_imports_no_paper(tmp_path):
+    code = (
+        "import sys; from ssvm_bench.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name.startswith('ssvm_bench.papers.')])\n"
+        "print([name for name in sys.modules if name.startswith('ssvm_bench.claims')])\n"
+    )
+    words = ["run", "solver=ssg", "dataset=usps", "dataset.source=synthetic"]
+    words += ["dataset.n_samples=5", "budget.max_iterations=1", f"results_dir={tmp_path}"]
+    found = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment()
+    )
+    assert found.stdout.splitlines()[-2:] == ["[]", "[]"], found.stderr
+
+
+def test_every_folder_of_a_paper_is_listed_by_itself():
+    folders = {path.parent.name for path in registry.PAPERS.glob("*/paper.py")}
+    assert folders == set(registry.own_papers())
+    assert {paper.folder.name for paper in registry.papers().values()} == folders
+    assert all(isinstance(paper.folder, Path) for paper in registry.papers().values())

@@ -47,8 +47,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.problem import Problem
-from ssvm_bench.results import chunks
-from ssvm_bench.results.scores import Scores
+from ssvm_bench.results.scores import Scores, are_chunks
 from ssvm_bench.runs import components, in_memory
 from ssvm_bench.runs.prediction import predictor, score
 from ssvm_bench.runs.terminal import Silent
@@ -82,7 +81,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     words += (f"budget.max_iterations={MOST_ITERATIONS}",)
     config = compose_runs(words)[0]
     dataset = loaded(config.dataset)
-    if not ("test" in dataset.held_out and chunks.are_chunks(dataset.label_names)):
+    if not ("test" in dataset.held_out and are_chunks(dataset.label_names)):
         return
     subject, lam = (dataset.name, dataset.source), f"lam={_best(words, dataset)}/n"
     config, test = compose_runs((*words, lam))[0], dataset.held_out["test"]

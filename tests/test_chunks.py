@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench.results import scores
-from ssvm_bench.results.chunks import Counts
-from ssvm_bench.results.chunks import scores as chunk_scores
+from ssvm_bench.results.scores import Counts, count_chunks
 
 # the script leaves out B- behind E-, where a chunk ends and another one begins, too
 
@@ -54,7 +53,7 @@ def counted(truth, predicted):
     names = sorted({label for each in (*truth, *predicted) for label in each})
     number = {name: k for k, name in enumerate(names)}
     codes = [np.array([number[y] for each in of for y in each]) for of in (truth, predicted)]
-    return chunk_scores(names, *codes, np.cumsum([0, *map(len, truth)]))
+    return count_chunks(names, *codes, np.cumsum([0, *map(len, truth)]))
 
 
 @pytest.mark.parametrize("tags", ["BI", "BIE"])

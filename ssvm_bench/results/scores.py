@@ -1,17 +1,63 @@
-"""How good predicted labels are: accuracy, each label, each pair of labels, and chunks."""
+"""How good predicted labels are: accuracy, each label, each pair of labels, and chunks.
+
+Chunks in sequences of labels are counted as the CoNLL shared tasks do (conlleval). A label is a
+prefix and a type, ``B-NP``, or ``O``, of no chunk. A chunk begins
+
+* at B-, and at S- or U- (a chunk of one part);
+* at any other label but O, where the part before is O, of another type, or the end of a chunk:
+  E-, L-, S- or U-; or where the sequence begins;
+
+and ends before the next one begins, before an O, and with the sequence. It is found if a predicted
+chunk has the same first and last part, and the same type:
+
+.. code-block:: text
+
+    precision = found / predicted    recall = found / true    F1 = 2 found / (predicted + true)
+
+References
+----------
+E. Tjong Kim Sang, S. Buchholz: Introduction to the CoNLL-2000 shared task: chunking. 2000; its
+script conlleval.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.results import chunks
-from ssvm_bench.results.chunks import Counts
-
+_PREFIXES = {*"BIELSU"}
 _SHOWN = 12  # labels of a confusion matrix in a terminal
+
+
+class Counts(NamedTuple):
+    """How many chunks, or parts with a label, there are, were predicted, and were found."""
+
+    true: int
+    predicted: int
+    found: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted ones that are right; 0 without any."""
+        return self.found / max(self.predicted, 1)
+
+    @property
+    def recall(self) -> float:
+        """Share of the true ones that are found; 0 without any."""
+        return self.found / max(self.true, 1)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return 2 * self.found / max(self.predicted + self.true, 1)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return counts and shares."""
+        shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**self._asdict(), **shares}
 
 
 @dataclass(frozen=True)
@@ -52,23 +98,20 @@ class Scores:
 
     def of_label(self, k: int) -> Counts:
         """Return how many parts have a label, how many were predicted to, and both."""
-        return Counts(
-            int(self.confusion[k].sum()), int(self.confusion[:, k].sum()), int(self.confusion[k, k])
-        )
+        of_k = self.confusion[k].sum(), self.confusion[:, k].sum(), self.confusion[k, k]
+        return Counts(*map(int, of_k))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for a JSON file."""
-        of_labels = {name: _plain(self.of_label(k)) for k, name in enumerate(self.names)}
         found = {
             "parts": self.parts,
             "accuracy": self.accuracy,
             "unseen_labels": self.unseen,
-            "labels": of_labels,
+            "labels": {name: self.of_label(k).as_dict() for k, name in enumerate(self.names)},
             "confusion": {"labels": list(self.names), "counts": self.confusion.tolist()},
         }
         if self.chunks:
-            named = {name or "all": _plain(each) for name, each in self.chunks.items()}
-            found["chunks"] = named
+            found["chunks"] = {kind or "all": of.as_dict() for kind, of in self.chunks.items()}
         return found
 
     def lines(self) -> Iterator[str]:
@@ -82,35 +125,38 @@ class Scores:
             )
         if self.chunks:
             yield ""
-            named = {name or "all": row for name, row in self.chunks.items()}
-            yield from _table("chunks", {name: row for name, row in named.items() if any(row)})
+            yield from _table("chunks", {kind or "all": of for kind, of in self.chunks.items()})
         yield ""
-        counts = {name: self.of_label(k) for k, name in enumerate(self.names)}
-        yield from _table("labels", {name: row for name, row in counts.items() if any(row)})
+        yield from _table("labels", {name: self.of_label(k) for k, name in enumerate(self.names)})
         yield ""
         yield from self._confusions()
 
     def _confusions(self) -> Iterator[str]:
         """Yield the confusion matrix of the labels that are confused most."""
-        wrong = self.confusion - np.diag(np.diag(self.confusion))
-        order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")
-        there = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
-        some = np.sort([k for k in order if there[k]][:_SHOWN])
-        left = int(np.count_nonzero(there)) - len(some)
+        sums = self.confusion.sum(axis=0) + self.confusion.sum(axis=1)
+        order = np.argsort(2 * np.diag(self.confusion) - sums, kind="stable")
+        some = np.sort(order[sums[order] > 0][:_SHOWN])
+        left = np.count_nonzero(sums) - len(some)
         rest = f"; {left} labels that are confused least are left out" if left else ""
         yield f"confusion: true label by row, predicted by column{rest}"
         names = [self.names[k] for k in some]
-        counts = self.confusion[np.ix_(some, some)]
-        wide = [
-            max(len(str(c)) for c in (name, *column))
-            for name, column in zip(names, counts.T, strict=True)
-        ]
-        first = max(map(len, names))
-        yield " ".join([" " * first, *(f"{n:>{w}}" for n, w in zip(names, wide, strict=True))])
-        for name, row in zip(names, counts.tolist(), strict=True):
-            yield " ".join(
-                [f"{name:<{first}}", *(f"{c:>{w}}" for c, w in zip(row, wide, strict=True))]
-            )
+        rows = [["", *names]]
+        for name, counts in zip(names, self.confusion[np.ix_(some, some)], strict=True):
+            rows.append([name, *map(str, counts)])
+        first, *others = ([*map(len, column)] for column in zip(*rows, strict=True))
+        for name, *cells in rows:
+            shown = (f"{cell:>{max(wide)}}" for cell, wide in zip(cells, others, strict=True))
+            yield " ".join([f"{name:<{max(first)}}", *shown])
+
+
+def _table(title: str, rows: dict[str, Counts]) -> Iterator[str]:
+    """Yield the counts of chunks or labels of which there are any."""
+    rows = {name: row for name, row in rows.items() if any(row)}
+    wide = max(map(len, (title, *rows)))
+    yield f"{title:<{wide}}  precision   recall       F1     true predicted    right"
+    for name, row in rows.items():
+        shares = f"{row.precision:9.2%} {row.recall:8.2%} {row.f1:8.2%}"
+        yield f"{name:<{wide}}  {shares} {row.true:8} {row.predicted:9} {row.found:8}"
 
 
 def compare(
@@ -135,10 +181,11 @@ def compare(
     K = len(names)
     pairs = truth.astype(np.int64) * K + predicted
     confusion = np.bincount(pairs, minlength=K * K).reshape(K, K)
-    of_chunks = {}
-    if chunks.are_chunks(names):
-        of_chunks = chunks.scores(names, truth, predicted, offsets)
-    return Scores(tuple(names), n_known, confusion, of_chunks)
+    chunks = count_chunks(names, truth, predicted, offsets) if are_chunks(names) else {}
+    return Scores(tuple(names), n_known, confusion, chunks)
+
+
+# ---- chunks -----------------------------------------------------------------------------------
 
 
 def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Any:
@@ -167,24 +214,55 @@ def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
         raise ValueError("truth and predicted have examples of other sizes")
     flat = [np.array([label for labels in each for label in labels]) for each in (truth, predicted)]
     names, codes = np.unique(np.concatenate(flat), return_inverse=True)
-    if not chunks.are_chunks(names.tolist()):
+    if not are_chunks(names.tolist()):
         raise ValueError(f"labels are not those of chunks: {', '.join(names.tolist()[:10])}")
-    true, guessed = np.split(codes, 2)
     offsets = np.concatenate(([0], np.cumsum(sizes)))
-    found = chunks.scores(names.tolist(), true, guessed, offsets)
-    return pd.DataFrame.from_dict(
-        {name or "all": _plain(counts) for name, counts in found.items()}, orient="index"
+    true, guessed = np.split(codes, 2)
+    found = count_chunks(names.tolist(), true, guessed, offsets)
+    rows = {kind or "all": counts.as_dict() for kind, counts in found.items()}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def are_chunks(names: Sequence[str]) -> bool:
+    """Tell whether labels are those of chunks: O, and others with a prefix, B- among them.
+
+    >>> are_chunks(["B-NP", "I-NP", "O"]), are_chunks(["NN", "O"]), are_chunks(["O"])
+    (True, False, False)
+    """
+    others = [name for name in names if name != "O"]
+    return any(name.startswith("B-") for name in others) and all(
+        name[:1] in _PREFIXES and name[1:2] == "-" and name[2:] for name in others
     )
 
 
-def _plain(counts: Counts) -> dict[str, float]:
-    shares = {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
-    return {**counts._asdict(), **shares}
+def count_chunks(
+    names: Sequence[str], truth: np.ndarray, predicted: np.ndarray, offsets: np.ndarray
+) -> dict[str, Counts]:
+    """Return the counts of each type of chunk, sorted, and those of all as ``""``.
+
+    The parameters are those of `compare`.
+    """
+    kinds = ["", *sorted({name[2:] for name in names} - {""})]  # first that of O
+    true, guessed = (_chunks(names, kinds, labels, offsets) for labels in (truth, predicted))
+    sets = true, guessed, np.intersect1d(true, guessed, assume_unique=True)
+    of_kinds = [np.bincount(codes % len(kinds), minlength=len(kinds)) for codes in sets]
+    counts = np.stack(of_kinds, axis=1)
+    counts[0] = counts.sum(axis=0)  # no chunk is of O
+    return {kind: Counts(*row) for kind, row in zip(kinds, counts.tolist(), strict=True)}
 
 
-def _table(title: str, rows: dict[str, Counts]) -> Iterator[str]:
-    wide = max(len(title), *map(len, rows))
-    yield f"{title:<{wide}}  precision   recall       F1     true predicted    right"
-    for name, row in rows.items():
-        shares = f"{row.precision:9.2%} {row.recall:8.2%} {row.f1:8.2%}"
-        yield f"{name:<{wide}}  {shares} {row.true:8} {row.predicted:9} {row.found:8}"
+def _chunks(
+    names: Sequence[str], kinds: Sequence[str], labels: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
+    """Return a number for each chunk, of its first part, its last part and its type."""
+    kind = np.array([kinds.index(name[2:]) for name in names])[labels]
+    opens, closes = (
+        np.array([name[:1] in letters for name in names])[labels] for letters in ("BSU", "ELSU")
+    )
+    fresh = np.ones(labels.size, bool)  # no chunk goes on from the part before
+    fresh[1:] = closes[:-1] | (kind[1:] != kind[:-1])
+    fresh[offsets[:-1]] = True
+    begins = (kind > 0) & (opens | fresh)
+    ends = (kind > 0) & np.append(begins[1:] | (kind[1:] == 0), True)[: labels.size]
+    first, last = np.flatnonzero(begins), np.flatnonzero(ends)
+    return (first * labels.size + last) * len(kinds) + kind[first]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from program import call, run_here
+from program import run_here
 from traces import make_trace
 
 from ssvm_bench.figures.suboptimality import suboptimality
@@ -11,7 +11,6 @@ from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.results.trace import DUAL_OF_AVERAGE
-from ssvm_bench.solvers.block import mpbcfw
 
 AVERAGED = {"solver": "bcfw_avg", "options": {"average": True}}
 
@@ -61,36 +60,3 @@ def test_the_trace_of_a_run(tmp_path):
     np.testing.assert_array_equal(frame["gap"], frame["primal"] - frame["dual"])
     assert (frame["dual"] > frame[DUAL_OF_AVERAGE]).any()
     assert ours.summary["best_dual"] == frame["dual"].max()
-
-
-EXPERIMENT = """
-grid:
-  dataset: usps
-  dataset.source: synthetic
-  dataset.n_samples: 30
-  solver: [bcfw, bcfw_avg]
-  seed: [0, 1]
-  clock: work
-  budget.max_iterations: 3
-figures:
-  suboptimality: [calls]
-"""
-
-
-def test_what_an_earlier_version_stored_is_drawn_until_it_is_made_again(tmp_path, monkeypatch):
-    file, results = tmp_path / "some.yaml", f"results_dir={tmp_path / 'results'}"
-    file.write_text(EXPERIMENT)
-    with monkeypatch.context() as before:
-        before.setattr(mpbcfw.Config, "revision", "")
-        assert call("experiment", file, results, "quiet=true").exit_code == 0
-    table = tmp_path / "results/figures/some/oracle_calls-synthetic.csv"
-    drawn = table.read_text()
-    table.unlink()
-    plotted = call("plot", file, "--format=svg", results)
-    assert plotted.exit_code == 0, plotted.stderr
-    assert "usps: bcfw_avg drawn as stored by an earlier version." in plotted.stderr
-    assert "missing" not in plotted.stderr
-    assert table.read_text() == drawn
-    again = call("experiment", file, results, "quiet=true")
-    assert "2 of 4 runs had finished before" in again.stderr
-    assert "earlier version" not in call("plot", file, "--format=svg", results).stderr

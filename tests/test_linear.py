@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import catalog, registry, yaml_files
+from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.typed import Table
 from ssvm_bench.objective import STRUCTURAL_SVM
@@ -32,10 +32,12 @@ from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.problem import Problem
 
 ROUNDING = 1e-12
+FILES = catalog.entries("solver")
+KINDS = {name: catalog.read("solver", name, FILES).options["kind"] for name in FILES}
 SOLVERS = tuple(
     name
-    for name, file in catalog.entries("solver").items()
-    if registry.module("solver", yaml_files.read(file)["kind"]).Config.family == STRUCTURAL_SVM
+    for name, kind in KINDS.items()
+    if registry.module("solver", kind).Config.family == STRUCTURAL_SVM
 )
 
 

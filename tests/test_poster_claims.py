@@ -22,6 +22,7 @@ from ssvm_bench.papers.bcfw_poster.paper import (
     SELF_CHECKS,
 )
 from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.solvers.cutting_plane import one_slack
 
 POSTER = replace(PAPER, folder=Path("no/remarks"))
 
@@ -394,5 +395,5 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
     sizes = {claim.key.removeprefix("size_") for claim in POSTER.claims if claim.lam == 0.01}
     assert {run for run in made if run[2]} == {(solver, 0.01, True) for solver in sizes}
     assert content["figures"]["claims"] == ["poster"]
-    default = yaml.safe_load(catalog.entries("solver")["one_slack"].read_text())
+    default = vars(one_slack.Config("one_slack", "one_slack"))
     assert {**default, **CACHED.options} == default

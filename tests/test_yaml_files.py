@@ -128,8 +128,10 @@ def test_only_regular_files_are_read(tmp_path):
 )
 def test_a_users_file_inherits_from_one_other_at_most(tmp_path, defaults):
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "odd.yaml").write_text(f"name: odd\nkind: block\ndefaults: {defaults}\n")
-    assert "solver=odd" in message(["solver=odd"], [tmp_path])
+    (tmp_path / "solver" / "odd.yaml").write_text(
+        f"name: odd\nkind: mpbcfw\ndefaults: {defaults}\n"
+    )
+    assert "odd.yaml" in message(["solver=odd"], [tmp_path])
 
 
 def test_a_config_folder_whose_name_hydra_would_read(tmp_path, monkeypatch):

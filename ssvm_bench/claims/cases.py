@@ -291,8 +291,9 @@ def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, in
     option = draws.get(str(trace.metadata["dataset"]["name"]))
     if option is None:
         return instance, int(config["seed"])
-    others = {name: value for name, value in config["dataset"].items() if name != option}
-    told = ",".join(f"{name}={value}" for name, value in others.items()).replace(" ", "")
+    said = (option, "trust")  # the source says whether the data are to be trusted
+    others = (f"{name}={val}" for name, val in config["dataset"].items() if name not in said)
+    told = ",".join(others).replace(" ", "")
     named = instance.fingerprint.partition(" ")[2]
     fingerprint = " ".join(filter(None, (told, named)))
     return instance._replace(fingerprint=fingerprint), int(config["dataset"][option])

@@ -45,8 +45,8 @@ Overrides that always exist [default]:
   force                    run again what has finished [false]
   quiet                    no status output [false]
 
-Options of one solver or dataset, as in solver.T=5 or 'dataset.folds=[0]', are listed in
-configs/solver/NAME.yaml and configs/dataset/NAME.yaml.
+Options of one solver, oracle or dataset, as in solver.T=5 or 'dataset.folds=[0]', are listed in
+docs/options.md.
 """)
 
 EXPERIMENT = verbatim("""

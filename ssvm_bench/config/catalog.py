@@ -4,20 +4,38 @@ The project's own files lie in ``configs/`` and ``experiments/`` beside the pack
 and inside the package in a wheel. A folder given with ``--config-dir`` adds to them:
 ``DIR/solver/mine.yaml`` is chosen by ``solver=mine``, ``DIR/experiments/mine.yaml`` is an
 experiment. The first comment line of a file is its description.
+
+The file of a component sets the options whose values differ from the defaults, which are those of
+its ``Config``. It may set its ``kind``, else that is the name of the file, and begin with another
+file of its folder; that of a dataset names the oracle to use where none is chosen:
+
+.. code-block:: yaml
+
+    defaults: [other, override /oracle@_global_.oracle: viterbi]
+    kind: mine
+    T: 5
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, nearest, shown
+from ssvm_bench.config import yaml_files
 
 COMPONENTS = ("dataset", "oracle", "solver")
 """Config groups whose choice is an implementation, named by its ``kind``."""
 
 GROUPS = (*COMPONENTS, "budget")
 """All config groups."""
+
+DEFAULTS = {"dataset": "ocr", "oracle": "viterbi", "solver": "mpbcfw", "budget": "default"}
+"""What is chosen where nothing is said."""
+
+_ORACLE = "override /oracle@_global_.oracle"
 
 _HEAD = 4_000  # characters in which a file's description is looked for
 
@@ -55,6 +73,75 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
         if found.setdefault(file.stem, file) != file:
             raise ConfigError(f"{file} has the name of {found[file.stem]}. Rename one of them.")
     return dict(sorted(found.items()))
+
+
+class Choice(NamedTuple):
+    """What the file of a choice says.
+
+    Attributes
+    ----------
+    options : dict
+        Options and their values; of a component also ``name`` and ``kind``.
+    oracle : str or None
+        The oracle of a dataset.
+    """
+
+    options: dict[str, Any]
+    oracle: str | None
+
+
+def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
+    """Return what a choice of a group says; ``files`` are the `entries` of the group.
+
+    Raises
+    ------
+    ConfigError
+        If a file cannot be read, or is not as the module's docstring says.
+    """
+    found = _read(name, files, ())
+    if group not in COMPONENTS:
+        return Choice({key: val for key, val in found.options.items() if key != "kind"}, None)
+    options = {"name": name, **found.options}
+    for key in ("name", "kind"):
+        if not _is_word(options[key]):
+            raise ConfigError(f"The config file of {group}={name} sets no {key}.")
+    if options["name"] != name:
+        raise ConfigError(f"{group}/{name}.yaml calls itself name: {options['name']}.")
+    return Choice(options, found.oracle)
+
+
+def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choice:
+    """Return what a file says, and those that it begins with."""
+    file = files[name]
+    content = yaml_files.read(file)
+    content = {} if content is None else content
+    listed = content.pop("defaults", []) if isinstance(content, dict) else None
+    listed = listed if isinstance(listed, list) else [None]
+    oracles = [each[_ORACLE] for each in listed if isinstance(each, dict) and [*each] == [_ORACLE]]
+    others = [each for each in listed if _is_word(each) and each != "_self_"]
+    if len(listed) - listed.count("_self_") > len(oracles) + len(others) or not (
+        len(others) <= 1 and all(map(_is_word, oracles))
+    ):
+        raise ConfigError(
+            f"{file} must be a mapping of options to values. Its defaults can be one other "
+            f"file of its folder, and of a dataset `{_ORACLE}: NAME`."
+        )
+    if not others:
+        return Choice({"kind": name, **content}, next(iter(oracles), None))
+    (other,) = others
+    if other in (*above, name):
+        raise ConfigError(f"{file} begins with {other}, which begins with it.")
+    if other not in files:
+        raise ConfigError(f"{file} begins with {other!r}. {nearest(other, files)}")
+    first = _read(other, files, (*above, name))
+    inherited = {key: value for key, value in first.options.items() if key != "name"}
+    mine_first = "_self_" in listed and listed.index("_self_") < listed.index(other)
+    merged = {**content, **inherited} if mine_first else {**inherited, **content}
+    return Choice(merged, next(iter(oracles), first.oracle))
+
+
+def _is_word(text: Any) -> bool:
+    return isinstance(text, str) and bool(re.fullmatch(r"\w[\w.+-]{0,99}", text))
 
 
 def description(file: Path) -> str:

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from typing import Any
-
-from ssvm_bench.base.errors import SsvmBenchError
-from ssvm_bench.config import registry
-from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.config.schema import RunConfig
 
 
 def differences(
@@ -30,7 +24,7 @@ def differences(
     hidden : set of str
         Options that are not shown.
     """
-    flat = [_flatten(_with_neutral(config)) for config in configs]
+    flat = [_flatten(config) for config in configs]
     differing: dict[Hashable, list[str]] = {}
     for group in dict.fromkeys(groups):
         peers = [config for config, other in zip(flat, groups, strict=True) if other == group]
@@ -44,26 +38,6 @@ def differences(
         )
         for config, of in zip(flat, groups, strict=True)
     ]
-
-
-def _with_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config with the options that it leaves out because they are neutral."""
-    prior = {**PriorConfig.NEUTRAL, **config.get("prior", {})}
-    filled = {**RunConfig.NEUTRAL, **config, "prior": prior}
-    for group in registry.GROUPS:
-        if "kind" in config.get(group, {}):
-            component = _component(group, config[group]["kind"])
-            filled[group] = {**getattr(component, "NEUTRAL", {}), **config[group]}
-    return filled
-
-
-@cache
-def _component(group: str, kind: str) -> type | None:
-    """Return the ``Config`` of a component; None if it is not installed."""
-    try:
-        return registry.module(group, kind).Config
-    except SsvmBenchError:
-        return None
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,7 +23,6 @@ class Parallel(Options):
     """
 
     section: ClassVar[str] = "parallel"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"workers": 1, "batch": 1, "address": None}
 
     workers: Count = 1
     batch: Count = 1

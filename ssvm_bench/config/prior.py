@@ -62,7 +62,6 @@ class PriorConfig(Options):
     """
 
     section: ClassVar[str] = "prior"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"mean": 0.0, "variance": 1.0}
 
     mean: Moment = 0.0
     variance: Moment = 1.0

@@ -31,14 +31,6 @@ GROUPS = ("dataset", "oracle", "solver")
 PAPERS = Path(__file__).parents[1] / "papers"
 """A folder a paper, of which some have components of their own."""
 
-_KINDS = {
-    "ssvm_bench.solvers.block.mpbcfw": "block",
-    "ssvm_bench.solvers.block.mpbcfw_beyond": "cached",
-    "ssvm_bench.solvers.bundle.bmrm": "bundle",
-    "ssvm_bench.solvers.cutting_plane.n_slack": "cutting_plane",
-}
-"""Kinds that the hashes of runs know by an older name than that of their module."""
-
 
 def module(group: str, kind: str) -> Any:
     """Import the module of a component.
@@ -88,6 +80,13 @@ def config(group: str, values: Mapping[str, Any]) -> Any:
     found = module(group, values["kind"])
     with blamed(group, values["kind"]):
         return typed.convert(found.Config, values, group)
+
+
+def options(group: str, kind: str) -> list[str]:
+    """Return the names of the options of a component; raise what `config` does."""
+    found = module(group, kind)
+    with blamed(group, kind):
+        return [*typed.hints(found.Config)]
 
 
 @contextmanager
@@ -225,5 +224,5 @@ def _modules_below(package: str, *paths: str) -> dict[str, str]:
         if info.ispkg:
             names |= _modules_below(info.name, *(str(Path(path, name)) for path in paths))
         else:
-            names[_KINDS.get(info.name, name)] = info.name
+            names[name] = info.name
     return names

@@ -1,16 +1,14 @@
 """What a run is: every option, typed and checked, and the hash that names its folder.
 
 Two runs share a hash exactly if they compute the same but for the seed, for however long. Hence
-the hash covers every option except those that say where and how loudly to run, and when to end; and
-the versions of the code that an option stands for. Where a run ends does change what is computed
-along a path and in rounds, which begin where others ended: there, the budget is hashed, too.
+the hash covers the versions of the code, and the options that differ from their defaults, without
+those that say where and how loudly to run (``NOT_HASHED`` of a section) and when to end. Thus an
+option that is added later leaves all hashes as they are; where a default changes, so must the
+``CODE_VERSION`` of the component.
 
-With the budget, a hash tells apart what is shown of one run: its *own* hash. Runs that are older
-than the other one are in folders of that name, and are found there.
-
-An option that a component gets later must leave the runs that are older than it their hash: the
-``NEUTRAL`` of its ``Config`` says which value stands for its absence, and is then left out. What
-``NOT_HASHED`` of it names says where something is, not what.
+Where a run ends does change what is computed along a path and in rounds, which begin where others
+ended: there, the budget is hashed, too. And with the budget, a hash tells apart what is shown of
+one run, and its results if they cannot be told from those of a longer run.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import ALTERED, DRAWN, SOURCES, catalog, lambdas, registry
+from ssvm_bench.config import ALTERED, DRAWN, SOURCES, lambdas, registry
 from ssvm_bench.config.lambdas import OverN
 from ssvm_bench.config.parallel import Parallel
 from ssvm_bench.config.prior import PriorConfig
@@ -41,9 +39,6 @@ from ssvm_bench.config.validation import (
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that a run's time can be told by."""
-
-NOT_HASHED = ("seed", "results_dir", "force", "quiet", "checkpoint")
-"""Options of a run that leave any hash alone; the seed has a folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +57,9 @@ class Budget(Options):
 
     section: ClassVar[str] = "budget"
 
-    max_iterations: Natural | None
-    max_seconds: Positive | None
-    gap_tol: NotNegative
+    max_iterations: Natural | None = 50
+    max_seconds: Positive | None = None
+    gap_tol: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         """Check the ranges, and that there is a limit."""
@@ -103,10 +98,9 @@ class Eval(Options):
     """
 
     section: ClassVar[str] = "eval"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"after_exact_pass": False}
 
-    every: Count
-    growth: Annotated[float, at_least(1)]
+    every: Count = 1
+    growth: Annotated[float, at_least(1)] = 1.0
     after_exact_pass: bool = False
 
     def after(self, iteration: int) -> int:
@@ -172,28 +166,29 @@ class RunConfig(Options):
         Who calls the oracle.
     """
 
+    NOT_HASHED: ClassVar[tuple[str, ...]] = (
+        "seed",  # it has a folder of its own
+        "results_dir",
+        "force",
+        "quiet",
+        "checkpoint",
+    )
+
     dataset: Any
     oracle: Any
     solver: Any
-    budget: Budget
-    eval: Eval
-    seed: Natural
-    lam: float | OverN | None
-    path: tuple[float | OverN, ...]
-    prior: PriorConfig
-    clock: Annotated[str, one_of(CLOCKS)]
-    results_dir: Path
-    force: bool
-    quiet: bool
+    budget: Budget = Budget()
+    eval: Eval = Eval()
+    seed: Natural = 0
+    lam: float | OverN | None = None
+    path: tuple[float | OverN, ...] = ()
+    prior: PriorConfig = field(default_factory=PriorConfig)
+    clock: Annotated[str, one_of(CLOCKS)] = "wall"
+    results_dir: Path = Path("results")
+    force: bool = False
+    quiet: bool = False
     checkpoint: Checkpoint = Checkpoint()
     parallel: Parallel = field(default_factory=Parallel)
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {
-        "path": (),
-        "prior": PriorConfig(),
-        "checkpoint": Checkpoint(),
-        "parallel": Parallel(),
-    }
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
@@ -250,9 +245,7 @@ class RunConfig(Options):
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return plain
+        return {name: _plain(value) for name, value in vars(self).items()}
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over everything that changes what is computed but the seed.
@@ -266,30 +259,27 @@ class RunConfig(Options):
             If a file of the prior cannot be used.
         """
         goes_on_elsewhere = self.path or getattr(self.solver, "latent_rounds", 1) > 1
-        return self._hash(() if goes_on_elsewhere else ("budget",))
+        return self._hash(with_budget=bool(goes_on_elsewhere))
 
     def own_hash(self) -> str:
         """Return the hash of this budget's run; same conditions as :meth:`hash`."""
-        return self._hash(())
+        return self._hash(with_budget=True)
 
-    def _hash(self, but: Collection[str]) -> str:
+    def _hash(self, with_budget: bool) -> str:
         if self.source == "auto":
             raise ValueError("hash() of a config whose dataset.source is not resolved yet")
-        left_out = {*NOT_HASHED, *but}
-        content = {key: val for key, val in self.resolved().items() if key not in left_out}
+        content = changed(self)
         if "prior" in content:
             content["prior"] = self.prior.hashed(content["prior"])
         if content.pop("parallel", None) and (of_calls := self.parallel.hashed(self.clock)):
             content["parallel"] = of_calls
-        for group in catalog.COMPONENTS:
-            for name in getattr(getattr(self, group), "NOT_HASHED", ()):
-                content[group].pop(name, None)
+        content.pop("budget", None)
+        if with_budget:
+            content["budget"] = changed(self.budget)  # also if it is the default one
         content["code"] = {
             group: registry.code_version(group, getattr(self, group).kind)
             for group in ("oracle", "solver")
         }
-        if revision := getattr(self.solver, "revision", ""):
-            content["code"]["revision"] = revision
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
@@ -300,7 +290,10 @@ class RunConfig(Options):
 
     @property
     def own_folder(self) -> Path:
-        """Folder of a run of this budget alone, and what it is called; as :meth:`own_hash`."""
+        """Folder of a run of this budget alone, and what it is called; as :meth:`own_hash`.
+
+        A run is there if another one of the same hash goes further.
+        """
         return self._folder(self.own_hash())
 
     @property
@@ -313,16 +306,22 @@ class RunConfig(Options):
         return runs / digest / f"seed={self.seed}"
 
 
+def changed(options: Any) -> dict[str, Any]:
+    """Return the options of a section that a hash covers and that differ from their defaults."""
+    found = {}
+    for each in fields(options):
+        value, default = getattr(options, each.name), each.default
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
+        if each.name not in getattr(options, "NOT_HASHED", ()) and value != default:
+            found[each.name] = changed(value) if is_dataclass(value) else _plain(value)
+    return found
+
+
 def _plain(value: Any) -> Any:
-    """Return a config, or a value of one, without options at their neutral value."""
+    """Return a value of a config, or a section of it, as plain values."""
     if is_dataclass(value):
-        neutral = getattr(value, "NEUTRAL", {})
-        options = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {
-            name: _plain(option)
-            for name, option in options.items()
-            if name not in neutral or option != neutral[name]
-        }
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: _plain(value[name]) for name in sorted(value)}
     if isinstance(value, (tuple, list)):

@@ -86,10 +86,11 @@ def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
     arguments = {}
     for field in fields(cast(Any, cls)):
         option = _join(section, field.name)
-        if field.name in values and values[field.name] != _NOT_SET:
-            arguments[field.name] = convert(annotations[field.name], values[field.name], option)
-        elif field.default is MISSING and field.default_factory is MISSING:
+        needed = field.default is MISSING and field.default_factory is MISSING
+        if values.get(field.name, _NOT_SET if needed else None) == _NOT_SET:
             raise ConfigError(f"{option} has no value: its config file does not set it.")
+        if field.name in values:
+            arguments[field.name] = convert(annotations[field.name], values[field.name], option)
     return cls(**arguments)
 
 

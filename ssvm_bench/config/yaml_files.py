@@ -7,6 +7,7 @@ which would be replaced by variables of the environment, and keys that stand twi
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,9 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_implicit_resolver(  # YAML 1.2 has 1e-3 as a number, too
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$", re.ASCII), list("-+0123456789")
+)
 
 
 def _refused(problem: str, place: Any) -> yaml.MarkedYAMLError:

@@ -271,6 +271,14 @@ class DatasetConfig(Options):
     name: str
     kind: str
 
+    def read_files(self) -> DatasetConfig:
+        """Return the config with what only the files that it names say; made without reading."""
+        return self
+
+    def default_oracle(self) -> str | None:
+        """Return the oracle that fits the content of these files; None: that of the YAML file."""
+        return None
+
 
 @dataclass(frozen=True)
 class SourceConfig(DatasetConfig):
@@ -285,8 +293,6 @@ class SourceConfig(DatasetConfig):
     trust : bool
         Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"trust": False}
 
     source: str = "auto"
     n_samples: int | None = None

@@ -66,7 +66,7 @@ class Config(BiasConfig):
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("path", "format", *HELD_OUT)
 
     def __post_init__(self) -> None:
-        """Check the options; the fingerprint becomes known where the files are there."""
+        """Check the options."""
         super().__post_init__()
         if self.path is None:
             raise ConfigError(
@@ -81,9 +81,11 @@ class Config(BiasConfig):
                 check_share(f"dataset.{name}", share)
         if sum(shares) >= 1:
             raise ConfigError("dataset.validation and dataset.test leave no example to train on.")
-        object.__setattr__(self, "templates", self._read_templates())
-        if self.fingerprint is None:
-            object.__setattr__(self, "fingerprint", self._found())
+
+    def read_files(self) -> Config:
+        """Return the config with the templates, and the fingerprint where the files are there."""
+        config = replace(self, templates=self._read_templates())
+        return config if self.fingerprint else replace(config, fingerprint=config._found())
 
     def _held_out(self) -> list[tuple[str, Any]]:
         return [(name, value) for name in HELD_OUT if (value := getattr(self, name)) is not None]
@@ -111,11 +113,10 @@ class Config(BiasConfig):
         # a letter first, so that no YAML file or override takes it for a number
         return f"f{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
 
-    @property
-    def brings(self) -> str | None:
-        """The oracle of these examples; None where they cannot be read, which `load` tells."""
+    def default_oracle(self) -> str | None:
+        """Return the oracle of these examples; None where they cannot be read: `load` tells."""
         with suppress(RunFailedError, ConfigError):
-            vocabulary, _ = _read(self._key())
+            vocabulary, _ = _read(self.read_files()._key())
             return vocabulary.oracle
         return None
 
@@ -140,7 +141,7 @@ def load(config: Config) -> Dataset:
             f"dataset.fingerprint is {config.fingerprint}. Name the files that have it, or leave "
             "the option out."
         )
-    vocabulary, splits = _read(config._key())
+    vocabulary, splits = _read(config.read_files()._key())
     held_out = {
         name: config.with_bias(forms.dataset(config.name, vocabulary, fields))
         for name, fields in splits.items()

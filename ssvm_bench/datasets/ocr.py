@@ -12,9 +12,8 @@ B. Taskar, C. Guestrin, D. Koller: Max-margin Markov networks. NIPS 2003.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -52,8 +51,6 @@ class Config(SourceConfig):
 
     folds: tuple[int, ...] | None = None
     biases: Annotated[str, one_of(BIASES)] = "none"
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "folds": None, "biases": "none"}
 
     def __post_init__(self) -> None:
         """Check the folds; the same ones in another order are the same."""

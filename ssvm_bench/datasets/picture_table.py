@@ -16,7 +16,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -55,7 +55,7 @@ class TableConfig(SourceConfig):
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the options; the fingerprint becomes known where the files are there."""
+        """Check the options."""
         super().__post_init__()
         if self.path is None and self.source == "real":
             raise ConfigError(
@@ -66,8 +66,12 @@ class TableConfig(SourceConfig):
             raise ConfigError("dataset.path names data of your own; dataset.source=synthetic asks.")
         # experiments ask for real data first
         object.__setattr__(self, "source", "synthetic" if self.path is None else "real")
-        if self.path is not None and self.fingerprint is None:
-            object.__setattr__(self, "fingerprint", found(self.path))
+
+    def read_files(self) -> TableConfig:
+        """Return the config with the fingerprint of the pictures, where the files are there."""
+        if self.path is None or self.fingerprint is not None:
+            return self
+        return replace(self, fingerprint=found(self.path))
 
 
 def found(folder: Path) -> str | None:
@@ -183,7 +187,7 @@ def arrays(
     if config.path is None:
         place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
         return cache.cached(place, f"{config.kind} drawn v{version}", synthetic)
-    if config.fingerprint != (there := found(config.path)):
+    if config.fingerprint not in (None, there := found(config.path)):
         raise RunFailedError(
             f"What is in {config.path} has the fingerprint {there}, and dataset.fingerprint is "
             f"{config.fingerprint}. Name the folder that has it, or leave the option out."

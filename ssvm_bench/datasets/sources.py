@@ -20,7 +20,7 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
-from ssvm_bench.config import ALTERED, catalog, yaml_files
+from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
@@ -60,8 +60,8 @@ def module_of(name: str) -> Any:
 
 
 def _kind(name: str) -> str:
-    file = catalog.entries("dataset").get(name)
-    return name if file is None else str(yaml_files.read(file)["kind"])
+    files = catalog.entries("dataset")
+    return catalog.read("dataset", name, files).options["kind"] if name in files else name
 
 
 def usual(name: str, source: str, allow_checksum_mismatch: bool = False) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -52,22 +52,24 @@ class Config(SourceConfig):
     max_memory: Positive | None = None
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("path", "max_memory")
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "max_memory": None}
 
     def __post_init__(self) -> None:
-        """Check the options; the fingerprint becomes known where the file is there."""
+        """Check the options."""
         super().__post_init__()
         if self.path is None:
             raise ConfigError(
                 "dataset=stream needs dataset.path=FILE.parquet, a file that `ssvm-bench data "
                 "export NAME FILE.parquet` has written."
             )
-        if self.fingerprint is None and self._header is not None:
-            object.__setattr__(self, "fingerprint", self._header.fingerprint)
 
-    @property
-    def brings(self) -> str | None:
-        """The oracle of these examples; None where the file cannot be read."""
+    def read_files(self) -> Config:
+        """Return the config with the fingerprint of the examples, where the file is there."""
+        if self.fingerprint is not None or self._header is None:
+            return self
+        return replace(self, fingerprint=self._header.fingerprint)
+
+    def default_oracle(self) -> str | None:
+        """Return the oracle of these examples; None where the file cannot be read."""
         return None if self._header is None else self._header.oracle
 
     @cached_property

@@ -68,8 +68,8 @@ class Config(GraphConfig):
         What the oracle returns then depends on the calls before.
     """
 
-    partial_optimality: bool
-    warm_start: bool
+    partial_optimality: bool = False
+    warm_start: bool = False
 
 
 def build(config: Config, dataset: Dataset) -> AlphaExpansion:

@@ -27,9 +27,9 @@ Losses that a run tells at its end are without all that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,8 +51,6 @@ class ClassesConfig(OracleConfig):
     class_weight : str or mapping
         See the module's docstring.
     """
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**OracleConfig.NEUTRAL, "class_weight": NONE}
 
     class_weight: str | Table = field(default=NONE, kw_only=True)
 

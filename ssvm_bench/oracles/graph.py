@@ -19,9 +19,8 @@ is found is the minimiser, and ties are ties.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,7 +52,6 @@ class GraphConfig(ClassesConfig):
         p ≥ 0: what it costs that neighbours have different labels, which is not learned.
     """
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**ClassesConfig.NEUTRAL, "potts": 1.0}
     structures: ClassVar[tuple[str, ...]] = ("graph",)
     has_expectations: ClassVar[bool] = False
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -85,8 +85,8 @@ class Config(CostsConfig):
     has_expectations: ClassVar[bool] = False
     has_latent: ClassVar[bool] = True
 
-    bias: NotNegative = field(kw_only=True)
-    start: Annotated[str, one_of(STARTS)] = field(kw_only=True)
+    bias: NotNegative = 1.0
+    start: Annotated[str, one_of(STARTS)] = "ink"
 
     def names(self, dataset: Dataset) -> Sequence[str]:
         """Return −1 and 1."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import NotNegative, Options
@@ -43,7 +42,6 @@ class OracleConfig(Options):
     """
 
     section: ClassVar[str] = "oracle"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"cost_visit": 0.0, "delay": 0.0}
     structures: ClassVar[tuple[str, ...]] = ()
     has_latent: ClassVar[bool] = False
     has_expectations: ClassVar[bool | None] = None

@@ -19,7 +19,7 @@ D. Ramanan: Dual coordinate solvers for large-scale structural SVMs. arXiv:1312.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +51,7 @@ class Config(OracleConfig):
     has_expectations: ClassVar[bool] = True
     takes_costs: ClassVar[bool] = True
 
-    epsilon: NotNegative = field(kw_only=True)
+    epsilon: NotNegative = 0.1
 
 
 class RegressionOracle(SignedOracle):

@@ -18,12 +18,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
-from ssvm_bench.config.schema import NOT_HASHED
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.jobs import experiments
@@ -124,22 +123,16 @@ def plot(
     runs: list[Trace] = []
     missing: list[str] = []
     with SkippedFiles(say) as tell:
-        kept = {origin: stored_traces.read(where, origin, tell) for origin in experiment.origins}
-        every = [trace for traces in kept.values() for trace in traces]
-        origins = posed.origin_of
+        kept = {
+            trace.own_folder: trace
+            for origin in experiment.origins
+            for trace in stored_traces.read(where, origin, tell)
+        }
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
-            before = len(tell.problems)
-            found = _found(of_dataset, {trace.own_folder: trace for trace in every}, tell)
-            damaged = len(tell.problems) > before
-            pairs = zip(of_dataset, found, strict=True)
-            for origin, members in grouped(pairs, lambda pair: _origin(pair[0], origins)).items():
-                there = dict(members)
-                stored = [] if damaged else kept[origin]
-                there = _with_earlier_versions(there, stored, say)
-                earlier = [] if any(there.values()) else _earlier(list(there), stored, say)
-                if not earlier:
-                    missing += [experiments.title(config) for config in there if not there[config]]
-                runs += earlier or [run for run in there.values() if run]
+            found = _found(of_dataset, kept, tell)
+            pairs = list(zip(of_dataset, found, strict=True))
+            missing += [experiments.title(config) for config, run in pairs if run is None]
+            runs += [run for _, run in pairs if run is not None]
         if not runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
             what_to_do = tell.problems or [
@@ -153,7 +146,8 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        written = draw(experiment, runs, every, where, formats, tell, origins)
+        origins = posed.origin_of
+        written = draw(experiment, runs, kept.values(), where, formats, tell, origins)
     say_where(where, say)
     return written
 
@@ -162,12 +156,6 @@ def say_where(where: ResultsFolder, say: Callable[[str], object]) -> None:
     """Say where files have gone if a user would look for them elsewhere."""
     if where.notice:
         say(where.notice)
-
-
-def _origin(config: RunConfig, origins: Mapping[Path, str]) -> str:
-    """Return the experiment that a run is of, whatever the source of its data."""
-    folders = (config.with_source(source).own_folder for source in config.sources())
-    return next(origins[folder] for folder in folders if folder in origins)
 
 
 def _found(
@@ -195,65 +183,6 @@ def _run(
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
         return stored.get(config.own_folder)
     return found
-
-
-def _with_earlier_versions(
-    found: Mapping[RunConfig, Trace | None],
-    stored: Sequence[Trace],
-    say: Callable[[str], object],
-) -> dict[RunConfig, Trace | None]:
-    """Return an experiment's runs on one dataset, and for missing ones what was stored before.
-
-    Of the same options, that is: only the code's version is another. All of them, or none.
-    """
-    missing = [config for config, run in found.items() if run is None]
-    sources = {run.metadata["dataset"]["source"] for run in found.values() if run is not None}
-    if not sources or not missing:
-        return dict(found)
-    (source,) = sources
-    twins = {_options(trace.metadata["config"]): trace for trace in stored}
-    earlier = {
-        config: twins.get(_options(config.with_source(source).resolved())) for config in missing
-    }
-    if not all(earlier.values()):
-        return dict(found)
-    names = ", ".join(dict.fromkeys(config.solver.name for config in missing))
-    say(f"{missing[0].dataset.name}: {names} drawn as stored by an earlier version.")
-    return {**found, **earlier}
-
-
-def _options(config: Mapping[str, Any]) -> str:
-    """Return what decides on a run's trace, but for the versions of the code."""
-    kept = {key: config[key] for key in config if key == "seed" or key not in NOT_HASHED}
-    return json.dumps(kept, sort_keys=True)
-
-
-def _earlier(
-    configs: Sequence[RunConfig], stored: Sequence[Trace], say: Callable[[str], object]
-) -> list[Trace]:
-    """Return an experiment's stored runs on one dataset, whatever their options, of one source.
-
-    Options come with time and versions change, and with them the hash of a run; what was stored
-    before can still be drawn. Never together with runs of the present options.
-    """
-    wanted = {(config.dataset.name, config.solver.name, config.seed) for config in configs}
-    sources = {source for config in configs for source in config.sources()}
-    for source in LOADED_FROM:
-        found = [
-            trace
-            for trace in stored
-            if trace.metadata["dataset"]["source"] == source and _name(trace) in wanted
-        ]
-        if found and source in sources:
-            name = configs[0].dataset.name
-            say(f"{name}: drawn as stored by an earlier version or with other options.")
-            return found
-    return []
-
-
-def _name(trace: Trace) -> tuple[str, str, int]:
-    config = trace.metadata["config"]
-    return trace.metadata["dataset"]["name"], config["solver"]["name"], config["seed"]
 
 
 def draw(

@@ -308,7 +308,7 @@ def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, str]]:
     for name in ("prior", "objective"):
         if metadata.get(name):
             yield name, metadata[name]
-    hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet")
+    hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet", "checkpoint")
     for name, value in metadata["config"].items():
         if name not in hidden:
             yield name, _options(value)

@@ -22,9 +22,6 @@ from ssvm_bench.planes.passes import Average
 from ssvm_bench.problem import best_interpolation
 from ssvm_bench.solvers.base import Iterate
 
-REVISION = "dual: the larger of the average's and the latest iterate's"
-"""Part of the hash of runs with averages; before, their dual was the average's own."""
-
 
 class Averages:
     """Both averages, or none.

@@ -10,7 +10,6 @@ and ``build`` beside it. What must be known of a solver before anything is loade
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -54,7 +53,6 @@ class SolverConfig(Options):
     """
 
     section: ClassVar[str] = "solver"
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {"latent_rounds": 1}
     has_dual: ClassVar[bool] = True
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
@@ -64,11 +62,6 @@ class SolverConfig(Options):
     name: str
     kind: str
     latent_rounds: Count = field(default=1, kw_only=True)
-
-    @property
-    def revision(self) -> str:
-        """What a hash covers beside ``CODE_VERSION``: a change that concerns some options only."""
-        return ""
 
     @property
     def constraint(self) -> str:

@@ -57,9 +57,9 @@ _GROWTH = 1.05
 class Config(ExpectationConfig):
     """Options of ``eg``; see the module's docstring."""
 
-    sampling: Annotated[str, one_of(SAMPLING)]
-    eta: Positive
-    start: Positive
+    sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
+    eta: Positive = 1.0
+    start: Positive = 8.0
 
 
 class State(NamedTuple):

@@ -73,7 +73,7 @@ _ROUNDING = 1e-13
 class Config(ExpectationConfig):
     """Options of ``excessive_gap``; see the module's docstring."""
 
-    step: Annotated[str, one_of(STEPS)]
+    step: Annotated[str, one_of(STEPS)] = "search"
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> ExcessiveGap:

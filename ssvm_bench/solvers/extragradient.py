@@ -77,8 +77,8 @@ _ROUNDING = 1e-14
 class Config(ExpectationConfig):
     """Options of ``extragradient``; see the module's docstring."""
 
-    step: Annotated[str, one_of(STEPS)]
-    rho: Positive | None
+    step: Annotated[str, one_of(STEPS)] = "search"
+    rho: Positive | None = None
 
 
 class Point(NamedTuple):

@@ -19,9 +19,8 @@ it is at most ε P(w). φ begins at 0, or with ``start=oracle`` at the φ̂ of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -42,14 +41,9 @@ STEPS = ("line_search", "2n/(k+2n)")
 class Config(SolverConfig):
     """Options of ``fw``."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {
-        **SolverConfig.NEUTRAL,
-        "epsilon": 0.0,
-        "start": TRUTH,
-    }
     follows_paths: ClassVar[bool] = True
 
-    step: Annotated[str, one_of(STEPS)]
+    step: Annotated[str, one_of(STEPS)] = "line_search"
     epsilon: NotNegative = 0.0
     start: Annotated[str, one_of(STARTS)] = TRUTH
 

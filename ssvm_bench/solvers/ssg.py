@@ -71,8 +71,8 @@ class Config(SolverConfig):
 
     has_dual: ClassVar[bool] = False
 
-    sampling: Annotated[str, one_of(SAMPLING)]
-    average: Annotated[str, one_of(AVERAGES)]
+    sampling: Annotated[str, one_of(SAMPLING)] = "uniform"
+    average: Annotated[str, one_of(AVERAGES)] = "none"
 
 
 class State(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,6 @@ class PictureConfig(SourceConfig):
         Shares c/s of a superpixel's pixels as features: ``"root"``, √(c/s); or ``"shares"``
         themselves, which are smaller against the fixed weight of the Potts term.
     """
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "histograms": "root"}
 
     histograms: Annotated[str, one_of(("root", "shares"))] = "root"
 

@@ -34,9 +34,8 @@ approximate passes with the rule that ends them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -45,7 +44,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.averages import REVISION, Averages
+from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
 from ssvm_bench.solvers.block.one_step import OneStep
@@ -64,26 +63,16 @@ _REBUILD_EVERY = 10
 class Config(SolverConfig):
     """Options of the block solvers; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {
-        **SolverConfig.NEUTRAL,
-        "start": TRUTH,
-        "approx_order": SAME,
-    }
     follows_paths: ClassVar[bool] = True
 
-    N: Natural
-    M: Natural
-    T: Count
-    step: Annotated[str, one_of(STEPS)]
-    sampling: Annotated[str, one_of(SAMPLING)]
-    average: bool
+    N: Natural = 1000
+    M: Natural = 1000
+    T: Count = 10
+    step: Annotated[str, one_of(STEPS)] = "line_search"
+    sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
+    average: bool = False
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
-
-    @property
-    def revision(self) -> str:
-        """See `SolverConfig`."""
-        return REVISION if self.average else ""
 
     def __post_init__(self) -> None:
         """Check that steps towards cached planes ascend."""

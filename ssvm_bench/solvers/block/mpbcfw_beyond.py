@@ -30,9 +30,8 @@ for rounding. The steps are derived, and the sources of all options named, in
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -40,7 +39,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.planes.dual_iterate import dual_iterate
 from ssvm_bench.problem import Problem
-from ssvm_bench.solvers.averages import REVISION, Averages
+from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.base import SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses
@@ -59,33 +58,22 @@ SAMPLING = ("permutation", "gap")
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {
-        **SolverConfig.NEUTRAL,
-        "start": TRUTH,
-        "approx_order": SAME,
-        "window": 1,
-    }
     follows_paths: ClassVar[bool] = True
 
-    N: Natural
-    M: Natural
-    T: Count
-    steps: Annotated[str, one_of(STEPS)]
-    inner_steps: Count
-    sampling: Annotated[str, one_of(SAMPLING)]
-    refresh: Count
-    share: NotNegative | None
-    shrink: NotNegative
-    kappa: NotNegative
-    average: bool
+    N: Natural = 1000
+    M: Natural = 1000
+    T: Count = 10
+    steps: Annotated[str, one_of(STEPS)] = "fw"
+    inner_steps: Count = 1
+    sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
+    refresh: Count = 10
+    share: NotNegative | None = None
+    shrink: NotNegative = 0.0
+    kappa: NotNegative = 0.0
+    average: bool = False
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
     window: Count = 1
-
-    @property
-    def revision(self) -> str:
-        """See `SolverConfig`."""
-        return REVISION if self.average else ""
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:

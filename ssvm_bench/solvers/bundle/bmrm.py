@@ -73,15 +73,15 @@ class Config(SolverConfig):
 
     follows_paths: ClassVar[bool] = True
 
-    P: Count
-    prox: bool
-    T: Count
-    K: Positive
-    accept: Annotated[str, one_of(ACCEPT)]
-    epsilon: Share
-    init: Annotated[str, one_of(INITS)]
-    drop: Count | None
-    qp_steps: Count
+    P: Count = 1
+    prox: bool = False
+    T: Count = 100
+    K: Positive = 0.01
+    accept: Annotated[str, one_of(ACCEPT)] = "sufficient"
+    epsilon: Share = 0.01
+    init: Annotated[str, one_of(INITS)] = "zero"
+    drop: Count | None = None
+    qp_steps: Count = 10_000_000
 
     def __post_init__(self) -> None:
         """Check that the proximal term has a w₁ to begin with."""

@@ -80,15 +80,15 @@ class Config(ConstrainedConfig):
 
     follows_paths: ClassVar[bool] = True
 
-    planes: Annotated[str, one_of(PLANES)]
-    order: Annotated[str, one_of(ORDERS)]
-    products: Annotated[str, one_of(PRODUCTS)]
-    bound: Annotated[str, one_of(BOUNDS)]
-    tol: NotNegative
-    epsilon: NotNegative
-    M: Natural
-    shrink: NotNegative
-    T: Count
+    planes: Annotated[str, one_of(PLANES)] = "auto"
+    order: Annotated[str, one_of(ORDERS)] = "random"
+    products: Annotated[str, one_of(PRODUCTS)] = "keep"
+    bound: Annotated[str, one_of(BOUNDS)] = "tracked"
+    tol: NotNegative = 1e-6
+    epsilon: NotNegative = 1e-9
+    M: Natural = 1000
+    shrink: NotNegative = 0.1
+    T: Count = 10
 
 
 class DCD(Solver):

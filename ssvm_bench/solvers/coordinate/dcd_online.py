@@ -124,14 +124,14 @@ class Config(ConstrainedConfig):
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("chunk",)
 
-    schedule: Annotated[str, one_of(SCHEDULES)]
-    tol: NotNegative
-    verify: bool
-    order: Annotated[str, one_of(ORDERS)]
-    cache: Annotated[int, at_least(2)]
-    chunk: Count
-    epsilon: NotNegative
-    M: Natural
+    schedule: Annotated[str, one_of(SCHEDULES)] = "gap"
+    tol: NotNegative = 0.01
+    verify: bool = False
+    order: Annotated[str, one_of(ORDERS)] = "sequential"
+    cache: Annotated[int, at_least(2)] = 20_000
+    chunk: Count = 4096
+    epsilon: NotNegative = 1e-9
+    M: Natural = 1000
 
     @property
     def chunk_rows(self) -> int:

@@ -59,9 +59,9 @@ _KAPPA = 100.0
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    accumulate: Count
-    epsilon: Share
-    qp_passes: Count
+    accumulate: Count = 100
+    epsilon: Share = 0.01
+    qp_passes: Count = 100_000
 
 
 class CuttingPlanes(Solver):

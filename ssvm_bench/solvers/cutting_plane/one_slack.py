@@ -50,10 +50,10 @@ _SHARE = 0.1
 class Config(SolverConfig):
     """Options; see the module's docstring."""
 
-    cache: Natural
-    epsilon: Share
-    drop: Count | None
-    qp_steps: Count
+    cache: Natural = 5
+    epsilon: Share = 0.01
+    drop: Count | None = None
+    qp_steps: Count = 10_000_000
 
 
 class OneSlack(Solver):

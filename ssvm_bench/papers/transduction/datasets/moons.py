@@ -15,9 +15,7 @@ apart. ``draw`` chooses points, noise and cliques. No file has them: the paper's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,8 +46,6 @@ class Config(SourceConfig):
     cliques, clique_size, slack : int
         Cliques, points in each, and how far counts may be from the true ones.
     """
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SourceConfig.NEUTRAL, "gap": 0.0}
 
     draw: Natural = 0
     noise: NotNegative = 0.05

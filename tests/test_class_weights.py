@@ -55,7 +55,6 @@ def test_weights_are_given_by_name_and_leave_other_hashes_alone():
     (plain,) = compose_runs(words)
     assert run.oracle.class_weight == {"B-NP": 2.0}
     assert run.hash() != plain.hash()
-    assert "class_weight" not in plain.resolved()["oracle"]
     data = random_chains([2], 2, 2)
     config = viterbi.Config(**COSTS, class_weight=Weights({"B-NP": 2.0}))
     with pytest.raises(ConfigError, match=r"a weight for B-NP, and the labels of tiny are 0, 1\."):

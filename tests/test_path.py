@@ -188,12 +188,6 @@ def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path):
     assert table.read_bytes() == before
 
 
-def test_without_a_path_the_hash_is_that_of_the_time_before_paths(tmp_path):
-    plain = config_of(tmp_path, "solver=bcfw").with_source("synthetic")
-    assert "path" not in plain.resolved()
-    assert plain.hash() != config_of(tmp_path, "path=[1]").with_source("synthetic").hash()
-
-
 @pytest.mark.parametrize("path", ["[0.1,0.5]", "[0.1,0.1]", "[0]", "[-1]"])
 def test_a_path_that_does_not_fall_is_refused(tmp_path, path):
     with pytest.raises(ConfigError, match="path"):

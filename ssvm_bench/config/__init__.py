@@ -1,9 +1,9 @@
 """From the words of a command line to typed configs.
 
-``catalog`` finds the YAML files, ``typed`` turns plain values into dataclasses, ``schema`` says
-what a run is and which folder is its own, ``compose`` reads overrides (the only importer of
-Hydra). Import the module that you need: this package imports none of them, so that
-``ssvm-bench --help`` stays quick.
+``catalog`` finds and reads the YAML files, ``typed`` turns plain values into dataclasses,
+``schema`` says what a run is and which folder is its own, ``overrides`` reads a command line (the
+only importer of Hydra), ``compose`` makes runs of both. Import the module that you need: this
+package imports none of them, so that ``ssvm-bench --help`` stays quick.
 """
 
 ALTERED = "real (altered)"

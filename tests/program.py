@@ -137,6 +137,19 @@ def end(process, number=signal.SIGKILL):
     return process.wait(60)
 
 
+def children(pid):
+    """Return the processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid):
+    """Tell whether a process goes on."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def run_folders(folder, *, hidden=False):
     """Return the names of the run folders, partial ones included, below a results folder."""
     found = Path(folder).glob("runs/*/*/*/*")

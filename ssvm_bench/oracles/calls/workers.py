@@ -284,7 +284,7 @@ def work(
         Where components are besides.
     """
     plug_ins.use(folders)
-    oracle = functools.cache(pickle.loads(build))
+    oracle = functools.cache(lambda: pickle.loads(build)())
     answer_calls(connection, functools.partial(call, oracle, attached(descriptor, size)))
 
 

@@ -323,7 +323,7 @@ def test_module_is_the_program():
 def machine(tmp_path, monkeypatch):
     """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", 3)
+    monkeypatch.setattr(picture_file, "N_SYNTHETIC", 3)
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")

@@ -23,7 +23,7 @@ def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
-    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N)
+    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -72,7 +72,7 @@ def test_status_tells_what_is_prepared(user):
     assert "prepared" not in shown("status", "weizmann")
     shown("prepare", "weizmann", "--source", "synthetic")
     kept = user / "weizmann" / "stand-in.ssvm-bench.npz"
-    assert f"stand-in prepared: {kept}\n" in shown("status", "weizmann")
+    assert f"synthetic data prepared: {kept}\n" in shown("status", "weizmann")
     path = put("weizmann", b"\x1f\x8b")
     line, content, hint = shown("status", "weizmann", "--verify").splitlines()
     assert "content: broken: the archive is damaged" in content

@@ -29,7 +29,7 @@ def _small_stand_in(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setattr(cache, "user_folder", lambda: folder)
-        patch.setattr(picture_file, "STAND_IN_SIZE", 4)
+        patch.setattr(picture_file, "N_SYNTHETIC", 4)
         few = replace(preparation.PARAMETERS, samples=1500)
         patch.setattr(preparation, "PARAMETERS", few)
         yield

@@ -294,7 +294,7 @@ def test_shares_and_files_are_held_out(tmp_path):
         (("dataset.test=1.5",), "dataset.test must be above 0 and below 1"),
         (("dataset.test=0.5", "dataset.validation=0.5"), "leave no example to train on"),
         (("dataset.test=0.99",), "hold out all 15 examples"),
-        (("dataset.source=synthetic",), "has no stand-in"),
+        (("dataset.source=synthetic",), "has no synthetic data"),
         (("dataset.n_samples=99",), "must be ≤ 15"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -246,7 +246,7 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
-    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N)
+    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N)
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
@@ -375,7 +375,7 @@ def test_another_version_or_parameter_is_prepared_anew(raw, seen, monkeypatch):
     assert fewer.y.size < 0.8 * before.y.size
     monkeypatch.setattr(scenes, "VERSION", 0)  # pieces of other pictures are not used either
     assert load(raw).fingerprint != fewer.fingerprint
-    monkeypatch.setattr(picture_file, "STAND_IN_SIZE", N - 1)
+    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N - 1)
     assert load(raw).n == N - 1
 
 

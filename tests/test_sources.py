@@ -53,7 +53,7 @@ def raw(calls, monkeypatch, tmp_path):
         url="http://localhost/tiny.gz",
         n=2,
         parse=read,
-        stand_in=lambda: arrays_of(-1),
+        synthetic=lambda: arrays_of(-1),
         version=1,
     )
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": tiny}))
@@ -471,8 +471,8 @@ def pair(raw, monkeypatch):
         sha256={"a.gz": digest(GOOD + b"\5"), "b.gz": digest(GOOD)},
         parse=read,
         combine=lambda a, b: arrays_of(a[0, 0] - b[0, 0]),
-        stand_in=lambda: arrays_of(-1),
-        n_made=1,
+        synthetic=lambda: arrays_of(-1),
+        synthetic_size=1,
         version=1,
     )
     monkeypatch.setattr(sources, "module", lambda group, kind: type("M", (), {"RAW": two}))
@@ -552,7 +552,7 @@ def test_several_files_are_downloaded_one_by_one(pair, server, tmp_path, monkeyp
 def test_the_stand_in_of_several_files_has_its_own_size(pair):
     assert load(pair, "synthetic").x[0, 0] == -1
     config = SourceConfig("pair", "pair", "synthetic", 2)
-    with pytest.raises(ConfigError, match="≤ 1, the number of examples in the stand-in"):
+    with pytest.raises(ConfigError, match="≤ 1, the number of synthetic examples"):
         sources.load(config, pair, "independent", 2)
 
 

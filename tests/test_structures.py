@@ -392,7 +392,7 @@ def test_bad_faces_are_told_in_one_sentence(tmp_path, change, message):
 
 
 def test_drawn_and_own_data_are_not_mixed_up(tmp_path):
-    with pytest.raises(ConfigError, match="drawn by the program unless"):
+    with pytest.raises(ConfigError, match="are synthetic unless"):
         plates.Config("plates", "plates", "real")
     with pytest.raises(ConfigError, match="data of your own"):
         plates.Config("plates", "plates", "synthetic", path=tmp_path)

@@ -16,7 +16,7 @@ source_option = click.option(
     type=click.Choice(SOURCES),
     default="auto",
     show_default=True,
-    help="The real data, the built-in stand-in, or what can be had.",
+    help="The real data, synthetic ones, or what can be had.",
 )
 
 trust_option = click.option(
@@ -52,7 +52,7 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
         if found.content:
             click.echo(f"{'':<{width}}  content: {found.content}")
         if found.kept:
-            what = "stand-in prepared" if found.state == "missing" else "prepared"
+            what = "synthetic data prepared" if found.state == "missing" else "prepared"
             click.echo(f"{'':<{width}}  {what}: {found.kept}")
         if found.hint:
             click.echo(f"{'':<{width}}  {found.hint}")

@@ -1,1 +1,1 @@
-"""Datasets: one module each, with its real loader and its stand-in."""
+"""Datasets: one module each, with the loader of its real data and synthetic ones."""

@@ -65,7 +65,7 @@ def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[
     }
 
 
-def stand_in() -> dict[str, np.ndarray]:
+def simulate() -> dict[str, np.ndarray]:
     """Return as many synthetic snails, which grow more slowly the older they are."""
     return arrays(*synthetic.snails(N_SAMPLES))
 
@@ -86,6 +86,6 @@ RAW = CommaFile(
     n=N_SAMPLES,
     parse=parse,
     sha256={"abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"},
-    stand_in=stand_in,
+    synthetic=simulate,
     version=2,
 )

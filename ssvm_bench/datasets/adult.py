@@ -84,7 +84,7 @@ def combine(training: Rows, test: Rows) -> Arrays:
     }
 
 
-def stand_in() -> Arrays:
+def simulate() -> Arrays:
     """Return synthetic people of the real number and attributes."""
     m = N_TRAINING + N_TEST
     categories, score = synthetic.categories(ATTRIBUTES, m)
@@ -131,6 +131,6 @@ RAW = LibsvmFiles(
     },
     parse=parse,
     combine=combine,
-    stand_in=stand_in,
+    synthetic=simulate,
     version=2,
 )

@@ -98,7 +98,7 @@ def combine(training: Columns, test: Columns) -> Arrays:
     }
 
 
-def stand_in() -> Arrays:
+def simulate() -> Arrays:
     """Return the same of synthetic sentences, fewer than the real ones."""
     return combine(*(parse(synthetic.sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
 
@@ -132,13 +132,13 @@ RAW = ChunkingFiles(
     folder="conll2000",
     url="https://www.clips.uantwerpen.be/conll2000/chunking/",
     n=N_TRAINING,
-    n_made=N_SYNTHETIC[0],
+    synthetic_size=N_SYNTHETIC[0],
     sha256={
         "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
         "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
     },
     parse=parse,
     combine=combine,
-    stand_in=stand_in,
+    synthetic=simulate,
     version=2,
 )

@@ -74,7 +74,9 @@ class Config(BiasConfig):
                 ".npz (docs/files.md has the layouts)."
             )
         if self.source == "synthetic":
-            raise ConfigError("dataset=file has no stand-in, and dataset.source=synthetic asks.")
+            raise ConfigError(
+                "dataset=file has no synthetic data, and dataset.source=synthetic asks for them."
+            )
         shares = [share for _, share in self._held_out() if isinstance(share, float)]
         for name, share in self._held_out():
             if isinstance(share, float):

@@ -112,7 +112,7 @@ def combine(
     }
 
 
-def stand_in() -> Arrays:
+def simulate() -> Arrays:
     """Return the same of synthetic digits, a tenth as many: in the middle of the real ones' box."""
     n, n_test = N_SYNTHETIC
     counts = np.full(N_LABELS, (n + n_test) // N_LABELS)
@@ -161,7 +161,7 @@ RAW = IdxFiles(
     },
     parse=parse,
     combine=combine,
-    stand_in=stand_in,
-    n_made=N_SYNTHETIC[0],
+    synthetic=simulate,
+    synthetic_size=N_SYNTHETIC[0],
     version=3,
 )

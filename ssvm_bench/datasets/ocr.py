@@ -141,7 +141,7 @@ def identity(text: bytes) -> bytes:
     )
 
 
-def stand_in() -> dict[str, np.ndarray]:
+def simulate() -> dict[str, np.ndarray]:
     """Return synthetic words in many handwritings; their lengths and folds are the real ones."""
     bits = np.random.PCG64(1729)
     lengths = np.repeat(np.arange(WORDS_PER_LENGTH.size), WORDS_PER_LENGTH)
@@ -165,6 +165,6 @@ RAW = TableFile(
     parse=parse,
     identity=identity,
     sha256={"letter.data.gz": "12beeb2caa38e95a38c231169f8ecfde7d5bb4203caf2e09b7cb88d84cdecc78"},
-    stand_in=stand_in,
+    synthetic=simulate,
     version=1,
 )

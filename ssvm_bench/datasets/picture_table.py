@@ -59,7 +59,7 @@ class TableConfig(SourceConfig):
         super().__post_init__()
         if self.path is None and self.source == "real":
             raise ConfigError(
-                f"{self.name} are drawn by the program unless dataset.path names a folder of your "
+                f"{self.name} are synthetic unless dataset.path names a folder of your "
                 f"own, with images and {' and '.join(self.TABLES)} (docs/files.md)."
             )
         if self.path is not None and self.source == "synthetic":

@@ -81,11 +81,11 @@ class RawFile(ABC):
     dataset, folder, file, url : str
         The dataset's name; where the file is under the data folder; its home page. Without a
         ``file``, it is the folder itself that is looked for.
-    n, n_made : int
-        Number of examples, without those that are held out: of the real data; of the stand-in, if
+    n, synthetic_size : int
+        Number of examples, without those held out: of the real data; of the synthetic ones, if
         that is another one.
     version : int
-        To be raised when what is read, or the stand-in, changes.
+        To be raised when what is read or simulated changes.
     sha256 : mapping
         Name of each file → hexadecimal digest of what is in the genuine one; empty where no genuine
         file could be had to compute it.
@@ -96,7 +96,7 @@ class RawFile(ABC):
     file: str = ""
     url: str
     n: int
-    n_made: int | None = None
+    synthetic_size: int | None = None
     version: int
     sha256: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,8 +116,8 @@ class RawFile(ABC):
         """Return what is in the raw data; raise `ContentError` where they are broken."""
 
     @abstractmethod
-    def stand_in_arrays(self) -> Arrays:
-        """Return the arrays of the stand-in."""
+    def synthetic_arrays(self) -> Arrays:
+        """Return the arrays of the synthetic data."""
 
     def check(self, part: Path) -> None:
         """Raise `ContentError` if a file is broken or, as `AlteredError`, not the genuine one."""
@@ -146,9 +146,9 @@ class RawFile(ABC):
             yield Finding.compared(f"sha256 of what is in {name}", digest, known)
 
     @property
-    def n_stand_in(self) -> int:
-        """Number of examples of the stand-in."""
-        return self.n if self.n_made is None else self.n_made
+    def n_synthetic(self) -> int:
+        """Number of synthetic examples."""
+        return self.n if self.synthetic_size is None else self.synthetic_size
 
     def recognises(self, head: bytes) -> bool:
         """Tell whether a file that begins like this may be the raw file."""
@@ -237,14 +237,14 @@ class TableFile(RawFile):
     parse : callable
         From the bytes of a file in this format, of any length, to arrays ``x, y, offsets`` (and
         ``fold``); raises `ContentError`.
-    stand_in : callable
+    synthetic : callable
         Returns the same arrays, as many examples, made from a fixed seed.
     identity : callable, optional
         From the bytes that can be parsed to those whose digest tells whether they are genuine.
     """
 
     parse: Callable[[bytes], Arrays]
-    stand_in: Callable[[], Arrays]
+    synthetic: Callable[[], Arrays]
     identity: Callable[[bytes], bytes] = bytes
 
     def recognises(self, head: bytes) -> bool:
@@ -257,9 +257,9 @@ class TableFile(RawFile):
         arrays = self.parse(content)
         return Content({self.file: sha256(self.identity(content))}, lambda: arrays)
 
-    def stand_in_arrays(self) -> Arrays:
+    def synthetic_arrays(self) -> Arrays:
         """Make them."""
-        return self.stand_in()
+        return self.synthetic()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +275,7 @@ class FileSet(RawFile):
         `ContentError`.
     combine : callable
         From these, in the order of the files, to the arrays that are kept; raises `ContentError`.
-    stand_in : callable
+    synthetic : callable
         Returns arrays like those that are kept, made from a fixed seed.
     """
 
@@ -283,7 +283,7 @@ class FileSet(RawFile):
 
     parse: Callable[[bytes], Any]
     combine: Callable[..., Arrays]
-    stand_in: Callable[[], Arrays]
+    synthetic: Callable[[], Arrays]
 
     def parts(self, path: Path) -> list[Path]:
         """Return all files."""
@@ -304,9 +304,9 @@ class FileSet(RawFile):
         digests = {name: digest for name, (digest, _) in found.items()}
         return Content(digests, lambda: self.combine(*arrays))
 
-    def stand_in_arrays(self) -> Arrays:
+    def synthetic_arrays(self) -> Arrays:
         """Make them."""
-        return self.stand_in()
+        return self.synthetic()
 
     def _parsed(self, part: Path) -> tuple[str, Any]:
         """Return digest and array of one file; a `ContentError` says which one."""

@@ -1,8 +1,8 @@
-"""Where a dataset's numbers come from: its raw file, a download, or the built-in stand-in.
+"""Where a dataset's numbers come from: its raw file, a download, or a generator.
 
 A raw file that is nowhere (see `raw_files`) is downloaded from its home page into the user's cache
-folder. Only data that *cannot be had* is replaced by the stand-in, and only under ``source=auto``;
-data that is there but broken, or altered, never is.
+folder. Synthetic data replace only data that *cannot be had*, and only under ``source=auto``; data
+that are there but broken, or altered, are never replaced.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class DatasetStatus:
     content : str
         Whether what is in the files is genuine; empty if nobody asked.
     kept : Path or None
-        Where what has been prepared of the real data (if it is missing: of the stand-in) is kept.
+        Where what has been prepared is kept: of the real data or, if missing, of synthetic data.
         Whether it was made from the very raw file that is there is seen when it is loaded.
     """
 
@@ -191,7 +191,7 @@ def load(
     config : SourceConfig
         Its ``source`` and ``n_samples``.
     raw : RawFile
-        The dataset's file and stand-in.
+        The dataset's file and synthetic data.
     structure, n_labels
         See `Dataset`.
     split : callable, optional
@@ -208,10 +208,10 @@ def load(
         The real data is broken; or it is missing and ``source=real``.
     """
     if not config.trust:  # any number may be in a file that is not the known one
-        check_n(config, max(raw.n, raw.n_stand_in), "examples")
+        check_n(config, max(raw.n, raw.n_synthetic), "examples")
     source = _available(config, raw)
     if source == "synthetic":
-        check_n(config, raw.n_stand_in, "examples in the stand-in")
+        check_n(config, raw.n_synthetic, "synthetic examples")
     elif not config.trust:
         check_n(config, raw.n, "examples")
     source, found = _arrays(raw, source, None, config.trust)
@@ -240,7 +240,7 @@ def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
     Parameters
     ----------
     raw : RawFile
-        The dataset's file and stand-in.
+        The dataset's file and synthetic data.
     source : str
         ``"real"``, ``"real (altered)"`` or ``"synthetic"``.
     only : collection of str, optional
@@ -262,7 +262,7 @@ def _arrays(
     """Return where arrays come from after all, and the arrays."""
     only, place = only or raw.only, raw.cache_place(source)
     if source == "synthetic":
-        return source, raw.kept(place, raw.key(source), source, raw.stand_in_arrays, only)
+        return source, raw.kept(place, raw.key(source), source, raw.synthetic_arrays, only)
 
     def make() -> Arrays:
         content = raw.read(path)
@@ -303,12 +303,12 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     except MissingDataError as error:
         if config.source == "real":
             raise MissingDataError(
-                f"{error} Or use the stand-in: dataset.source=synthetic."
+                f"{error} Or use synthetic data: dataset.source=synthetic."
             ) from error
         bar = "!" * 88
         print(
-            f"{bar}\nWARNING: NOT THE REAL {config.name.upper()} DATA. This run shows the built-in "
-            f"stand-in (source: synthetic).\n{error}\n{bar}",
+            f"{bar}\nWARNING: NOT THE REAL {config.name.upper()} DATA. This run is on built-in "
+            f"synthetic data (source: synthetic).\n{error}\n{bar}",
             file=sys.stderr,
             flush=True,
         )

@@ -50,7 +50,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     return {"x": x, "y": labels.astype(np.uint8), "offsets": np.arange(len(x) + 1)}
 
 
-def stand_in() -> dict[str, np.ndarray]:
+def simulate() -> dict[str, np.ndarray]:
     """Return synthetic digits, as many as in the real file: warped, blurred and noisy."""
     bits = np.random.PCG64(1729)
     y, ink = handwriting.digits(SAMPLES_PER_DIGIT, CELL, bits)
@@ -71,6 +71,6 @@ RAW = TableFile(
     n=N_SAMPLES,
     parse=parse,
     sha256={"zip.train.gz": "abc9f5c75b997cabe66b5d01727d5a681c69298e1641a8d37b55433a52129dc0"},
-    stand_in=stand_in,
+    synthetic=simulate,
     version=1,
 )

@@ -29,8 +29,8 @@ from ssvm_bench.datasets.raw_files import Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP
 from ssvm_bench.datasets.transfer import download
 
-STAND_IN_SIZE = 120
-"""Pictures of a stand-in: prepared in well below a minute."""
+N_SYNTHETIC = 120
+"""Synthetic pictures of a dataset: prepared in well below a minute."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PictureFile(RawFile):
     open : callable
         From the archive's path to its pictures; raises `ContentError`.
     scenes : callable
-        Returns the pictures of the stand-in, given their number. What they are encoded as must
+        Returns synthetic pictures, given their number. What they are encoded as must
         change when they do.
     """
 
@@ -83,9 +83,9 @@ class PictureFile(RawFile):
     prepared: ClassVar[bool] = True
 
     @property
-    def n_stand_in(self) -> int:
-        """Number of pictures of the stand-in."""
-        return STAND_IN_SIZE
+    def n_synthetic(self) -> int:
+        """Number of synthetic pictures."""
+        return N_SYNTHETIC
 
     def recognises(self, head: bytes) -> bool:
         """Tell a tar archive, compressed or unpacked on the way."""
@@ -94,7 +94,7 @@ class PictureFile(RawFile):
     def pictures(self, source: str) -> Pictures:
         """Return the pictures of a source; `MissingDataError` if the real file is not there."""
         if source == "synthetic":
-            return self.scenes(self.n_stand_in)
+            return self.scenes(self.n_synthetic)
         with self.explained(self.find() or download(self)) as path:
             return self.open(path)
 
@@ -106,13 +106,13 @@ class PictureFile(RawFile):
         digest = sha256("".join(lines).encode())
         return Content({self.file: digest}, lambda: self._prepared("real", pictures))
 
-    def stand_in_arrays(self) -> Arrays:
-        """Prepare the stand-in's pictures."""
-        return self._prepared("synthetic", self.scenes(self.n_stand_in))
+    def synthetic_arrays(self) -> Arrays:
+        """Prepare the synthetic pictures."""
+        return self._prepared("synthetic", self.scenes(self.n_synthetic))
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be prepared again."""
-        made = f" {self.scenes(1).encoded} n={self.n_stand_in}" if source == "synthetic" else ""
+        made = f" {self.scenes(1).encoded} n={self.n_synthetic}" if source == "synthetic" else ""
         return f"{super().key(source)}{made} {preparation.key(self.parameters(source))}"
 
     def parameters(self, source: str) -> preparation.Parameters:
@@ -152,7 +152,7 @@ class PictureFile(RawFile):
             return arrays
 
     def _prepared(self, source: str, pictures: Pictures) -> Arrays:
-        title = self.dataset if source == "real" else f"{self.dataset} stand-in"
+        title = self.dataset if source == "real" else f"synthetic {self.dataset}"
         with ExitStack() as stack:
             work = self._work(source)
             try:

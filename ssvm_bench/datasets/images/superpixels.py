@@ -210,7 +210,7 @@ def rooted(descriptors: np.ndarray) -> np.ndarray:
 
 
 def sample(points: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return ``count`` of the points (rows), drawn with replacement, the same for the same seed."""
+    """Return ``count`` points (rows) sampled with replacement, the same for the same seed."""
     chosen = uniform((count,), np.random.PCG64(seed)) * len(points)
     return points[chosen.astype(np.int64)]
 

@@ -1,1 +1,1 @@
-"""Built-in stand-ins for data that cannot be had: handwriting and scenes, drawn."""
+"""Synthetic data, for where the real ones cannot be had."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}
 MOST_MADE = 20
-"""Frames of the stand-in."""
+"""Synthetic frames."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class SequenceFile(PictureFile):
     only: ClassVar[Names] = (*(PictureFile.only or ()), "pixels", "weights")
 
     @property
-    def n_stand_in(self) -> int:
-        """Number of frames of the stand-in."""
-        return min(MOST_MADE, picture_file.STAND_IN_SIZE)
+    def n_synthetic(self) -> int:
+        """Number of synthetic frames."""
+        return min(MOST_MADE, picture_file.N_SYNTHETIC)
 
     def parameters(self, source: str) -> preparation.Parameters:
         """Return those of all pictures, with as many superpixels as the paper has."""

@@ -195,7 +195,7 @@ def _set(
         },
         parse=parse,
         combine=lambda data, *splits: _combined(data, splits, n, n_features),
-        stand_in=lambda: stand_in(n, n_features, made),
+        synthetic=lambda: stand_in(n, n_features, made),
         version=1,
     )
     return SslSet(raw)

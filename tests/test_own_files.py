@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
-from ssvm_bench.datasets.own_files import columns, npz, templates
+from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results.reading import read_vocabulary, read_weights
 from ssvm_bench.results.trace import NAMES
@@ -69,7 +69,7 @@ def features_of(sentence, k, used, boundary):
 # ---- columns ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("boundary", templates.BOUNDARIES)
+@pytest.mark.parametrize("boundary", columns.BOUNDARIES)
 @pytest.mark.parametrize(
     "used",
     [None, ["%x[-2,1]/%x[0,0]", "U:%x[-1,0]", "U:%x[0,0]", "a{%x[0,1]}b%x[3,0]"]],
@@ -79,7 +79,7 @@ def test_templates_make_the_features_that_they_say(tmp_path, boundary, used):
     if used:
         words.append(f"dataset.templates={json.dumps(used)}")
     data = load(written(tmp_path, TEXT), *words)
-    parsed = templates.default(2) if used is None else [*map(templates.parse, used)]
+    parsed = columns.default_templates(2) if used is None else [*map(columns.parse_template, used)]
     assert len(parsed) == (19 if used is None else 4)
     names, x = np.array(data.vocabulary.features), data.x.toarray()
     assert len(set(names)) == names.size == data.n_features

@@ -116,7 +116,7 @@ class LibsvmFiles(FileSet):
             "y": arrays["y"].astype(np.uint8),
             "offsets": np.arange(arrays["y"].size + 1),
             "fold": arrays["fold"],
-            "vocabulary": Vocabulary(LABELS, svmlight.FORM, "independent", N_FEATURES),
+            "vocabulary": Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES),
         }
 
 

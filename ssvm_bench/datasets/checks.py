@@ -56,6 +56,26 @@ def label_type(n_labels: int) -> np.dtype:
     return _LABELS[n_labels > 256]  # a type that is made: comparing with a class is slow
 
 
+def normalised(x: Any) -> Any:
+    """Return features in a type that kernels are compiled for: uint8, if it is enough, or float64.
+
+    Parameters
+    ----------
+    x : ndarray or csr_array, shape (parts, f)
+    """
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x, _kind(x))
+    return x.astype(_kind(x.data))
+
+
+def _kind(values: np.ndarray) -> type:
+    if values.dtype in (np.uint8, np.bool_):
+        return np.uint8
+    with np.errstate(invalid="ignore"):
+        small = values.astype(np.uint8)
+    return np.uint8 if np.array_equal(small, values) else np.float64
+
+
 def check(dataset: Any) -> None:
     """Check the fields of a `Dataset`.
 

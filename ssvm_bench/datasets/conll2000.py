@@ -22,7 +22,7 @@ import numpy as np
 from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.own_files import columns, templates
+from ssvm_bench.datasets.own_files import columns
 from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
@@ -77,10 +77,10 @@ def combine(training: Columns, test: Columns) -> Arrays:
         raise ContentError(f"{others[0]!r} in the training set is no label of a chunk")
     from scipy.sparse import vstack
 
-    used = templates.default(N_COLUMNS - 1)
-    vocabulary, places = columns.learned(training, used, BOUNDARY, 1)
+    used = columns.default_templates(N_COLUMNS - 1)
+    vocabulary, indices = columns.learned(training, used, BOUNDARY, 1)
     vocabulary = replace(vocabulary, labels=LABELS)
-    sets = columns.fields(training, vocabulary, places), columns.fields(test, vocabulary)
+    sets = columns.fields(training, vocabulary, indices), columns.fields(test, vocabulary)
     x = vstack([each["x"] for each in sets], format="csr")
     sizes = [each["y"].size for each in sets]
     nothing_unknown = UnknownLabels(np.full(sizes[1], -1), ())
@@ -115,9 +115,9 @@ class ChunkingFiles(FileSet):
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of all sentences."""
         names = tuple(arrays["names"].tobytes().decode().split("\n"))
-        used = tuple(each.text for each in templates.default(N_COLUMNS - 1))
+        used = tuple(each.text for each in columns.default_templates(N_COLUMNS - 1))
         vocabulary = Vocabulary(
-            *(LABELS, columns.FORM, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
+            *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
         )
         return {
             "x": cache.sparse_rows(arrays, len(names)),

@@ -29,11 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, with_bias
-from ssvm_bench.datasets.checks import label_type
-from ssvm_bench.datasets.own_files.numbers import normalised
+from ssvm_bench.datasets.checks import label_type, normalised
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
-FORM = "python"
+FORMAT = "python"
 """Of their vocabulary, which no file is read with."""
 
 
@@ -171,7 +170,7 @@ def dataset(
         structure=structure,
         edges=parts.edges,
         edge_offsets=parts.edge_offsets,
-        vocabulary=Vocabulary(names, FORM, structure, int(x.shape[1])),
+        vocabulary=Vocabulary(names, FORMAT, structure, int(x.shape[1])),
     )
     return with_bias(found, bias)
 

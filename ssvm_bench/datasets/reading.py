@@ -29,6 +29,10 @@ MOST = 1 << 25
 """Bytes of a raw file, unpacked, that is parsed whole; those of text have less than half of it."""
 
 
+MOST_OF_USERS = 1 << 32
+"""The same of a file that a user brings."""
+
+
 class ContentError(Exception):
     """A raw file is there, but is not what it should be; the message says where and how."""
 

@@ -71,7 +71,7 @@ class Vocabulary:
     columns : int
         Columns of a file, that of the labels counted; 0 in other forms.
     templates : tuple of str
-        What makes features of columns (:mod:`ssvm_bench.datasets.own_files.templates`).
+        What makes features of columns (:mod:`ssvm_bench.datasets.own_files.columns`).
     boundary : str
         What templates see beyond the ends of a sequence.
     bias : float

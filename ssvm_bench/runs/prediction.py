@@ -16,8 +16,9 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
+from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.own_files import forms, npz
+from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import scores
 from ssvm_bench.results.reading import is_finished, read_metadata, read_vocabulary, read_weights
@@ -125,7 +126,7 @@ def examples(model: Model, data: Path | None) -> Examples:
     name = model.config["dataset"]["name"]
     if data is not None:
         vocabulary = model.vocabulary or _numbered(_own(model))
-        return Examples(*forms.examples(data, vocabulary, name), of=str(data))
+        return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
     dataset = _own(model)
     for split in HELD_OUT:
         if split in dataset.held_out:
@@ -148,7 +149,7 @@ def _own(model: Model) -> Dataset:
 def _numbered(dataset: Dataset) -> Vocabulary:
     """Return the vocabulary of a dataset without names: other examples come in an npz."""
     labels = tuple(dataset.label_names)
-    return Vocabulary(labels, npz.FORM, dataset.structure, dataset.n_features)
+    return Vocabulary(labels, npz.FORMAT, dataset.structure, dataset.n_features)
 
 
 def predict(model: Model, dataset: Dataset) -> np.ndarray:

@@ -6,24 +6,54 @@
     reckons   VBZ  B-VP
 
 Columns are separated by blanks or tabs, any number of them; every line has the same number of
-columns. The last one is the label, the others are what `templates` make features of.
+columns. The last one is the label. The others become features by templates in CRF++'s notation:
+``%x[r,c]`` is the entry of column c, from 0, in the line r below that of the part (r < 0: above). A
+template is a text with such references in it, and a part has the feature that the text becomes:
+
+=======================  ===========================================================================
+``%x[-1,0]/%x[0,1]``     the word before and the tag of this one; named ``%x[-1,0]/%x[0,1]=He/VBZ``
+``U05:%x[-1,0]``         with an identifier: named as CRF++ does, ``U05:He``; templates with the
+                         same identifier share features
+=======================  ===========================================================================
+
+Beyond the ends of a sequence there is, by ``boundary``:
+
+=========  ========================================================================================
+``marks``  ``_B-1``, ``_B-2``, … before it, and ``_B+1``, … behind it, as for CRF++
+``ends``   nothing: the template makes no feature; but the first part has the feature ``__BOS__``,
+           and the last ``__EOS__``, as in CRFsuite's examples
+=========  ========================================================================================
+
+Label bigrams need no template: they are the transitions. References: T. Kudo: CRF++, yet another
+CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random fields, 2007.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import shown
-from ssvm_bench.datasets.own_files import templates
-from ssvm_bench.datasets.own_files.templates import Template
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
-FORM = "columns"
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+FORMAT = "columns"
+BOUNDARIES = ("marks", "ends")
+ENDS = ("__BOS__", "__EOS__")
+OPTION = "dataset.templates"
 
 _BOM = b"\xef\xbb\xbf"
+
+_REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
+_IDENTIFIER = re.compile(r"U\w*:")
 
 
 class Column(NamedTuple):
@@ -103,6 +133,206 @@ def _quoted(fields: list[bytes]) -> str:
     return shown(repr(b" ".join(field[:60] for field in fields[:8]).decode(errors="replace")), 80)
 
 
+# ---- templates ----------------------------------------------------------------------------------
+
+
+class Template(NamedTuple):
+    """A text with references.
+
+    Attributes
+    ----------
+    text : str
+    literals : tuple of str
+        What is around the references, one more than there are of these.
+    references : tuple of (row, column)
+    """
+
+    text: str
+    literals: tuple[str, ...]
+    references: tuple[tuple[int, int], ...]
+
+    @property
+    def format(self) -> str:
+        """The name of its features, as a format of the values of the references."""
+        pieces = self.text, *self.literals
+        escaped = [each.replace("{", "{{").replace("}", "}}") for each in pieces]
+        filled = "{}".join(escaped[1:])
+        return filled if _IDENTIFIER.match(self.text) else f"{escaped[0]}={filled}"
+
+
+def parse_template(text: str) -> Template:
+    """Return a template.
+
+    Raises
+    ------
+    ConfigError
+        It refers to nothing, or in another notation.
+    """
+    pieces = _REFERENCE.split(text)
+    literals = tuple(pieces[::3])
+    if len(literals) == 1 or any("%" in literal for literal in literals):
+        raise ConfigError(
+            f"{OPTION}: {shown(text)} is no template. Write what makes a feature as %x[row,column] "
+            "of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
+        )
+    rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
+    return Template(text, literals, tuple(zip(rows, columns, strict=True)))
+
+
+def read_templates(file: Path) -> list[Template]:
+    """Return the templates in a file of CRF++.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or a line is no template.
+    """
+    try:
+        lines = reading.content(file).decode().splitlines()
+    except (OSError, UnicodeError, ContentError) as error:
+        raise ConfigError(f"{OPTION}={file} cannot be read: {error}.") from error
+    found = []
+    for k, line in enumerate(map(str.strip, lines), 1):
+        if not line or line.startswith("#") or line == "B":  # bigrams of labels are learned anyway
+            continue
+        if line.startswith("B"):
+            raise ConfigError(
+                f"{OPTION}: line {k} of {file} is a bigram of labels with an observation, "
+                f"{shown(line)}. Bigrams of labels are learned without: write a unigram, U…."
+            )
+        try:
+            found.append(parse_template(line))
+        except ConfigError as error:
+            raise ConfigError(f"Line {k} of {file}: {error}") from error
+    if not found:
+        raise ConfigError(f"{OPTION}: there is no template in {file}.")
+    return found
+
+
+def default_templates(columns: int) -> list[Template]:
+    """Return templates for observed columns: CRFsuite's for chunking, of which it has two.
+
+    That is, of each column the entries up to two lines away and pairs of neighbours; pairs in a
+    window of five, and triples, for all columns but the first, whose words are too many for them.
+    """
+    rows = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
+    more = [(-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2)]
+    more += [(-2, -1, 0), (-1, 0, 1), (0, 1, 2)]
+    shapes = [(0, rows), *((column, more) for column in range(1, columns))]
+    return [
+        parse_template("/".join(f"%x[{row},{column}]" for row in shape))
+        for column, chosen in shapes
+        for shape in chosen
+    ]
+
+
+def apply_templates(
+    used: Sequence[Template],
+    columns: Sequence[Any],
+    offsets: np.ndarray,
+    boundary: str,
+    known: Mapping[str, int] | None = None,
+) -> tuple[list[str], np.ndarray]:
+    """Return the names of all features that parts have, and which has which.
+
+    Parameters
+    ----------
+    used : sequence of Template
+    columns : sequence of Column
+        Those that are observed.
+    offsets : ndarray of int64, shape (n + 1,)
+    boundary : str
+        See the module's docstring.
+    known : mapping, optional
+        Name of each feature that there may be → its number.
+
+    Returns
+    -------
+    names : list of str
+        Where none are known: in the order in which templates, and parts, first have them.
+    indices : ndarray of int64, shape (parts, templates) or more
+        Numbers of the features of a part, −1 for none.
+
+    Raises
+    ------
+    ConfigError
+        A template points outside the columns.
+    """
+    number: dict[str, int] = {}
+
+    def numbered(names: Iterable[str]) -> list[int]:
+        if known is None:
+            return [number.setdefault(name, len(number)) for name in names]
+        return [known.get(name, -1) for name in names]
+
+    found = [_applied(template, columns, offsets, boundary, numbered) for template in used]
+    if boundary == "ends":
+        for name, parts in zip(ENDS, (offsets[:-1], offsets[1:] - 1), strict=True):
+            found.append(np.full(offsets[-1], -1))
+            found[-1][parts] = numbered([name])[0]
+    return list(number), np.column_stack(found)
+
+
+def _applied(
+    template: Template,
+    columns: Sequence[Any],
+    offsets: np.ndarray,
+    boundary: str,
+    numbered: Callable[[Iterable[str]], list[int]],
+) -> np.ndarray:
+    """Return the feature that a template gives each part."""
+    import pandas as pd
+
+    parts = np.arange(offsets[-1])
+    lengths = np.diff(offsets)
+    begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
+    combined, inside, of_references = np.zeros(parts.size, np.int64), np.ones(parts.size, bool), []
+    for row, column in template.references:
+        if column >= len(columns):
+            raise ConfigError(
+                f"{OPTION}: {shown(template.text)} refers to column {column}, and what is observed "
+                f"are the columns 0 to {len(columns) - 1} (the label is the last column)."
+            )
+        of, at = columns[column], parts + row
+        here = (at >= begin) & (at < end)
+        beyond = np.where(at < begin, begin - at, at - end + 1)  # how far
+        marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
+        mark = len(of.values) + np.where(at < begin, 0, abs(row)) + beyond - 1
+        codes = np.where(here, of.codes[np.where(here, at, 0)], mark)
+        inside &= here
+        values = [*of.values, *marks]
+        of_references.append((codes, values))
+        combined, _ = pd.factorize(combined * len(values) + codes)
+    # numbered as they come; written from the last part to the first, the first one stays
+    first = np.zeros(int(combined.max()) + 1, np.int64)
+    first[combined[::-1]] = parts[::-1]
+    kept = np.flatnonzero(inside[first]) if boundary == "ends" else np.arange(first.size)
+    seen = [
+        np.array(values, object)[codes[first[kept]]].tolist() for codes, values in of_references
+    ]
+    numbers = np.full(first.size, -1)
+    numbers[kept] = numbered(map(template.format.format, *seen))
+    return numbers[combined]
+
+
+def _rows(indices: np.ndarray, n_features: int) -> csr_array:
+    """Return the features as a matrix of how often each part has each, uint8."""
+    from scipy.sparse import csr_array
+
+    there = indices >= 0
+    indptr = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
+    columns = indices[there].astype(np.int32)
+    x = csr_array(
+        (np.ones(columns.size, np.uint8), columns, indptr.astype(np.int32)),
+        shape=(len(indices), n_features),
+    )
+    x.sum_duplicates()
+    return x
+
+
+# ---- features -----------------------------------------------------------------------------------
+
+
 def learned(
     found: Columns, chosen: list[Template] | None, boundary: str, min_count: int
 ) -> tuple[Vocabulary, np.ndarray]:
@@ -113,9 +343,9 @@ def learned(
     found : Columns
         The last one is that of the labels.
     chosen : list of Template, optional
-        By default those of `templates.default`.
+        By default those of `default_templates`.
     boundary : str
-        One of `templates.BOUNDARIES`.
+        One of `BOUNDARIES`.
     min_count : int
         Features that fewer parts have are left out.
 
@@ -123,7 +353,7 @@ def learned(
     -------
     vocabulary : Vocabulary
         Labels and features are numbered in the order in which they come.
-    places : ndarray of int64, shape (parts, templates)
+    indices : ndarray of int64, shape (parts, templates)
         The features of each part, −1 for none.
 
     Raises
@@ -138,18 +368,18 @@ def learned(
         raise ContentError(
             "line 1: one column, expected two or more: what is observed, and in the last the label"
         )
-    used = templates.default(n_columns - 1) if chosen is None else chosen
-    names, places = templates.applied(used, found.columns[:-1], found.offsets, boundary)
+    used = default_templates(n_columns - 1) if chosen is None else chosen
+    names, indices = apply_templates(used, found.columns[:-1], found.offsets, boundary)
     if min_count > 1:
-        kept = np.bincount(places[places >= 0], minlength=len(names)) >= min_count
+        kept = np.bincount(indices[indices >= 0], minlength=len(names)) >= min_count
         number = np.where(kept, np.cumsum(kept) - 1, -1)
         names = [name for name, keep in zip(names, kept, strict=True) if keep]
-        places = np.where(places >= 0, number[places], -1)
+        indices = np.where(indices >= 0, number[indices], -1)
     if not names:
         raise ContentError(f"no feature is there {min_count} times (dataset.min_count)")
     vocabulary = Vocabulary(
         labels=tuple(found.columns[-1].values),
-        form=FORM,
+        form=FORMAT,
         structure="chain",
         n_features=len(names),
         features=tuple(names),
@@ -157,18 +387,18 @@ def learned(
         templates=tuple(each.text for each in used),
         boundary=boundary,
     )
-    return vocabulary, places
+    return vocabulary, indices
 
 
-def fields(found: Columns, vocabulary: Vocabulary, places: np.ndarray | None = None) -> Any:
+def fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray | None = None) -> Any:
     """Return the fields of a `Dataset`; without labels if their column is not there.
 
     Parameters
     ----------
     found : Columns
     vocabulary : Vocabulary
-        Of the file trained on. Features that it does not have are passed over.
-    places : ndarray, optional
+        Of the file trained on. Features that it does not have are ignored.
+    indices : ndarray, optional
         The features of the parts, if they are known already.
 
     Raises
@@ -182,13 +412,13 @@ def fields(found: Columns, vocabulary: Vocabulary, places: np.ndarray | None = N
             f"line {found.lines[0]}: {n_columns} columns, and the file trained on had "
             f"{vocabulary.columns}, the labels among them"
         )
-    if places is None:
-        used = [templates.parse(text) for text in vocabulary.templates]
+    if indices is None:
+        used = [parse_template(text) for text in vocabulary.templates]
         observed = found.columns[: vocabulary.columns - 1]
-        _, places = templates.applied(
+        _, indices = apply_templates(
             used, observed, found.offsets, vocabulary.boundary, vocabulary.number_of_feature
         )
-    x = templates.rows(places, vocabulary.n_features)
+    x = _rows(indices, vocabulary.n_features)
     made: dict[str, Any] = {"x": x, "offsets": found.offsets}
     if n_columns == vocabulary.columns:
         labels = found.columns[-1]

@@ -34,11 +34,11 @@ import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.own_files.numbers import normalised
-from ssvm_bench.datasets.reading import ContentError, too_large
+from ssvm_bench.datasets.checks import normalised
+from ssvm_bench.datasets.reading import MOST_OF_USERS, ContentError, too_large
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
-FORM = "npz"
+FORMAT = "npz"
 HELD_OUT = ("validation", "test")
 BIAS = "__BIAS__"
 STRUCTURES = ("independent", "regression", "chain", "graph")
@@ -51,14 +51,8 @@ _KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
 Arrays = Mapping[str, np.ndarray]
 
 
-def parse(raw: bytes, most: int) -> dict[str, Arrays]:
+def parse(raw: bytes) -> dict[str, Arrays]:
     """Return the arrays of a file: name of a split, empty of that to train on → its arrays.
-
-    Parameters
-    ----------
-    raw : bytes
-    most : int
-        Bytes that all arrays may have, unpacked.
 
     Raises
     ------
@@ -68,8 +62,8 @@ def parse(raw: bytes, most: int) -> dict[str, Arrays]:
     found: dict[str, dict[str, np.ndarray]] = {}
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as stored:
-            if sum(member.file_size for member in stored.zip.infolist()) > most:
-                raise too_large(most)
+            if sum(member.file_size for member in stored.zip.infolist()) > MOST_OF_USERS:
+                raise too_large(MOST_OF_USERS)
             for name in stored.files:
                 split, _, key = name.rpartition(".")
                 if key not in _KNOWN or split not in ("", *HELD_OUT):
@@ -115,7 +109,7 @@ def learned(found: Arrays) -> Vocabulary:
         raise ContentError(
             f"it has {len(set(features))} different names of features for {n_features} columns of x"
         )
-    return Vocabulary(labels, FORM, structure, n_features, tuple(features))
+    return Vocabulary(labels, FORMAT, structure, n_features, tuple(features))
 
 
 def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:

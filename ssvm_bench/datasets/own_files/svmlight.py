@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets.own_files.numbers import normalised
+from ssvm_bench.datasets.checks import normalised
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FORM = "svmlight"
+FORMAT = "svmlight"
 
 
 class Rows(NamedTuple):
@@ -115,7 +115,7 @@ def learned(found: Rows) -> Vocabulary:
     labels = np.unique(found.y)
     if labels.size < 2:
         raise ContentError(f"all rows have the label {labels[0]:g}: there is nothing to learn")
-    return Vocabulary(tuple(map(_name, labels)), FORM, "independent", int(found.x.shape[1]))
+    return Vocabulary(tuple(map(_name, labels)), FORMAT, "independent", int(found.x.shape[1]))
 
 
 def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from helpers import Plain, oracle, random_chains, random_graphs, solver
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.oracles.calls.caller import SerialCaller
-from ssvm_bench.oracles.calls.workers import Chunks, Pool
+from ssvm_bench.oracles.caller import SerialCaller
+from ssvm_bench.oracles.workers import Chunks, Pool
 from ssvm_bench.problem import Problem
 
 LAM = 0.1

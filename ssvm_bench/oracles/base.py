@@ -51,7 +51,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.calls.caller import Caller
+from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.options import OracleConfig
 
@@ -84,7 +84,7 @@ class Oracle(Terms):
     exact : bool
         Whether ``argmax`` always returns a maximiser.
     caller : Caller or None
-        Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.calls.caller`); None: it calls
+        Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.caller`); None: it calls
         itself.
     """
 

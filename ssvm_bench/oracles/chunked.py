@@ -22,7 +22,7 @@ import numpy as np
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Risk
-from ssvm_bench.oracles.calls.caller import Caller
+from ssvm_bench.oracles.caller import Caller
 
 
 class Examples(Protocol):

@@ -25,7 +25,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.calls.caller import Caller
+from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import labelings, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally

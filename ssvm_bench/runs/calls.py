@@ -9,7 +9,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.objective import STRUCTURAL_SVM
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.calls.caller import Caller, SerialCaller
+from ssvm_bench.oracles.caller import Caller, SerialCaller
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.components import build_oracle, chunk_rows, load_dataset
 
@@ -29,7 +29,7 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
     build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     if parallel.workers < 2 and parallel.address is None:
         return SerialCaller(*how) if parallel.batch > 1 or delay > 0 else None
-    from ssvm_bench.oracles.calls.workers import Cluster, Pool
+    from ssvm_bench.oracles.workers import Cluster, Pool
 
     if parallel.address is not None:
         return Cluster(parallel.address, build, parallel.workers, *how)

@@ -20,7 +20,7 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.calls.caller import SerialCaller
+from ssvm_bench.oracles.caller import SerialCaller
 from ssvm_bench.oracles.prior import Prior
 from ssvm_bench.oracles.prior import text as prior_text
 from ssvm_bench.problem import with_prior

@@ -48,7 +48,7 @@ from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.calls.caller import Caller
+from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
 from ssvm_bench.problem import Problem

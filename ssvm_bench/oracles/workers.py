@@ -30,7 +30,7 @@ from ssvm_bench.base.children import Child, DiedError, answer_calls, hand_out
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described
 from ssvm_bench.base.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.config import plug_ins
-from ssvm_bench.oracles.calls.caller import Answer, Caller, Oracle, answer
+from ssvm_bench.oracles.caller import Answer, Caller, Oracle, answer
 
 Build: TypeAlias = Callable[[], Oracle]
 Task: TypeAlias = tuple[np.ndarray, float, float]

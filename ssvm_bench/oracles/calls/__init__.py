@@ -1,1 +1,0 @@
-"""Who calls the oracle of terms that are known at once: this process, others, or a cluster."""

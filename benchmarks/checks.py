@@ -26,11 +26,10 @@ from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.graph import GraphOracle
-from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
-from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.labeling import LabelingOracle, PartsOracle, judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
-from ssvm_bench.problem import Problem
 from ssvm_bench.runs import components
 from ssvm_bench.runs.terminal import Silent
 

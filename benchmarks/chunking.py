@@ -46,7 +46,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.scores import Scores, are_chunks
 from ssvm_bench.runs import components, in_memory
 from ssvm_bench.runs.prediction import predictor, score

@@ -23,7 +23,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Solver

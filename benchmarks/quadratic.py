@@ -19,7 +19,7 @@ from benchmarks.passes import loaded, seconds
 from benchmarks.report import QP, Measurement
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.bundle import qp

@@ -23,7 +23,7 @@ from benchmarks.report import CONVERGENCE, FRAMES_MEMORY, ITERATION, Measurement
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.objective import TRANSDUCTION
+from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.papers.transduction.solvers import dcadmm

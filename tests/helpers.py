@@ -17,9 +17,8 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.planes import rows
-from ssvm_bench.problem import Problem
 
 COST_CALL, COST_PLANE = 1e-6, 1e-7
 

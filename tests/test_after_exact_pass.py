@@ -6,7 +6,7 @@ from helpers import oracle, random_chains, random_graphs, solver
 from program import config_of, run_here
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components, loop

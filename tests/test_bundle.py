@@ -20,7 +20,7 @@ from program import USPS, call, error_of, run_here
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary
 from ssvm_bench.solvers.bundle.model import Model
 

@@ -17,8 +17,8 @@ from helpers import (
 )
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import passes
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.block.acceleration import Acceleration
 from ssvm_bench.solvers.starts import STARTS
 

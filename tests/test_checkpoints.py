@@ -25,7 +25,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.problem import with_prior
+from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder

@@ -15,9 +15,9 @@ from helpers import (
 from ssvm_bench.base import memory
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.prior import Prior, WithPrior
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
 

@@ -11,9 +11,9 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.streams import export
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
-from ssvm_bench.problem import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.solvers.coordinate import cached_problem
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES

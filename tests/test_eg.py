@@ -18,8 +18,8 @@ from program import call, error_of
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
-from ssvm_bench.problem import Problem
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),

@@ -100,15 +100,6 @@ def test_a_minimum_cut_is_the_lexicographically_first_maximiser(instance):
         assert tested.predict(w, i).tolist() == table.labelings[i][best].tolist()
 
 
-def test_twelve_nodes_with_real_numbers():
-    data = random_graphs([12] * 6, 2, 3, seed=1)
-    table, tested = Table(data), oracle(data)
-    for i in range(data.n):
-        w = 2 * np.random.default_rng(i).normal(size=tested.d)
-        values = table.values(w, i)
-        assert values[table.row(i, tested.argmax(w, i))] >= values.max() - ROUNDING
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_large_graphs_against_the_max_flow_of_scipy(seed):
     # capacities must be small integers there: integer scores, and losses of 1/256 a node
@@ -281,16 +272,6 @@ def value(tested, w, i, y):
     return tested.score(w, i, y) + tested.loss(i, y)
 
 
-def test_the_risk_of_an_inexact_oracle_is_never_negative():
-    data = random_graphs([20] * 4, 6, 4, seed=8)
-    tested, rng = oracle(data), np.random.default_rng(3)
-    for scale in (0.0, 0.1, 1.0, 30.0):
-        w = scale * rng.normal(size=tested.d)
-        for i in range(data.n):
-            plane = tested.plane(i, tested.argmax(w, i))
-            assert plane.values @ w[plane.indices] + plane.offset >= -ROUNDING
-
-
 # ---- what can go wrong --------------------------------------------------------------------------
 
 
@@ -304,16 +285,6 @@ def test_scores_that_are_not_numbers_are_refused(K, bad):
     for ask in (tested.argmax, tested.predict):
         with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
             ask(w, 1)
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
-    data = graphs(np.array([[1.0]]), [0], K, [([], 1)])
-    w = np.zeros(K)
-    assert oracle(data).argmax(w, 0).tolist() == [1]
-    assert oracle(data).predict(w, 0).tolist() == [0]
-    w[K - 1] = 3.0
-    assert oracle(data).argmax(w, 0).tolist() == [K - 1]
 
 
 @pytest.mark.parametrize("edge", [(0, 3), (-1, 1), (1, 1)])

@@ -13,7 +13,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.oracles import multiclass
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import loop

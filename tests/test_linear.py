@@ -26,10 +26,9 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.typed import Table
-from ssvm_bench.objective import STRUCTURAL_SVM
-from ssvm_bench.oracles import gibbs, joint_features, mincut, multiclass, regression, viterbi
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles import gibbs, mincut, multiclass, regression, viterbi
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
 ROUNDING = 1e-12
 FILES = catalog.entries("solver")
@@ -149,7 +148,7 @@ def test_expectations_are_those_of_the_gibbs_distribution(posed):
 def test_the_largest_difference_of_features_is_that_of_the_planes(instance):
     data, tested, _ = instance
     largest = np.linalg.norm(planes(data)[:, :, :-1] * data.n, axis=2).max()
-    found = joint_features.largest_radius2(tested.features)
+    found = tested.features.squared_radius
     assert found == pytest.approx(largest**2, rel=1e-12)
 
 

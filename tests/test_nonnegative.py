@@ -22,8 +22,8 @@ from scipy.optimize import minimize_scalar
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import ranges
-from ssvm_bench.oracles.prior import Prior
-from ssvm_bench.problem import Problem, with_prior
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs.components import check_requirements

@@ -16,7 +16,7 @@ from helpers import (
     solver,
 )
 
-from ssvm_bench.problem import best_interpolation
+from ssvm_bench.oracles.base import best_interpolation
 
 DIGITS = random_multiclass(12, 5, 3, seed=4)
 

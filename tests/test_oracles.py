@@ -21,7 +21,8 @@ from linear import random_regression
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import is_implemented
 from ssvm_bench.config import registry
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.config.typed import Table as Weights
+from ssvm_bench.oracles import alpha_expansion, joint_features, mincut, viterbi
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.oracles.labeling import expect
 
@@ -88,13 +89,6 @@ def test_real_numbers_are_maximised_up_to_rounding(instance):
         assert scores[table.row(i, tested.predict(w, i))] >= scores.max() - ROUNDING
 
 
-def test_at_zero_every_label_but_the_truth_ties():
-    # with w = 0 every part prefers any wrong label: the lowest of them
-    data = dataset(np.zeros((4, 1)), [0, 1, 2, 0], 3, [4])
-    assert oracle(data).argmax(np.zeros(12), 0).tolist() == [1, 0, 0, 1]
-    assert oracle(data).predict(np.zeros(12), 0).tolist() == [0, 0, 0, 0]
-
-
 def test_a_long_chain_of_the_size_of_ocr():
     # L = 15, K = 26, f = 128 bytes cannot be enumerated: compare the value with Viterbi's
     # recursion forwards, written down with dense arrays
@@ -135,6 +129,7 @@ def test_features_scores_losses_and_planes_follow_their_definitions(instance, ra
     assert (tested.n, tested.d) == (table.n, table.d)
     for i in range(data.n):
         check_bits(table.labelings[i][table.truth[i]], tested.truth(i))
+        assert tested.plane(i, tested.truth(i)).indices.size == 0
         row = random.randrange(len(table.labelings[i]))
         y = table.labelings[i][row].astype(np.uint8)
 
@@ -156,39 +151,6 @@ def test_features_scores_losses_and_planes_follow_their_definitions(instance, ra
         check_bits(table.planes[i][row], np.append(dense, plane.offset))
 
 
-@given(instances(numbers=real_numbers))
-def test_plane_of_the_truth_is_zero(instance):
-    data, _ = instance
-    tested = oracle(data)
-    for i in range(data.n):
-        plane = tested.plane(i, tested.truth(i))
-        assert plane.indices.size == 0
-        assert plane.offset == 0.0
-
-
-def test_layout_of_w():
-    # f = 2, K = 3, labels (2, 1): w[c·f + j], then w[K·f + K·a + b]
-    data = dataset(np.array([[5.0, 7.0], [11.0, 0.0]]), [0, 0], 3, [2])
-    indices, values = oracle(data).joint_feature(0, np.array([2, 1], np.uint8))
-    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == {
-        2 * 2 + 0: 5.0,
-        2 * 2 + 1: 7.0,
-        1 * 2 + 0: 11.0,
-        3 * 2 + 3 * 2 + 1: 1.0,
-    }
-
-
-@given(instances(numbers=real_numbers))
-def test_packing_is_lossless_and_pads_with_zeros(instance):
-    data, w = instance
-    features = oracle(data).features
-    inner = joint_features.pack(features, w)
-    assert inner.size == joint_features.inner_dimension(features)
-    assert np.count_nonzero(inner) == np.count_nonzero(w)
-    check_bits(w, joint_features.unpack(features, inner))
-    check_bits(inner, joint_features.pack(features, joint_features.unpack(features, inner)))
-
-
 # ---- the risk -----------------------------------------------------------------------------------
 
 
@@ -208,24 +170,6 @@ def test_risk_is_the_sum_of_the_hinges(instance):
         assert risk.star @ (w + v) + risk.offset <= above + ROUNDING
     assert tested.risk(w, with_plane=False).value == tested.risk(w).value
     assert np.all(np.array(hinges) >= 0)
-
-
-@given(instances(lengths=(1, 2, 4)))
-@settings(max_examples=50)
-def test_hinges_are_never_negative(instance):
-    data, w = instance
-    tested = oracle(data)
-    for i in range(data.n):
-        plane = tested.plane(i, tested.argmax(w, i))
-        # scaled by 1/n ≤ 1/4 after exact sums: a few roundings at most
-        assert plane.values @ w[plane.indices] + plane.offset >= -1e-15
-
-
-def test_risk_at_zero_is_one():
-    # with two labels or more, all parts of all terms can be wrong at once
-    for data in (random_chains([1, 2, 3, 4], 3, 2), random_multiclass(5, 4, 3)):
-        # n terms of 1/n each
-        assert oracle(data).risk(np.zeros(oracle(data).d)).value == pytest.approx(1, abs=1e-15)
 
 
 def test_bytes_and_floats_give_the_same_bits():
@@ -290,3 +234,43 @@ def test_weights_are_laid_out_by_feature_and_back():
             assert (rows[f:, :K] == w[K * f :].reshape(K, K).T).all()
         assert not rows[:, K:].any()
         assert (joint_features.unpack(features, inner) == w).all()
+
+
+# ---- weights of classes in the loss of structures ----------------------------------------------
+
+ALPHA = {"partial_optimality": True, "warm_start": False}
+OF_CLASSES = {
+    "chain": (viterbi, random_chains([3, 1, 4], 3, 2, seed=3), {}),
+    "two labels": (mincut, random_graphs([4, 2, 3], 2, 2, seed=1), {}),
+    "graph": (alpha_expansion, random_graphs([4, 2, 3], 3, 2, seed=1), ALPHA),
+}
+
+
+@pytest.mark.parametrize("case", OF_CLASSES)
+@pytest.mark.parametrize("option", ["balanced", Weights({"1": 5.0})])
+def test_a_wrong_label_counts_what_its_class_does(case, option):
+    module, data, options = OF_CLASSES[case]
+    made = module.build(module.Config("tiny", "tiny", **options, class_weight=option), data)
+    plain = module.build(module.Config("tiny", "tiny", **options), data)
+    of_class = np.where(np.arange(data.n_labels) == 1, 5.0, 1.0)
+    if option == "balanced":
+        counts = np.bincount(data.y, minlength=data.n_labels)
+        of_class = data.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    table, rng = Table(data), np.random.default_rng(0)
+    for i in range(data.n):
+        truth = data.y[data.offsets[i] : data.offsets[i + 1]]
+        losses = (of_class[truth] * (table.labelings[i] != truth)).mean(axis=1)
+        for scale in (0.0, 1.0, 3.0):
+            w = scale * rng.normal(size=made.d)
+            values = table.features[i] @ w + table.fixed[i] + losses
+            plane, value = made.best_plane(w, i)
+            best = (values - values[table.truth[i]]).max() / data.n
+            if made.exact:
+                assert value == pytest.approx(best, abs=1e-12)
+            assert 0 <= value <= best + 1e-12
+            row = table.row(i, made.argmax(w, i))
+            assert made.loss(i, made.argmax(w, i)) == pytest.approx(losses[row], abs=1e-15)
+            assert plane.offset == pytest.approx(
+                (losses[row] + table.fixed[i][row] - table.fixed[i][table.truth[i]]) / data.n
+            )
+            assert made.mean_loss(w) == plain.mean_loss(w)

@@ -11,9 +11,9 @@ from helpers import Plain, oracle, random_chains, random_graphs, solver
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import prior as priors
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import SerialCaller
 from ssvm_bench.oracles.workers import Chunks, Pool
-from ssvm_bench.problem import Problem
 
 LAM = 0.1
 LENGTHS = [3, 1, 4, 2, 3, 2, 1, 3, 2, 4]
@@ -256,7 +256,7 @@ def test_calls_of_a_worker_that_dies_are_made_again_by_others():
         timer = threading.Timer(0.1, victim.process.kill)
         timer.start()
         found = pool.labelings(made, np.ones(made.inner_d), np.arange(10))
-        expected = chains().found(np.ones(made.inner_d), np.arange(10), 1.0)
+        expected = chains().own_labelings(np.ones(made.inner_d), np.arange(10), 1.0)
         assert all(map(np.array_equal, found, expected))
         assert len(said) == 1
         assert "signal 9" in said[0]

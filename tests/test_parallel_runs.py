@@ -192,7 +192,7 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
         caller = calls.caller_of(replace(config, parallel=at), dataset.fingerprint)
         caller.start(oracle, lambda _: None)
         found = caller.labelings(oracle, w, terms)
-        assert all(map(np.array_equal, found, oracle.found(w, terms, 1.0)))
+        assert all(map(np.array_equal, found, oracle.own_labelings(w, terms, 1.0)))
         other = calls.caller_of(replace(config, parallel=at), "another")
         with pytest.raises(RunFailedError, match="A worker has other data of usps than the run"):
             other.start(oracle, pytest.fail)

@@ -19,9 +19,8 @@ from helpers import (
 from linear import binary_oracle, random_binary
 
 from ssvm_bench.base.linalg import squared_norm
-from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import labelings, operations, passes, rows, support
-from ssvm_bench.problem import Problem
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
@@ -112,7 +111,7 @@ def iterate_of(blocks, table, i):
     for part in range(features.offsets[i], features.offsets[i + 1]):
         x = np.zeros(f)
         span = slice(features.indptr[part], features.indptr[part + 1])
-        x[features.places[span] // features.stride] = features.values[span]
+        x[features.indices[span] // features.stride] = features.values[span]
         for k in range(blocks.seen_count[part]):
             label = blocks.seen[part, k]
             phi[label * f : (label + 1) * f] += blocks.mu[part, k] * x

@@ -31,7 +31,7 @@ from program import (
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import Eval
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results.reading import find_runs, is_finished, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder

@@ -5,7 +5,7 @@ import pytest
 from program import call, real_data, run_here
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components
 

@@ -19,7 +19,7 @@ from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.figures import targets
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.orders import Orders

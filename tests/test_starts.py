@@ -22,7 +22,7 @@ from helpers import (
 from program import OCR, USPS, config_of, run_here
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder

@@ -18,8 +18,8 @@ from ssvm_bench.datasets.structures import Alphabet, Boxes
 from ssvm_bench.datasets.synthetic import faces as drawn_faces
 from ssvm_bench.datasets.synthetic import number_plates
 from ssvm_bench.oracles import landmarks, segments
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
-from ssvm_bench.problem import Problem
 
 # Sums of tens of numbers of order 1 to 100, each rounded to 2⁻⁵³.
 CLOSE = 1e-11

@@ -136,7 +136,7 @@ class AlphaExpansion(GraphOracle):
         free = np.count_nonzero(optimal == FREE)
         self.asked += L
         self.fixed += L - free
-        _unary_minimum(self.u, optimal, y)
+        y[:] = np.where(optimal == FREE, self.u[:L].argmin(axis=1), optimal)
         if free:
             if augmented:
                 self._start_from(i, unit, self.truth(i))
@@ -159,7 +159,7 @@ class AlphaExpansion(GraphOracle):
     def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:
         """Start from y, but for the fixed labels, if that has less energy than the start so far."""
         optimal, start, other = (a[: y.size] for a in (self._optimal, self._y, self._other))
-        _overlay(y, optimal, other)
+        other[:] = np.where(optimal == FREE, y, optimal)
         if energy(self.graphs, i, self.u, unit, other) < energy(
             self.graphs, i, self.u, unit, start
         ):
@@ -212,34 +212,11 @@ def energy(graphs, i, u, unit, y):
     return total
 
 
-@kernel
-def _unary_minimum(u, optimal, y):
-    """Give every free node the label with the lowest unary energy, the others their optimal one."""
-    for l in range(y.size):
-        best = optimal[l]
-        if best == FREE:
-            best = 0
-            for c in range(1, u.shape[1]):
-                if u[l, c] < u[l, best]:
-                    best = c
-        y[l] = best
-
-
-@kernel
-def _overlay(y, optimal, out):
-    for l in range(y.size):
-        out[l] = y[l] if optimal[l] == FREE else optimal[l]
-
-
-@kernel
-def _take(alpha, x, y):
+def _take(alpha: int, x: np.ndarray, y: np.ndarray) -> bool:
     """Give α to the nodes with x = 1; return whether a label has changed."""
-    changed = False
-    for l in range(y.size):
-        if x[l] == 1 and y[l] != alpha:
-            y[l] = alpha
-            changed = True
-    return changed
+    taken = (x[: y.size] == 1) & (y != alpha)
+    y[taken] = alpha
+    return bool(taken.any())
 
 
 @kernel

@@ -49,10 +49,11 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import checkpoint
-from ssvm_bench.objective import Objective, Terms
+from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
 
 __all__ = ["Oracle", "OracleConfig", "Plane", "Problem", "Risk"]
@@ -177,7 +178,7 @@ class Oracle(Terms):
         made.caller = caller
         return made
 
-    def found(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+    def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
         """Return the labelings of some terms, by calls of this oracle itself.
 
         Parameters
@@ -191,7 +192,7 @@ class Oracle(Terms):
 
     @property
     def inner_d(self) -> int:
-        """Length of the w that `found` takes."""
+        """Length of the w that `own_labelings` takes."""
         return self.d
 
     @property
@@ -242,7 +243,7 @@ class Oracle(Terms):
         """
         return None
 
-    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+    def update_latent(self, w: np.ndarray) -> tuple[Oracle, int]:
         """Return the oracle with the latent values that are best at w, and how many are others.
 
         No H_i(w) is higher with them.
@@ -343,9 +344,9 @@ class Problem(Objective):
         checks.check_risk(self.oracle, risk)
         return risk
 
-    def dual(self, w: np.ndarray, circ: float) -> float:
-        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``circ``."""
-        return circ - 0.5 * self.lam * float(w @ w)
+    def dual(self, w: np.ndarray, offset: float) -> float:
+        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``offset``."""
+        return offset - 0.5 * self.lam * float(w @ w)
 
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that took."""
@@ -361,9 +362,9 @@ class Problem(Objective):
         """Return the latent values of the terms, if there are any."""
         return self.oracle.latent()
 
-    def improved(self, point: np.ndarray) -> tuple[Problem, int]:
+    def update_latent(self, point: np.ndarray) -> tuple[Problem, int]:
         """Return the problem with the latent values that are best at w, and how many differ."""
-        oracle, changes = self.oracle.improved(point)
+        oracle, changes = self.oracle.update_latent(point)
         return replace(self, oracle=oracle), changes
 
     def size(self, point: np.ndarray) -> float:
@@ -400,3 +401,29 @@ class Problem(Objective):
                 f"where the oracle returns a best labeling of every example{where}. Test it "
                 "against brute force; an approximate oracle says `exact = False`"
             )
+
+
+def best_interpolation(
+    problem: Problem, one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]
+) -> tuple[np.ndarray, float]:
+    """Return the point between two planes, as (w, φ∘), with the highest dual value.
+
+    F is a concave parabola along the way, so that its maximum over [0, 1] has a closed form
+    (Algorithm 1, step 5; MP-BCFW, section 3.5).
+    """
+    (w, offset), (w_other, offset_other) = one, other
+    step, climb = w_other - w, offset_other - offset
+    slope = climb - problem.lam * float(w @ step)
+    curvature = problem.lam * float(step @ step)
+    gamma = line_search(slope, curvature)
+    return w + gamma * step, offset + gamma * climb
+
+
+def best_scale(w: np.ndarray, offset: float, old: float, new: float) -> float:
+    """Return the s in [0, 1] for which s φ has the highest dual value at a new λ.
+
+    φ is given as ``w`` = −φ⋆/λ at the ``old`` λ, and as ``offset`` = φ∘. All s φ are feasible: they
+    lie between φ and the planes of the ground truth, which are 0. With the old λ's optimum, and a
+    smaller λ, s w λ/λ_new is again about w.
+    """
+    return line_search(offset, old * old / new * rounded_once(w, w))

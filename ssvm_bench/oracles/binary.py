@@ -4,8 +4,8 @@
 
     H_i(w) = 1/n C_i max(0, m_i − y_i ⟨w, x_i⟩),   y_i ∈ {−1, 1}        ϕ(x, y) = y/2 · x
 
-C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.costs`. There are as many weights as features: a
-bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
+C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.options`. There are as many weights as features:
+a bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
 
 References
 ----------
@@ -21,10 +21,9 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import signed_features
-from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.multiclass import Enumeration
-from ssvm_bench.oracles.signed_oracle import SignedOracle
+from ssvm_bench.oracles.options import CostsConfig
+from ssvm_bench.oracles.signed_features import SignedOracle, signed_features
 
 CODE_VERSION = 1
 
@@ -61,5 +60,5 @@ def build(config: Config, dataset: Dataset) -> SignedOracle:
     losses[np.arange(dataset.n), 1 - truth] = margins
     costs = config.example_costs(dataset)
     signs = np.array(SIGNS) / 2.0
-    features = signed_features.build(dataset, truth, signs, losses, costs)
+    features = signed_features(dataset, truth, signs, losses, costs)
     return SignedOracle(Enumeration(features))

@@ -38,12 +38,12 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
     """Call an oracle for some terms, with a pause before each call."""
     begin = perf_counter()
     if delay == 0:
-        return oracle.found(w, terms, loss), perf_counter() - begin
+        return oracle.own_labelings(w, terms, loss), perf_counter() - begin
     labelings = []
     for k in range(terms.size):
         checkpoint()
         time.sleep(delay)
-        labelings += oracle.found(w, terms[k : k + 1], loss)
+        labelings += oracle.own_labelings(w, terms[k : k + 1], loss)
     return labelings, perf_counter() - begin
 
 
@@ -78,7 +78,7 @@ class Caller(ABC):
         oracle : Oracle
             Of this process.
         w : ndarray of float64
-            As `Oracle.found` takes it.
+            As `Oracle.own_labelings` takes it.
         terms : ndarray of int64
         loss : float
             Weight of Δ.

@@ -65,13 +65,7 @@ def check_labeling(oracle: Oracle, i: int, y: Any, parts: int, n_labels: int) ->
     if not isinstance(y, np.ndarray) or y.dtype != kind or y.shape != (parts,):
         found = f"{y.dtype} of shape {y.shape}" if isinstance(y, np.ndarray) else type(y).__name__
         raise fail(oracle, i, f"its labeling is {found}, not {kind} of shape ({parts},)")
-    check_fault(oracle, i, _label_fault(y, n_labels))
-
-
-def check_labels(oracle: Oracle, y: np.ndarray, n_labels: int) -> None:
-    """Raise ``RunFailedError`` unless all of y are labels, 0 to ``n_labels`` − 1."""
     if not labels_exist(y, y.size, n_labels):
-        i = int(np.searchsorted(oracle.features.offsets, np.argmax(y >= n_labels), "right")) - 1
         raise fail(oracle, i, _SAID[LABEL])
 
 
@@ -156,11 +150,6 @@ def labels_exist(y, L, n_labels):
         if y[l] >= n_labels:
             return False
     return True
-
-
-@kernel
-def _label_fault(y, n_labels):
-    return NONE if labels_exist(y, y.size, n_labels) else LABEL
 
 
 @kernel

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import Terms
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.objective import Terms
 
 CODE_VERSION = 1
 

@@ -31,9 +31,9 @@ from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
-from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.labeling import PartsOracle
+from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
@@ -85,7 +85,7 @@ class GraphOracle(PartsOracle):
         self.minimiser = Minimiser(self.graphs)
         self.theta = np.zeros((longest(self.features), self.features.stride))
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
-        star = np.zeros(joint_features.inner_dimension(self.features))
+        star = np.zeros(self.inner_size)
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._problem = self.features, self.graphs
         self._scratch = self._labels, self._signs, star, indices, values
@@ -122,10 +122,10 @@ class GraphOracle(PartsOracle):
         packed = joint_features.pack(self.features, w)
         value = offset = 0.0
         for i, y in zip(range(begin, end), self.argmaxes(w, range(begin, end)), strict=True):
-            climb, circ = _value(*self._problem, i, y, packed, self.potts)
-            checks.check_value(self, i, y, climb + circ, w)
-            value += climb + circ
-            offset += circ
+            climb, offset_i = _value(*self._problem, i, y, packed, self.potts)
+            checks.check_value(self, i, y, climb + offset_i, w)
+            value += climb + offset_i
+            offset += offset_i
             if with_plane:
                 add_difference(self.features, i, y, self._labels, self._signs, star)
         return value, offset
@@ -208,6 +208,6 @@ def _value(features, graphs, i, y, w, potts):
         here, there = y[l], features.truth[first + l]
         if here != there:
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
-                row = w[features.places[k] :]
+                row = w[features.indices[k] :]
                 total += features.values[k] * (row[here] - row[there])
     return total, labeling_loss(features, i, y) - potts * _extra_cuts(features, graphs, i, y)

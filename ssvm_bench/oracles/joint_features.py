@@ -19,7 +19,7 @@ one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where `
 up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
 
 What takes ``features`` and is not typed serves all types of features
-(:mod:`ssvm_bench.oracles.scoring`): ``columns`` tells how many weights a feature has.
+(:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.gram import gram_matrices
-from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -52,8 +50,8 @@ class JointFeatures(NamedTuple):
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     truth : ndarray of uint8 or uint16, shape (parts,)
         Ground-truth labels, of `checks.label_type`.
-    indptr, places, values : ndarrays of int64, uint16 (or wider), and the dataset's type
-        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its place in w, j·stride.
+    indptr, indices, values : ndarrays of int64, uint16 (or wider), and the dataset's type
+        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
     gram_start : ndarray of int64, shape (n + 1,)
     gram : ndarray of float64
         G of example i, row by row, from ``gram_start[i]``.
@@ -68,7 +66,7 @@ class JointFeatures(NamedTuple):
     offsets: np.ndarray
     truth: np.ndarray
     indptr: np.ndarray
-    places: np.ndarray
+    indices: np.ndarray
     values: np.ndarray
     gram_start: np.ndarray
     gram: np.ndarray
@@ -80,22 +78,13 @@ class JointFeatures(NamedTuple):
 
     @property
     def columns(self) -> tuple[int, int]:
-        """Weights of a feature, and places for them in the inner layout."""
+        """See `columns`."""
         return self.n_labels, self.stride
 
     @property
-    def last_place(self) -> int:
-        """Largest place that there can be."""
-        return (self.n_features - 1) * self.stride
-
-    @property
-    def label_radius2(self) -> float:
-        """Largest ‖e(c) − e(c_i)‖² of a label and the ground truth's."""
-        return 2.0
-
-    def label_entries(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each label's e(c) is not 0, and what it is there."""
-        return labels, np.ones(labels.size)
+    def squared_radius(self) -> float:
+        """A bound of R²; see `gram_radius2`."""
+        return gram_radius2(self, 2.0)
 
 
 def build(
@@ -119,20 +108,20 @@ def build(
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
     stride = padded(dataset.n_labels)
-    places, values = placed(rows, stride), weighted(rows, costs)
+    indices, values = placed(rows, stride), weighted(rows, costs)
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
     gram = np.zeros(0)
     if with_gram:
         gram = gram_matrices(
-            offsets, indptr, places, values, gram_start, dataset.n_features, stride
+            offsets, indptr, indices, values, gram_start, dataset.n_features, stride
         )
     return JointFeatures(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
         indptr=indptr,
-        places=places,
+        indices=indices,
         values=values,
         gram_start=gram_start,
         gram=gram,
@@ -150,7 +139,7 @@ def padded(n_labels: int) -> int:
 
 
 def placed(rows: csr_array, stride: int) -> np.ndarray:
-    """Return the non-zeros' places in w, in a narrow type.
+    """Return the non-zeros' indices in w, in a narrow type.
 
     In random order, reading the features is what a pass waits for.
     """
@@ -170,6 +159,42 @@ def product(*factors: np.ndarray | None) -> np.ndarray:
     return np.multiply.reduce(given, dtype=np.float64) if given else np.zeros(0)
 
 
+@allocating_kernel
+def gram_matrices(offsets, indptr, indices, values, gram_start, n_features, stride):
+    """Return G of all examples; features have indices ``stride`` apart."""
+    gram = np.empty(gram_start[-1])
+    most = 0
+    for i in range(offsets.size - 1):
+        most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
+    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
+    features = np.empty(most, np.int64)
+    for i in range(offsets.size - 1):
+        first = offsets[i]
+        L = offsets[i + 1] - first
+        if L == 1:
+            total = 0.0
+            for value in values[indptr[first] : indptr[first + 1]]:
+                total += np.float64(value) * np.float64(value)
+            gram[gram_start[i]] = total
+            continue
+        begin = indptr[first]
+        for k in range(begin, indptr[first + L]):
+            features[k - begin] = indices[k] // stride
+        G = gram[gram_start[i] :]
+        for a in range(L):
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[features[k - begin]] = values[k]
+            for b in range(a + 1):
+                total = 0.0
+                for k in range(indptr[first + b], indptr[first + b + 1]):
+                    total += values[k] * dense[features[k - begin]]
+                G[a * L + b] = total
+                G[b * L + a] = total
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[features[k - begin]] = 0.0
+    return gram
+
+
 def is_consistent(features: Any) -> bool:
     """Tell whether no index of the arrays leads out of another, and all labels exist."""
     offsets, indptr, gram_start = features.offsets, features.indptr, features.gram_start
@@ -181,52 +206,49 @@ def is_consistent(features: Any) -> bool:
         and offsets[-1] == features.truth.size == indptr.size - 1
         and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
         and np.diff(indptr).min(initial=0) >= 0
-        and indptr[-1] == features.places.size == features.values.size
-        and int(features.places.max(initial=0)) <= features.last_place
+        and indptr[-1] == features.indices.size == features.values.size
+        and int(features.indices.max(initial=0)) <= _last_index(features)
         and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
         and gram_start[-1] == features.gram.size
     )
 
 
-def joint_feature(features: Any, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the non-zeros of ϕ(x_i,y) in the outer layout: indices and values."""
-    labels = np.asarray(y, np.int64)
-    first, last = features.offsets[i], features.offsets[i + 1]
-    entries = slice(features.indptr[first], features.indptr[last])
-    counts = np.diff(features.indptr[first : last + 1])
-    columns, factors = (np.repeat(each, counts) for each in features.label_entries(labels))
-    inner = np.zeros(inner_dimension(features))
-    np.add.at(inner, features.places[entries] + columns, factors * features.values[entries])
-    if features.transitions:
-        moves = labels[1:] * features.stride + labels[:-1]
-        np.add.at(inner, transition_base(features) + moves, 1.0)
-    dense = unpack(features, inner)
-    indices = np.flatnonzero(dense)
-    return indices, dense[indices]
+def _last_index(features: Any) -> int:
+    """Return the largest index of ψ that there can be."""
+    return getattr(features, "last_index", (features.n_features - 1) * columns(features)[1])
+
+
+def columns(features: Any) -> tuple[int, int]:
+    """Return how many weights a feature has, and indices for them in the inner layout.
+
+    One, but of features for which labels have weights of their own.
+    """
+    return getattr(features, "columns", (1, 1))
 
 
 def dimension(features: Any) -> int:
     """Return d, the number of weights."""
     of_transitions = features.n_labels**2 if features.transitions else 0
-    return features.columns[0] * features.n_features + of_transitions
+    return columns(features)[0] * features.n_features + of_transitions
 
 
 def transition_base(features: Any) -> int:
     """Return where the transitions begin in the inner layout."""
-    return features.n_features * features.columns[1]
+    return features.n_features * columns(features)[1]
 
 
-def largest_radius2(features: Any) -> float:
-    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
+def gram_radius2(features: Any, r2: float) -> float:
+    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖²; NaN without G.
 
     With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the
-    first: inner products of such differences of labels are at most r² = ``label_radius2``, and of
-    L − 1 transitions as many may go as come. Exact for examples of one part. It needs the Gram
-    matrices.
+    first: inner products of such differences of labels are at most r², and of L − 1 transitions as
+    many may go as come. Exact for examples of one part.
     """
+    if not features.gram.size:
+        return np.nan
     of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
     moves = (np.diff(features.offsets) - 1.0) * features.transitions
-    return float((features.label_radius2 * of_unary + 2.0 * moves**2).max())
+    return float((r2 * of_unary + 2.0 * moves**2).max())
 
 
 def inner_dimension(features: Any) -> int:
@@ -237,7 +259,7 @@ def inner_dimension(features: Any) -> int:
 
 def pack(features: Any, w: np.ndarray) -> np.ndarray:
     """Convert w from the outer layout (length d) to the inner one."""
-    (K, stride), f = features.columns, features.n_features
+    (K, stride), f = columns(features), features.n_features
     inner = np.zeros(inner_dimension(features))
     _transpose(w[: K * f], inner, K, f, (f, 1), (1, stride))
     if features.transitions:
@@ -247,7 +269,7 @@ def pack(features: Any, w: np.ndarray) -> np.ndarray:
 
 def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     """Convert w from the inner layout to the outer one."""
-    (K, stride), f = features.columns, features.n_features
+    (K, stride), f = columns(features), features.n_features
     w = np.empty(dimension(features))
     _transpose(inner, w, K, f, (1, stride), (f, 1))
     if features.transitions:
@@ -272,22 +294,22 @@ def _unary_scores(features, w, i, theta):
     stride = features.stride
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
-        places, values = _row(features, first + l)
+        indices, values = _row(features, first + l)
         row = theta[l]
         row[:] = 0.0
         k = 0
         # four features at a time: otherwise every addition waits for the store of the last one
         while k + 4 <= values.size:
-            a = w[places[k] :]
-            b = w[places[k + 1] :]
-            c = w[places[k + 2] :]
-            d = w[places[k + 3] :]
+            a = w[indices[k] :]
+            b = w[indices[k + 1] :]
+            c = w[indices[k + 2] :]
+            d = w[indices[k + 3] :]
             va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
             for j in range(stride):
                 row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
             k += 4
         while k < values.size:
-            a = w[places[k] :]
+            a = w[indices[k] :]
             va = values[k]
             for j in range(stride):
                 row[j] += va * a[j]
@@ -296,43 +318,43 @@ def _unary_scores(features, w, i, theta):
 
 @kernel
 def _row(features, part):
-    """Return the places in w and the values of ψ(x^part)."""
+    """Return the indices in w and the values of ψ(x^part)."""
     begin = features.indptr[part]
     end = features.indptr[part + 1]
-    return features.places[begin:end], features.values[begin:end]
+    return features.indices[begin:end], features.values[begin:end]
 
 
-@implements(scoring.label_scores, JointFeatures)
-def _label_scores(features, w, part, labels, count, theta):
-    places, values = _row(features, part)
-    for s in range(count):
-        theta[s] = dot_at(values, places, w[np.int64(labels[s]) :])
+@implements(scoring.label_score, JointFeatures)
+def _label_score(features, w, part, label):
+    indices, values = _row(features, part)
+    return dot_at(values, indices, w[label:])
+
+
+@implements(scoring.add_label, JointFeatures)
+def _add_label(features, part, label, scale, v):
+    for k in range(features.indptr[part], features.indptr[part + 1]):
+        v[np.int64(features.indices[k]) + label] += scale * features.values[k]
 
 
 @implements(scoring.add_labels, JointFeatures)
 def _add_labels(features, part, labels, count, scale, delta, v):
-    places, values = _row(features, part)
+    indices, values = _row(features, part)
     for k in range(values.size):
-        row = v[places[k] :]
+        row = v[indices[k] :]
         factor = scale * values[k]
         for s in range(count):
             row[labels[s]] += factor * delta[s]
 
 
-@implements(scoring.label_size, JointFeatures)
-def _label_size(features, part):
-    return features.indptr[part + 1] - features.indptr[part]
-
-
-@implements(scoring.label_place, JointFeatures)
-def _label_place(features, part, k, label):
-    return np.int64(features.places[features.indptr[part] + k]) + label
+@implements(scoring.label_index, JointFeatures)
+def _label_index(features, part, k, label):
+    return np.int64(features.indices[features.indptr[part] + k]) + label
 
 
 @implements(scoring.add_marginals, JointFeatures)
 def _add_marginals(features, part, scale, delta, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):
-        row = v[features.places[k] :]
+        row = v[features.indices[k] :]
         factor = scale * features.values[k]
         for c in range(features.n_labels):
             row[c] += factor * delta[c]
@@ -340,10 +362,10 @@ def _add_marginals(features, part, scale, delta, v):
 
 @implements(scoring.add_labels_twice, JointFeatures)
 def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    places, values = _row(features, part)
+    indices, values = _row(features, part)
     for k in range(values.size):
-        place = np.int64(places[k])
-        row, other_row = v[place:], other[place:]
+        index = np.int64(indices[k])
+        row, other_row = v[index:], other[index:]
         factor, other_factor = scale * values[k], other_scale * values[k]
         for s in range(count):
             row[labels[s]] += factor * delta[s]
@@ -385,13 +407,3 @@ def _label_loss(features, part, c):
 @implements(scoring.expected_label_loss, JointFeatures)
 def _expected_label_loss(features, part, mu):
     return loss_of_part(features, part) * (1.0 - mu[features.truth[part]])
-
-
-@implements(scoring.labeling_loss, JointFeatures)
-def _labeling_loss(features, i, y):
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    total = 0.0
-    for l in range(L):
-        total += label_loss(features, first + l, y[l])
-    return total / L

@@ -1,30 +1,33 @@
-"""Compiled oracles over labels of parts: everything but the maximisation.
+"""Oracles over labels of parts: everything but the maximisation.
 
-A compiled oracle is a ``NamedTuple`` whose first field is ``features``; it implements the generic
-operation :func:`maximise`.
+They share examples in one layout, truth, features and loss: normalised Hamming, 0/1 for examples of
+one part; or what the features say. A subclass of `PartsOracle` brings the maximisation, and the sum
+of the maximising planes over some terms. A compiled oracle, of which `LabelingOracle` makes both,
+is a ``NamedTuple`` whose first field is ``features``; it implements the operation `maximise`.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.parts import PartsOracle
+from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.scoring import (
     add_difference,
     hamming_loss,
+    joint_feature,
     labeling_loss,
     labeling_score,
     labeling_size,
-    longest,
     unary_scores,
 )
 
@@ -36,7 +39,8 @@ def maximise(oracle, w, i, theta, loss, y):
     """Write the labeling that maximises loss · Δ(y_i,y) + ⟨w, ϕ(x_i,y)⟩ into ``y[:L]``.
 
     ``theta`` holds the unary scores of example i, ``loss`` is 1.0 or, for prediction, 0.0. Of
-    several maximisers: the lowest label first.
+    several maximisers: the lowest label first. Implemented beside each compiled oracle: in the
+    modules multiclass, viterbi, segments, landmarks and latent.
     """
 
 
@@ -44,7 +48,8 @@ def maximise(oracle, w, i, theta, loss, y):
 def expect(oracle, L, unary, moves, mu, nu, work):
     """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
 
-    The ``Config`` of an oracle that implements this says ``has_expectations = True``.
+    Implemented in the modules multiclass, viterbi and segments. The ``Config`` of an oracle that
+    does says ``has_expectations = True``.
 
     Parameters
     ----------
@@ -114,6 +119,113 @@ def _answer(oracle, w, i, theta, loss, y):
         y[l] = oracle.labels[first + l]
 
 
+class PartsOracle(Oracle):
+    """A max-oracle over labelings of the parts of examples.
+
+    Attributes
+    ----------
+    features : NamedTuple
+        The examples: of a type that implements :mod:`ssvm_bench.oracles.scoring`.
+    inner_size : int
+        Length of w in the layout of kernels.
+
+    Raises
+    ------
+    RunFailedError
+        If their arrays contradict each other, which only those can that `build` has not made.
+    """
+
+    def __init__(self, features: Any) -> None:
+        if not joint_features.is_consistent(features):
+            raise RunFailedError(
+                f"The oracle {type(self).__name__} cannot be used: the arrays do not fit together "
+                f"in its {type(features).__name__}. Let the build of its module make them."
+            )
+        self.features = features
+        self.n = features.offsets.size - 1
+        self._parts: list[int] = np.diff(features.offsets).tolist()  # quick to look up
+        self.d = joint_features.dimension(features)
+        self.inner_size = int(joint_features.inner_dimension(features))
+
+    @abstractmethod
+    def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
+        """Return the labeling with the highest score, as far as the oracle is exact.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (d,)
+        i : int
+            The example.
+        augmented : bool
+            Whether the score has the loss in it. If not, it is a prediction that is wanted, and
+            the ground truth must not be looked at.
+        """
+
+    @abstractmethod
+    def add_planes(
+        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
+    ) -> tuple[float, float]:
+        """Return n H(w) and n φ̂∘ over the terms ``begin … end − 1``; add n φ̂⋆ to ``star``.
+
+        ``star`` is in the inner layout, and stays as it is without ``with_plane``.
+        """
+
+    def truth(self, i: int) -> np.ndarray:
+        """Return y_i."""
+        return self.features.truth[self.features.offsets[i] : self.features.offsets[i + 1]]
+
+    def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the loss-augmented labeling."""
+        return self._checked(self.labeling(w, i, augmented=True), i)
+
+    def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield the `argmax` of each of some terms; what others answer is checked here, too."""
+        found = super().argmaxes(w, terms)
+        if self.caller is None:
+            yield from found
+        else:
+            yield from (self._checked(y, i) for i, y in zip(terms, found, strict=True))
+
+    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
+        """Return the labeling by the score alone."""
+        return self._checked(self.labeling(w, i, augmented=False), i)
+
+    def _checked(self, y: np.ndarray, i: int) -> np.ndarray:
+        checks.check_labeling(self, i, y, self._parts[i], self.features.n_labels)
+        return y
+
+    def loss(self, i: int, y: np.ndarray) -> float:
+        """Return the loss that is trained with."""
+        return float(labeling_loss(self.features, i, y))
+
+    def mean_loss(self, w: np.ndarray) -> float:
+        """Return the mean share of wrong labels in an example, whatever they count in training."""
+        total = 0.0
+        for i in range(self.n):
+            checkpoint()
+            total += hamming_loss(self.features, i, self.predict(w, i))
+        return total / self.n
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
+        inner = joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
+        dense = joint_features.unpack(self.features, inner)
+        indices = np.flatnonzero(dense)
+        return indices, dense[indices]
+
+    def risk(
+        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
+    ) -> Risk:
+        """Return H(w) and its maximising plane by one pass over the terms."""
+        star = np.zeros(self.inner_size)
+        last = self.n if end is None else end
+        value, offset = self.add_planes(w, with_plane, begin, last, star)
+        plane = joint_features.unpack(self.features, star) if with_plane else np.zeros(self.d)
+        if with_plane:
+            plane /= self.n
+        return Risk(value / self.n, plane, offset / self.n)
+
+
 class LabelingOracle(PartsOracle):
     """A max-oracle with a compiled maximisation.
 
@@ -152,21 +264,21 @@ class LabelingOracle(PartsOracle):
             labels[offsets[i] : offsets[i + 1]] = self._checked(y, i)
         return Answered(self.features, labels)
 
-    def found(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+    def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
         """Return the labelings of some terms, by one compiled pass over them."""
-        labels, i, fault = _labelings(self.compiled, self.exact, w, terms, loss)
+        labels, *_, i, fault = _ask(self.compiled, self.exact, w, terms, loss, np.zeros(0))
         checks.check_fault(self, i, fault)
         return np.split(labels, np.cumsum([self._parts[i] for i in terms.tolist()])[:-1])
 
     @property
     def inner_d(self) -> int:
-        """Length of w in the layout of kernels."""
-        return int(joint_features.inner_dimension(self.features))
+        """See `Oracle`."""
+        return self.inner_size
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the maximiser."""
         oracle = self.compiled if augmented else self.predicting
-        return _labeling(oracle, self._pack(w), i, float(augmented))
+        return self._asked(oracle, w, np.array([i]), float(augmented))[0]
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
         """Return the plane of the maximiser, and its value, by one compiled call."""
@@ -190,45 +302,58 @@ class LabelingOracle(PartsOracle):
     ) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
         packed = self._pack(w)
-        oracle = self.answering(packed, np.arange(begin, end))
-        value, offset, i, fault = _risk(oracle, self.exact, packed, with_plane, begin, end, star)
+        terms, total = np.arange(begin, end), star if with_plane else star[:0]
+        oracle = self.answering(packed, terms)
+        _, value, offset, i, fault = _ask(oracle, self.exact, packed, terms, 1.0, total)
         checks.check_fault(self, i, fault)
         return value, offset
 
     def radius(self) -> float:
         """Return a bound of R; NaN without the Gram matrices that it takes."""
-        if not self.features.gram.size:
-            return math.nan
-        return math.sqrt(joint_features.largest_radius2(self.features))
+        return math.sqrt(self.features.squared_radius)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the predictions by one compiled pass over all terms."""
-        y, _ = _predictions(self.predicting, self._pack(w))
-        checks.check_labels(self, y, self.features.n_labels)
-        return y
+        labels, i, fault = self._asked(self.predicting, w, np.arange(self.n), 0.0)
+        checks.check_fault(self, i, fault)
+        return labels
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean share of wrong labels by one compiled pass over all terms."""
-        return float(_predictions(self.compiled, self._pack(w))[1]) / self.n
+        labels, _, _ = self._asked(self.compiled, w, np.arange(self.n), 0.0)
+        return float(_hamming_losses(self.features, labels)) / self.n
+
+    def _asked(
+        self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float
+    ) -> tuple[np.ndarray, int, int]:
+        """Return labelings, which may be worse than the truth; the last term and its fault."""
+        labels, *_, i, fault = _ask(oracle, False, self._pack(w), terms, loss, np.zeros(0))
+        return labels, i, fault
 
     def _pack(self, w: np.ndarray) -> np.ndarray:
         return joint_features.pack(self.features, np.asarray(w, dtype=np.float64))
 
 
 @allocating_kernel
-def _labeling(oracle, w, i, loss):
-    features = oracle.features
-    L = features.offsets[i + 1] - features.offsets[i]
-    theta = np.zeros((L, features.stride))
-    y = np.zeros(L, features.truth.dtype)
-    unary_scores(features, w, i, theta)
-    maximise(oracle, w, i, theta, loss, y)
-    return y
+def _ask(oracle, exact, w, terms, loss, star):
+    """Ask for the labelings of some terms, and check them.
 
+    Parameters
+    ----------
+    exact : bool
+        Whether none may score less than the ground truth.
+    star : ndarray of float64, shape (inner_d,) or (0,)
+        n φ̂⋆ is added to it, unless it is empty.
 
-@allocating_kernel
-def _labelings(oracle, exact, w, terms, loss):
-    """Return the labelings of some terms, one after the other; the last term and its fault."""
+    Returns
+    -------
+    labels : ndarray
+        The labelings, one after the other.
+    value, offset : float
+        n H(w), Δ having the weight ``loss``, and n φ̂∘.
+    i, fault : int
+        The last term, and its fault.
+    """
     features = oracle.features
     size, most = 0, 0
     for i in terms:
@@ -236,54 +361,28 @@ def _labelings(oracle, exact, w, terms, loss):
         size, most = size + L, max(most, L)
     labels = np.zeros(size, features.truth.dtype)
     theta = np.zeros((most, features.stride))
-    at, i = 0, 0
+    two = np.zeros(2, features.truth.dtype)
+    signs = np.array([1.0, -1.0])
+    value, offset, at, i = 0.0, 0.0, 0, 0
     for i in terms:
         y = labels[at:]
         unary_scores(features, w, i, theta)
         maximise(oracle, w, i, theta, loss, y)
-        _, _, fault = judged(features, exact, w, i, theta, loss, y)
+        share, score, fault = judged(features, exact, w, i, theta, loss, y)
         if fault != checks.NONE:
-            return labels, i, fault
+            return labels, value, offset, i, fault
+        value += loss * share + score
+        offset += share
+        if star.size > 0:
+            add_difference(features, i, y, two, signs, star)
         at += features.offsets[i + 1] - features.offsets[i]
-    return labels, i, checks.NONE
+    return labels, value, offset, i, checks.NONE
 
 
-@allocating_kernel
-def _risk(oracle, exact, w, with_plane, begin, end, star):
-    """Return n H(w) and n φ̂∘ over some terms, the last term and its fault; add n φ̂⋆ to ``star``."""
-    features = oracle.features
-    most = 0
-    for i in range(begin, end):
-        most = max(most, features.offsets[i + 1] - features.offsets[i])
-    theta = np.zeros((most, features.stride))
-    y = np.zeros(most, features.truth.dtype)
-    labels = np.zeros(2, features.truth.dtype)
-    signs = np.array([1.0, -1.0])
-    value = 0.0
-    offset = 0.0
-    for i in range(begin, end):
-        unary_scores(features, w, i, theta)
-        maximise(oracle, w, i, theta, 1.0, y)
-        loss, score, fault = judged(features, exact, w, i, theta, 1.0, y)
-        if fault != checks.NONE:
-            return value, offset, i, fault
-        value += loss + score
-        offset += loss
-        if with_plane:
-            add_difference(features, i, y, labels, signs, star)
-    return value, offset, end, checks.NONE
-
-
-@allocating_kernel
-def _predictions(oracle, w):
-    """Return the predictions, shape (parts,), and the sum of their shares of wrong labels."""
-    features = oracle.features
-    theta = np.zeros((longest(features), features.stride))
-    all_labels = np.zeros(features.truth.size, features.truth.dtype)
+@kernel
+def _hamming_losses(features, labels):
+    """Return the sum of the shares of wrong labels, of labelings of all examples."""
     total = 0.0
     for i in range(features.offsets.size - 1):
-        y = all_labels[features.offsets[i] :]
-        unary_scores(features, w, i, theta)
-        maximise(oracle, w, i, theta, 0.0, y)
-        total += hamming_loss(features, i, y)
-    return all_labels, total
+        total += hamming_loss(features, i, labels[features.offsets[i] :])
+    return total

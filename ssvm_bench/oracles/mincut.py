@@ -16,7 +16,6 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
@@ -52,7 +51,7 @@ class MinCut(GraphOracle):
 
     def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
         super().__init__(dataset, config)
-        self._difference = np.zeros(joint_features.inner_dimension(self.features))
+        self._difference = np.zeros(self.inner_size)
         self._zero = np.zeros(1, np.uint8)
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:

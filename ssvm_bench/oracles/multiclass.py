@@ -4,7 +4,8 @@
 
     H_i(w) = 1/n C_i max_y { m_i [y ≠ y_i] + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
-Exact; of several best labels the lowest. C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.costs`.
+C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.options`. Exact; of several best labels the
+lowest.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
-from ssvm_bench.oracles.costs import CostsConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.options import CostsConfig
 from ssvm_bench.oracles.scoring import label_loss
 
 # mypy: disable-error-code="no-untyped-def"
@@ -46,7 +47,7 @@ class MulticlassOracle(LabelingOracle):
         K, f = features.n_labels, features.n_features
         check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
         term, label = of_wrong_labels(features.truth, K)
-        places = features.places // features.stride
+        places = features.indices // features.stride
         rows = csr_array((features.values, places, features.indptr), shape=(n, f))[term].tocoo()
         wrong, true = (f * each[rows.row] for each in (label, features.truth[term].astype(int)))
         star = coo_array(

@@ -1,14 +1,45 @@
-"""The options that every oracle has: what a call counts for, and which data it fits."""
+"""The options of oracles: what a call counts for, which data it fits, and what examples count.
+
+An example of one label costs what its own cost says, times the weight of its class:
+
+.. code-block:: text
+
+    P(w) = λ/2 ‖w‖² + 1/n Σ_i C_i max_y { m_i Δ(y_i,y) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
+
+The parts of a structure have no terms of their own to be multiplied; the weight of the true label
+of a part is what a wrong one counts in the loss that is trained with:
+
+.. code-block:: text
+
+    Δ(y_i, y) = 1/L Σ_l s_l [y_l ≠ y_i^l]
+
+================  ==================================================================================
+``class_weight``  the weight of a class
+================  ==================================================================================
+``none``          1
+``balanced``      number of parts / (number of classes · number of parts of that class): all classes
+                  count the same
+``{label: C}``    C of that label, by its name; 1 of labels that are not named
+================  ==================================================================================
+
+Losses that a run tells at its end are without all that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.validation import NotNegative, Options
+import numpy as np
+
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.config.typed import Table
+from ssvm_bench.config.validation import NotNegative, Options, check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import STRUCTURAL_SVM
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
+
+NONE, BALANCED = "none", "balanced"
 
 
 @dataclass(frozen=True)
@@ -32,7 +63,7 @@ class OracleConfig(Options):
     has_expectations : bool or None
         Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
     has_latent : bool
-        Whether its terms have latent values, which `Oracle.improved` chooses anew.
+        Whether its terms have latent values, which `Oracle.update_latent` chooses anew.
     family : str
         Of the problem that is made of it; solvers are for one family.
     weight : str
@@ -102,3 +133,89 @@ class OracleConfig(Options):
                 f"lam, path and prior mean nothing with oracle={self.name}, a problem of "
                 f"{self.family}: the weight of its regulariser is {self.weight}. Leave them out."
             )
+
+
+@dataclass(frozen=True)
+class ClassesConfig(OracleConfig):
+    """Options of an oracle of labels, which may count differently.
+
+    Attributes
+    ----------
+    class_weight : str or mapping
+        See the module's docstring.
+    """
+
+    class_weight: str | Table = field(default=NONE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the weights."""
+        super().__post_init__()
+        if isinstance(self.class_weight, str):
+            check_choice("oracle.class_weight", self.class_weight, (NONE, BALANCED))
+            return
+        for label, weight in self.class_weight.items():
+            check_positive(f"oracle.class_weight.{label}", weight)
+
+    @property
+    def needs_all_examples(self) -> bool:
+        """See `OracleConfig`."""
+        return self.class_weight == BALANCED
+
+    def part_weights(self, dataset: Dataset) -> np.ndarray | None:
+        """Return the weight of the true label of every part; None if all are 1.
+
+        Raises
+        ------
+        ConfigError
+            If a label that has a weight does not exist.
+        """
+        return None if self.class_weight == NONE else self._weights(dataset)[dataset.y]
+
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest number that features or losses of an example are multiplied by."""
+        weights, largest = self.part_weights(dataset), super().largest_cost(dataset)
+        return largest if weights is None else max(largest, float(weights.max()))
+
+    def names(self, dataset: Dataset) -> Sequence[str]:
+        """Return what the labels 0, …, K − 1 are called."""
+        return dataset.label_names
+
+    def _weights(self, dataset: Dataset) -> np.ndarray:
+        """Return the weight of every label."""
+        names = self.names(dataset)
+        if self.class_weight == BALANCED:
+            counts = np.bincount(dataset.y, minlength=len(names))
+            return dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
+        assert isinstance(self.class_weight, Table)
+        for label in self.class_weight:
+            if label not in names:
+                raise ConfigError(
+                    f"oracle.class_weight has a weight for {label}, and the labels of "
+                    f"{dataset.name} are {shown(', '.join(names), 300)}."
+                )
+        return np.array([self.class_weight.get(name, 1.0) for name in names])
+
+
+@dataclass(frozen=True)
+class CostsConfig(ClassesConfig):
+    """Options of an oracle for examples of one label each, which may cost differently."""
+
+    structures: ClassVar[tuple[str, ...]] = ("independent",)
+    has_expectations: ClassVar[bool] = True
+    takes_costs: ClassVar[bool] = True
+    takes_margins: ClassVar[bool] = True
+
+    def example_costs(self, dataset: Dataset) -> np.ndarray | None:
+        """Return C_i of all examples; None if all are 1. Raises as `part_weights` does."""
+        of_class = self.part_weights(dataset)
+        if of_class is None or dataset.costs is None:
+            return dataset.costs if of_class is None else of_class
+        return of_class * dataset.costs
+
+    def largest_cost(self, dataset: Dataset) -> float:
+        """Return the largest C_i."""
+        self.check_structure(dataset)
+        if len(self.names(dataset)) != dataset.n_labels:  # which `build` refuses
+            return super().largest_cost(dataset)
+        costs = self.example_costs(dataset)
+        return 1.0 if costs is None else float(costs.max())

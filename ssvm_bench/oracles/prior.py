@@ -32,6 +32,7 @@ from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.constraints import Constraints, check_fit
+from ssvm_bench.oracles.objective import Objective, Terms
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -145,6 +146,12 @@ def _word(values: np.ndarray, vector: str) -> str:
     return f"{kind} {hashlib.sha256(values.tobytes()).hexdigest()[:12]}"
 
 
+def with_prior(terms: Terms, lam: float, prior: Prior) -> Objective:
+    """Return the problem of ŵ for an oracle of w, λ, and a prior; other terms have no prior."""
+    seen = prior.oracle(terms) if isinstance(terms, Oracle) else terms
+    return seen.problem(lam / prior.scale)
+
+
 class WithPrior(Oracle):
     """The oracle of ŵ for one of w.
 
@@ -228,9 +235,9 @@ class WithPrior(Oracle):
         """Return the latent values of the oracle of w."""
         return self.inner.latent()
 
-    def improved(self, w: np.ndarray) -> tuple[Oracle, int]:
+    def update_latent(self, w: np.ndarray) -> tuple[Oracle, int]:
         """Return the oracle with the latent values that are best at w."""
-        inner, changed = self.inner.improved(self.prior.weights(w))
+        inner, changed = self.inner.update_latent(self.prior.weights(w))
         return WithPrior(inner, self.prior), changed
 
     def fresh(self) -> Oracle:

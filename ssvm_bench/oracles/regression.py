@@ -26,10 +26,9 @@ import numpy as np
 
 from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import signed_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.multiclass import Enumeration
-from ssvm_bench.oracles.signed_oracle import SignedOracle
+from ssvm_bench.oracles.signed_features import SignedFeatures, SignedOracle, signed_features
 
 CODE_VERSION = 1
 
@@ -63,7 +62,7 @@ class RegressionOracle(SignedOracle):
         t_i.
     """
 
-    def __init__(self, features: signed_features.SignedFeatures, dataset: Dataset) -> None:
+    def __init__(self, features: SignedFeatures, dataset: Dataset) -> None:
         super().__init__(Enumeration(features))
         self.targets = dataset.y
         self._x = dataset.x
@@ -98,5 +97,5 @@ def build(config: Config, dataset: Dataset) -> RegressionOracle:
     losses = -config.epsilon - np.outer(targets, SIGNS)
     losses[:, 0] = 0.0
     truth = np.zeros(dataset.n, np.uint8)
-    features = signed_features.build(dataset, truth, SIGNS, losses, dataset.costs)
+    features = signed_features(dataset, truth, SIGNS, losses, dataset.costs)
     return RegressionOracle(features, dataset)

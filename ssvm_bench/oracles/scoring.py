@@ -5,9 +5,15 @@
     ϕ(x_i, y) = Σ_l e(y_l) ⊗ ψ(x_i^l)  +  transitions
 
 How a label c of a part enters, by its vector e(c), is what the types of features differ in:
-:mod:`~ssvm_bench.oracles.joint_features`, where every label has weights of its own, and
-:mod:`~ssvm_bench.oracles.signed_features`, where e(c) is a number. What depends on it is declared
-here, the rest is written here.
+
+=================================================  =============================================
+:mod:`~ssvm_bench.oracles.joint_features`          every label has weights of its own
+:mod:`~ssvm_bench.oracles.signed_features`         e(c) is a number
+:mod:`~ssvm_bench.oracles.latent`                  a label is a window of a canvas
+:mod:`~ssvm_bench.oracles.landmarks`               a label is a position, or a displacement
+=================================================  =============================================
+
+Each of them implements what is `abstract` here, and of the rest what it can do faster.
 
 ``features`` is the examples; ``w`` and ``v`` are in their inner layout; ``theta``, shape
 (≥ L, stride), holds the unary scores θ[l, c] = ⟨w, e(c) ⊗ ψ(x^l)⟩ of one example.
@@ -15,9 +21,13 @@ here, the rest is written here.
 
 from __future__ import annotations
 
-from ssvm_bench.base.jit import abstract, kernel
+import numpy as np
+
+from ssvm_bench.base.jit import abstract, allocating_kernel, generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
+
+# ---- what types of features differ in -----------------------------------------------------------
 
 
 @abstract
@@ -26,33 +36,52 @@ def unary_scores(features, w, i, theta):
 
 
 @abstract
+def label_score(features, w, part, label):
+    """Return θ[part, label]; signed features have all at once, by `label_scores`."""
+
+
+@generic
 def label_scores(features, w, part, labels, count, theta):
     """Compute ``theta[k]`` = θ[part, labels[k]] for the first ``count`` of a few labels."""
+    for k in range(count):
+        theta[k] = label_score(features, w, part, np.int64(labels[k]))
 
 
 @abstract
+def add_label(features, part, label, scale, v):
+    """Add scale · e(label) ⊗ ψ(x^part) to v."""
+
+
+@generic
 def add_labels(features, part, labels, count, scale, delta, v):
     """Add scale · Σ_k delta[k] e(labels[k]) ⊗ ψ(x^part) to v, over the first ``count`` labels."""
+    for k in range(count):
+        if delta[k] != 0.0:
+            add_label(features, part, np.int64(labels[k]), scale * delta[k], v)
 
 
-@abstract
-def label_size(features, part):
-    """Return how many of a label's features may be non-zero, at least."""
-
-
-@abstract
-def label_place(features, part, k, label):
-    """Return the place in v of the k-th of these; some may be there twice."""
-
-
-@abstract
+@generic
 def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
     """Do `add_labels` to v with one scale and to another vector with another."""
+    add_labels(features, part, labels, count, scale, delta, v)
+    add_labels(features, part, labels, count, other_scale, delta, other)
 
 
 @abstract
 def add_marginals(features, part, scale, delta, v):
-    """Do `add_labels` for all labels."""
+    """Do `add_labels` for all labels; only joint and signed features have expectations."""
+
+
+@generic
+def label_size(features, part):
+    """Return how many of a label's features may be non-zero, at least."""
+    return features.indptr[part + 1] - features.indptr[part]
+
+
+@generic
+def label_index(features, part, k, label):
+    """Return the index in v of the k-th of these; some may be there twice."""
+    return np.int64(features.indices[features.indptr[part] + k])
 
 
 @abstract
@@ -70,7 +99,7 @@ def label_difference_product(features, part, row, labels, count, one, other):
 
 @abstract
 def marginal_change_product(features, a, a_before, b, b_before):
-    """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩."""
+    """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩; as `add_marginals`."""
 
 
 @abstract
@@ -78,14 +107,39 @@ def label_loss(features, part, c):
     """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
 
 
-@abstract
+@generic
 def expected_label_loss(features, part, mu):
     """Return Σ_c mu[c] `label_loss`(c), the mu adding up to 1."""
+    total = 0.0
+    for c in range(features.n_labels):
+        total += mu[c] * label_loss(features, part, c)
+    return total
 
 
-@abstract
+# ---- what follows from that ---------------------------------------------------------------------
+
+
+@kernel
 def labeling_loss(features, i, y):
     """Return n φ∘ of a labeling y of example i, but for what is no matter of labels alone."""
+    first = features.offsets[i]
+    L = features.offsets[i + 1] - first
+    total = 0.0
+    for l in range(L):
+        total += label_loss(features, first + l, y[l])
+    return total / L
+
+
+@allocating_kernel
+def joint_feature(features, i, y, size):
+    """Return ϕ(x_i, y) in the inner layout, of that size."""
+    v = np.zeros(size)
+    base = features.n_features * features.stride
+    for l in range(features.offsets[i + 1] - features.offsets[i]):
+        add_label(features, features.offsets[i] + l, y[l], 1.0, v)
+        if l > 0 and features.transitions:
+            v[base + y[l] * features.stride + y[l - 1]] += 1.0
+    return v
 
 
 @kernel
@@ -161,7 +215,7 @@ def add_difference(features, i, y, labels, signs, v):
 
 
 @kernel
-def difference_row(features, i, y, labels, signs, dense, places, values):
+def difference_row(features, i, y, labels, signs, dense, indices, values):
     """Write n φ⋆ = ϕ(x_i, y) − ϕ(x_i, y_i) as a sparse row, and return its number of non-zeros.
 
     Parameters
@@ -170,8 +224,8 @@ def difference_row(features, i, y, labels, signs, dense, places, values):
         As of `add_difference`, the signs being 1 and −1.
     dense : ndarray of float64, shape (D,)
         Scratch: all 0 between calls.
-    places, values : ndarrays of int64 and float64, shape (D,)
-        The row; no place is there twice.
+    indices, values : ndarrays of int64 and float64, shape (D,)
+        The row; no index is there twice.
     """
     add_difference(features, i, y, labels, signs, dense)
     base = features.n_features * features.stride
@@ -182,21 +236,21 @@ def difference_row(features, i, y, labels, signs, dense, places, values):
         if labels[0] != labels[1]:
             for k in range(label_size(features, first + l)):
                 for s in range(2):
-                    place = label_place(features, first + l, k, labels[s])
-                    count = _take(dense, place, places, values, count)
+                    index = label_index(features, first + l, k, labels[s])
+                    count = _take(dense, index, indices, values, count)
         if l > 0 and features.transitions:
             before, after = base + y[l] * features.stride, base + labels[1] * features.stride
-            count = _take(dense, before + y[l - 1], places, values, count)
-            count = _take(dense, after + features.truth[first + l - 1], places, values, count)
+            count = _take(dense, before + y[l - 1], indices, values, count)
+            count = _take(dense, after + features.truth[first + l - 1], indices, values, count)
     return count
 
 
 @kernel
-def _take(dense, place, places, values, count):
+def _take(dense, index, indices, values, count):
     """Move an entry of a dense vector to a sparse row, unless it is 0."""
-    if dense[place] != 0.0:
-        places[count] = place
-        values[count] = dense[place]
-        dense[place] = 0.0
+    if dense[index] != 0.0:
+        indices[count] = index
+        values[count] = dense[index]
+        dense[index] = 0.0
         count += 1
     return count

@@ -5,8 +5,9 @@
     ϕ(x_i, y) = s(y) ψ(x_i),   s(y) ∈ R        φ^{iy} = 1/n [ (s(y) − s(y_i)) ψ(x_i),  b_i(y) ]
 
 with b_i(y) = Δ(y_i,y) + Θ_i(y) − Θ_i(y_i): d is the number of features, whatever the number of
-labels. All planes of a term, and so all mixtures of them, lie along one line. Examples have one
-part. The layout of w is the same inside and outside.
+labels. All planes of a term, and so all mixtures of them, lie along one line; solvers that work on
+a fixed finite set of planes can have all of them at once. Examples have one part. The layout of w
+is the same inside and outside.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.gram import gram_matrices
-from ssvm_bench.oracles.joint_features import padded, placed, weighted
-from ssvm_bench.oracles.scoring import label_loss
+from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
+from ssvm_bench.oracles.joint_features import gram_matrices, gram_radius2, padded, placed, weighted
+from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -32,8 +33,8 @@ class SignedFeatures(NamedTuple):
 
     Attributes
     ----------
-    offsets, truth, indptr, places, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`; the places are the columns,
+    offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`; the indices are the columns,
         values float64, and G of an example is ‖ψ(x_i)‖².
     transitions : bool
         There are none.
@@ -46,7 +47,7 @@ class SignedFeatures(NamedTuple):
     offsets: np.ndarray
     truth: np.ndarray
     indptr: np.ndarray
-    places: np.ndarray
+    indices: np.ndarray
     values: np.ndarray
     gram_start: np.ndarray
     gram: np.ndarray
@@ -58,26 +59,35 @@ class SignedFeatures(NamedTuple):
     losses: np.ndarray
 
     @property
-    def columns(self) -> tuple[int, int]:
-        """Weights of a feature, and places for them in the inner layout."""
-        return 1, 1
-
-    @property
-    def last_place(self) -> int:
-        """Largest place that there can be."""
-        return self.n_features - 1
-
-    @property
-    def label_radius2(self) -> float:
-        """Largest (s(y) − s(y_i))²."""
-        return float(np.square(self.signs - self.signs[self.truth][:, None]).max())
-
-    def label_entries(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where in the weights of a feature each label enters, and how."""
-        return np.zeros_like(labels), self.signs[labels]
+    def squared_radius(self) -> float:
+        """R²: the largest (s(y) − s(y_i))² ‖ψ(x_i)‖², or more."""
+        r2 = np.square(self.signs - self.signs[self.truth][:, None]).max()
+        return gram_radius2(self, float(r2))
 
 
-def build(
+class SignedOracle(LabelingOracle):
+    """An oracle over signed features."""
+
+    def constraints(self) -> Constraints:
+        """Return all planes."""
+        features = self.features
+        n, wrong = self.n, features.n_labels - 1
+        term, label = of_wrong_labels(features.truth, features.n_labels)
+        factor = features.signs[label] - features.signs[features.truth[term]]
+        narrow = np.int32 if features.values.size < 1 << 31 else np.int64  # half the memory
+        bounds = features.indptr.astype(narrow)
+        psi = csr_array((features.values, features.indices, bounds), (n, self.d))
+        star = psi if wrong == 1 else psi[term]
+        return Constraints(
+            term_start=np.arange(n + 1) * wrong,
+            indptr=star.indptr,
+            indices=star.indices,
+            values=np.repeat(factor, np.diff(star.indptr)) * star.data / n,
+            offset=features.losses[term, label] / n,
+        )
+
+
+def signed_features(
     dataset: Dataset,
     truth: np.ndarray,
     signs: np.ndarray,
@@ -101,16 +111,16 @@ def build(
     """
     rows = csr_array(dataset.x)
     indptr, starts = rows.indptr.astype(np.int64), np.arange(dataset.n + 1)
-    places = placed(rows, 1)
+    indices = placed(rows, 1)
     values = weighted(rows, costs).astype(np.float64)  # one type: kernels are compiled once
     return SignedFeatures(
         offsets=starts,
         truth=truth,
         indptr=indptr,
-        places=places,
+        indices=indices,
         values=values,
         gram_start=starts,
-        gram=gram_matrices(starts, indptr, places, values, starts, dataset.n_features, 1),
+        gram=gram_matrices(starts, indptr, indices, values, starts, dataset.n_features, 1),
         n_features=dataset.n_features,
         n_labels=signs.size,
         stride=padded(signs.size),
@@ -142,14 +152,14 @@ def _sum_of_some(features, labels, count, delta):
 def _score(features, w, i):
     """Return ⟨w, ψ(x_i)⟩."""
     begin, end = features.indptr[i], features.indptr[i + 1]
-    return dot_at(features.values[begin:end], features.places[begin:end], w)
+    return dot_at(features.values[begin:end], features.indices[begin:end], w)
 
 
 @kernel
 def _add(features, i, scale, v):
     """Add scale · ψ(x_i) to v."""
     for k in range(features.indptr[i], features.indptr[i + 1]):
-        v[features.places[k]] += scale * features.values[k]
+        v[features.indices[k]] += scale * features.values[k]
 
 
 @implements(scoring.unary_scores, SignedFeatures)
@@ -166,26 +176,14 @@ def _label_scores(features, w, part, labels, count, theta):
         theta[k] = features.signs[labels[k]] * score
 
 
+@implements(scoring.add_label, SignedFeatures)
+def _add_label(features, part, label, scale, v):
+    _add(features, part, scale * features.signs[label], v)
+
+
 @implements(scoring.add_labels, SignedFeatures)
 def _add_labels(features, part, labels, count, scale, delta, v):
     _add(features, part, scale * _sum_of_some(features, labels, count, delta), v)
-
-
-@implements(scoring.label_size, SignedFeatures)
-def _label_size(features, part):
-    return features.indptr[part + 1] - features.indptr[part]
-
-
-@implements(scoring.label_place, SignedFeatures)
-def _label_place(features, part, k, label):
-    return np.int64(features.places[features.indptr[part] + k])
-
-
-@implements(scoring.add_labels_twice, SignedFeatures)
-def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    total = _sum_of_some(features, labels, count, delta)
-    _add(features, part, scale * total, v)
-    _add(features, part, other_scale * total, other)
 
 
 @implements(scoring.add_marginals, SignedFeatures)
@@ -212,16 +210,3 @@ def _marginal_change_product(features, a, a_before, b, b_before):
 @implements(scoring.label_loss, SignedFeatures)
 def _label_loss(features, part, c):
     return features.losses[part, c]
-
-
-@implements(scoring.expected_label_loss, SignedFeatures)
-def _expected_label_loss(features, part, mu):
-    total = 0.0
-    for c in range(features.n_labels):
-        total += mu[c] * features.losses[part, c]
-    return total
-
-
-@implements(scoring.labeling_loss, SignedFeatures)
-def _labeling_loss(features, i, y):
-    return label_loss(features, i, y[0])

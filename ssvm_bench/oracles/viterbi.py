@@ -23,9 +23,9 @@ import numpy as np
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.costs import ClassesConfig
 from ssvm_bench.oracles.joint_features import JointFeatures, loss_of_part
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import longest
 
 # mypy: disable-error-code="no-untyped-def"

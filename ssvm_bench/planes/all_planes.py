@@ -11,13 +11,13 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
-from ssvm_bench.oracles.signed_oracle import SignedOracle
+from ssvm_bench.oracles.signed_features import SignedOracle
 from ssvm_bench.planes import fixed_rows, line_rows, passes
 from ssvm_bench.planes.dual_iterate import DualIterate, LabelingIterate
 from ssvm_bench.planes.passes import State, Tally
-from ssvm_bench.problem import Problem
 
 
 def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:

@@ -24,13 +24,12 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.base import Plane, Problem, best_scale
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import labelings, passes, rows
 from ssvm_bench.planes.passes import Average, State, Tally
 from ssvm_bench.planes.support import Support, squared_norm_at
-from ssvm_bench.problem import Problem, best_scale
 
 
 def dual_iterate(problem: Problem, N: int) -> DualIterate:
@@ -166,7 +165,7 @@ class DualIterate(ABC):
         self.set(lam=lam)
         self.problem = replace(self.problem, lam=lam)
 
-    def improve(self, problem: Problem) -> np.ndarray | None:
+    def update_latent(self, problem: Problem) -> np.ndarray | None:
         """Go to a problem with other true labelings, and the same labelings in φ^i and all W_i.
 
         φ is to be summed anew.
@@ -232,7 +231,7 @@ class LabelingIterate(DualIterate):
         """Return w with the labels of a feature side by side."""
         return joint_features.pack(self.oracle.features, w)
 
-    def improve(self, problem: Problem) -> np.ndarray | None:
+    def update_latent(self, problem: Problem) -> np.ndarray | None:
         """Compare the labelings with other truths, in place."""
         assert isinstance(problem.oracle, LabelingOracle)
         self.problem, self.oracle = problem, problem.oracle

@@ -17,7 +17,7 @@ from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
-    label_place,
+    label_index,
     label_scores,
     label_size,
     squared_label_norm,
@@ -52,7 +52,7 @@ def _prefetch_term(blocks, i):
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
     begin, end = features.indptr[first], features.indptr[first + L]
-    _fetch_range(features.places, begin, end)
+    _fetch_range(features.indices, begin, end)
     _fetch_range(features.values, begin, end)
     _fetch_range(features.gram, features.gram_start[i], features.gram_start[i] + L * L)
     for l in range(L):
@@ -206,7 +206,7 @@ def _direction_places(blocks, i, listed, places):
         q = features.offsets[i] + blocks.moved[s]
         for k in range(label_size(features, q)):
             for c in range(blocks.seen_count[q]):
-                place = label_place(features, q, k, blocks.seen[q, c])
+                place = label_index(features, q, k, blocks.seen[q, c])
                 size = operations.list_place(place, listed, places, size)
     if features.transitions:
         base = features.n_features * features.stride

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.oracles.scoring import label_place, label_size
+from ssvm_bench.oracles.scoring import label_index, label_size
 from ssvm_bench.planes.labelings import Labelings
 
 # mypy: disable-error-code="no-untyped-def"
@@ -86,7 +86,7 @@ def _mark(blocks, known, marks):
             found = True
             for k in range(label_size(features, q)):
                 for c in range(count):
-                    marks[label_place(features, q, k, blocks.seen[q, c])] = True
+                    marks[label_index(features, q, k, blocks.seen[q, c])] = True
     return found
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.objective import STRUCTURAL_SVM
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.caller import Caller, SerialCaller
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.components import build_oracle, chunk_rows, load_dataset
 

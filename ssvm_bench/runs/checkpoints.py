@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config.schema import Checkpoint
-from ssvm_bench.objective import Objective
+from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model
 from ssvm_bench.runs import snapshot

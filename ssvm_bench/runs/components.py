@@ -18,12 +18,11 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.caller import SerialCaller
-from ssvm_bench.oracles.prior import Prior
+from ssvm_bench.oracles.objective import Objective, Terms
+from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.oracles.prior import text as prior_text
-from ssvm_bench.problem import with_prior
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
@@ -230,8 +229,8 @@ def warm_up(
             if config.path:
                 solver.go_on(0.5, Clock("work"))
             if getattr(config.solver, "latent_rounds", 1) > 1:
-                better, _ = problem.improved(np.ones(problem.d))
-                solver.improve(better)
+                better, _ = problem.update_latent(np.ones(problem.d))
+                solver.update_latent(better)
     finally:
         notice.cancel()
 

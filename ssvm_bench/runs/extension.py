@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from ssvm_bench.config.schema import Budget, RunConfig
-from ssvm_bench.objective import Objective
+from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
 from ssvm_bench.results.reading import is_whole, read_run
 from ssvm_bench.results.run_folder import partial_folder

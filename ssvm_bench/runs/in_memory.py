@@ -17,7 +17,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.problem import with_prior
+from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.runs.calls import caller_of, check_calls
 from ssvm_bench.runs.components import (
     check_data,

@@ -33,7 +33,7 @@ last; the reason is then that of the last round.
 section 1.4). The first row of a round is the w at which the last one ended, and so its primal value
 is J there; a round ends at its iterate with the lowest primal value. Hence J never rises from round
 to round, however early a convex problem is left. A solver goes on from what it knows, where that
-says something of the new problem (`Solver.improve`), and is else built anew.
+says something of the new problem (`Solver.update_latent`), and is else built anew.
 
 The rounds end where no latent value changes, or after ``solver.latent_rounds``. The budget is that
 of each round.
@@ -172,10 +172,10 @@ def next_round(config: RunConfig, solver: Solver, recorder: Recorder) -> Solver 
     values = problem.latent()
     assert values is not None  # as problems of several rounds have some
     with clock.exact(int(np.count_nonzero(values))):
-        better, changes = problem.improved(w)
+        better, changes = problem.update_latent(w)
     if changes == 0:
         return None
-    if not solver.improve(better):
+    if not solver.update_latent(better):
         solver = build_solver(config, better, clock)
         solver.begin()
     if config.eval.after_exact_pass:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.objective import Objective
+from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
@@ -47,8 +47,8 @@ class Recorder:
     rows : list of dict
         The trace so far.
     w : object
-        The last row's point for the data as they are (:mod:`ssvm_bench.objective`): the weights of
-        their features.
+        The last row's point for the data as they are (:mod:`ssvm_bench.oracles.objective`): the
+        weights of their features.
     losses : dict of str to float
         Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
         NaN until `predict`.

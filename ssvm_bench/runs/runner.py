@@ -21,7 +21,7 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.oracles import prior as priors
-from ssvm_bench.problem import with_prior
+from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results.budgets import answer
 from ssvm_bench.results.provenance import LOCAL
 from ssvm_bench.results.reading import damage, is_whole, read_metadata

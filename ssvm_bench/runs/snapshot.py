@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ssvm_bench.objective import Objective
+from ssvm_bench.oracles.objective import Objective
 
 _ATOMS = (int, float, complex, str, bytes, type, type(None), np.generic)
 _CODE = (FunctionType, BuiltinFunctionType, MethodType, ModuleType)

@@ -23,8 +23,8 @@ from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import Objective
 from ssvm_bench.oracles import prior as priors
+from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder

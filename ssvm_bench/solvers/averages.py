@@ -17,9 +17,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ssvm_bench.oracles.base import best_interpolation
 from ssvm_bench.planes.dual_iterate import DualIterate, no_average
 from ssvm_bench.planes.passes import Average
-from ssvm_bench.problem import best_interpolation
 from ssvm_bench.solvers.base import Iterate
 
 

@@ -1,6 +1,6 @@
 """The contract of a solver: a state and one outer iteration; the loop is the runner's.
 
-A solver sees the problem of its family (:mod:`ssvm_bench.objective`) and a
+A solver sees the problem of its family (:mod:`ssvm_bench.oracles.objective`) and a
 :class:`~ssvm_bench.base.clock.Clock`. It knows neither the dataset, nor the file system, nor what
 kind of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION``
 and ``build`` beside it. What must be known of a solver before anything is loaded is data on its
@@ -18,7 +18,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Options
-from ssvm_bench.objective import STRUCTURAL_SVM
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SolverConfig(Options):
     least_n : int
         Fewest terms that it needs.
     family : str
-        Of the problems that it solves (:mod:`ssvm_bench.objective`).
+        Of the problems that it solves (:mod:`ssvm_bench.oracles.objective`).
     chunk_rows : int or None
         It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
         it needs all of them there.
@@ -159,7 +159,7 @@ class Iterate(NamedTuple):
     """What a solver reports: a point and its best lower bound, F or NaN.
 
     The point is w in its outer layout, shape (d,); of other families what their objective takes
-    (:mod:`ssvm_bench.objective`).
+    (:mod:`ssvm_bench.oracles.objective`).
     """
 
     w: Any
@@ -208,7 +208,7 @@ class Solver(ABC):
         """Go on with another λ, from all that is known so far, and with a new clock."""
         raise NotImplementedError
 
-    def improve(self, problem: Any) -> bool:
+    def update_latent(self, problem: Any) -> bool:
         """Go on with the problem of other latent values, from all that is known so far, if it can.
 
         Returns

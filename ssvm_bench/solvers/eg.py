@@ -31,6 +31,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.config.validation import Positive, one_of
 from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.oracles.scoring import (
     add_losses,
@@ -40,7 +41,6 @@ from ssvm_bench.oracles.scoring import (
     marginal_change_product,
     unary_scores,
 )
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import ExpectationConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders

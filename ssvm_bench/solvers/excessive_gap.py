@@ -57,9 +57,8 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import rounded_once
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import gibbs
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.gibbs import Gibbs
-from ssvm_bench.oracles.joint_features import largest_radius2
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import STEPS, Constant, ExpectationConfig
 
@@ -105,7 +104,7 @@ class ExcessiveGap(Solver):
         super().__init__(problem, clock)
         self.oracle = config.oracle_of(problem)
         self.D = gibbs.log_labelings(self.oracle)
-        curvature = (largest_radius2(self.oracle.features) or 1.0) / problem.lam
+        curvature = (self.oracle.features.squared_radius or 1.0) / problem.lam
         self.L = Constant.begin(config.step, curvature / problem.n, curvature)
         self.w, self.alpha = np.zeros(problem.d), np.zeros(problem.d + 1)
         self.smoothed: Gibbs | None = None

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ssvm_bench.base.jit import is_implemented
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import SolverConfig
 
 STEPS = ("search", "bound")

@@ -61,9 +61,8 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import rounded_once
 from ssvm_bench.config.validation import Positive, one_of
 from ssvm_bench.oracles import gibbs
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.gibbs import Gibbs
-from ssvm_bench.oracles.joint_features import largest_radius2
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import STEPS, Constant, ExpectationConfig
 
@@ -124,7 +123,7 @@ class Extragradient(Solver):
         self.gamma = 1.0 / math.sqrt(lam)
         self.rho = config.rho or 2.0 * lam * (self.D or 1.0)
         own = lam / self.rho
-        coupling = math.sqrt(largest_radius2(self.oracle.features) / self.rho)
+        coupling = math.sqrt(self.oracle.features.squared_radius / self.rho)
         low = own + coupling / math.sqrt(problem.n)
         self.lipschitz = Constant.begin(config.step, low, own + coupling)
         self.v: Point | None = None

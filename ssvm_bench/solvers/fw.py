@@ -27,8 +27,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.config.validation import NotNegative, one_of
-from ssvm_bench.oracles.base import Risk
-from ssvm_bench.problem import Problem, best_scale
+from ssvm_bench.oracles.base import Problem, Risk, best_scale
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH
 

@@ -48,10 +48,10 @@ from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
 
@@ -130,7 +130,7 @@ class SubgradientMethod(Solver):
                 self.sums = self.sums[::2]
                 self.stride *= 2
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: v and k stay."""
         self.problem = problem
         if isinstance(problem.oracle, LabelingOracle):

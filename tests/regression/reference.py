@@ -26,7 +26,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import Objective
+from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent

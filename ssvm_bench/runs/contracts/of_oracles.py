@@ -13,9 +13,8 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.random import approx_normal
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.parts import PartsOracle
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.runs.contracts import Findings, expect
 from ssvm_bench.solvers.fw import Config as FwConfig
 from ssvm_bench.solvers.fw import build as build_fw

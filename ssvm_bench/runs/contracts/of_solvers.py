@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Oracle, Plane, Problem, Risk
 from ssvm_bench.runs.contracts import Findings, expect
 from ssvm_bench.solvers.base import Solver
 

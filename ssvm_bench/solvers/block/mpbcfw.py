@@ -42,8 +42,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, one_of
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
@@ -215,9 +215,9 @@ class MultiPlane(Solver):
         self._begun = self.iteration
         self.converged = False
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: from the best multiple of φ, with all working sets."""
-        changed = self.phi.improve(problem)
+        changed = self.phi.update_latent(problem)
         if changed is None:
             return False
         self.phi.recompute()

@@ -37,8 +37,8 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.base import SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses

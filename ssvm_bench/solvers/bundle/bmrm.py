@@ -51,7 +51,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.bundle.model import Model, Reduced
@@ -174,7 +174,7 @@ class BundleMethod(Solver):
         self.qp_time = self.gram_time = 0.0
         self._begin_with(replace(self.problem, lam=lam))
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: begin anew, at the solution so far."""
         self._begin_with(problem)
         return True

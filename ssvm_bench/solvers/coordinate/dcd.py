@@ -53,9 +53,9 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.all_planes import with_all_planes
 from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.block.approximate_passes import SlopeRule
 from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
@@ -187,9 +187,9 @@ class DCD(Solver):
         self.converged = False
         self.upper = self.tracked = math.nan
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: from the best multiple of the weights, with all planes."""
-        changed = self.phi.improve(problem)
+        changed = self.phi.update_latent(problem)
         if changed is None:
             return False
         self.visits.renew(changed)

@@ -58,9 +58,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.planes.cache import terms_of
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate import exploring
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem

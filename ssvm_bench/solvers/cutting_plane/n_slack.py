@@ -33,8 +33,8 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, Share
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.visits import SeveralStepVisits
@@ -100,9 +100,9 @@ class CuttingPlanes(Solver):
         if not self.converged and not self.ended:
             self._solve(order, adding)
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: all planes stay."""
-        changed = self.phi.improve(problem)
+        changed = self.phi.update_latent(problem)
         if changed is None:
             return False
         self.phi.recompute()

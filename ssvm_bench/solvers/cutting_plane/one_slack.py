@@ -33,8 +33,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, Share
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.problem import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model
@@ -98,9 +98,9 @@ class OneSlack(Solver):
         if not self.converged and not self.ended:
             self._solve()
 
-    def improve(self, problem: Problem) -> bool:
+    def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: w and the caches stay, the planes of the risk do not."""
-        if self.phi.improve(problem) is None:
+        if self.phi.update_latent(problem) is None:
             return False
         self.model = Model(self.phi.state.w.size, 1, truth=True)
         self.lower = self.primal = self.violation = 0.0

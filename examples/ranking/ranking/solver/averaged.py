@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.problem import Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 

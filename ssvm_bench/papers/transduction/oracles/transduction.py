@@ -30,8 +30,8 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.oracles.base import OracleConfig
+from ssvm_bench.oracles.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.papers.transduction.datasets.points import (
     POINTS,
     Cliques,

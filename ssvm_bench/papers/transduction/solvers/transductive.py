@@ -18,7 +18,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.objective import TRANSDUCTION
+from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
 from ssvm_bench.papers.transduction.oracles.kernels import Kernel
 from ssvm_bench.papers.transduction.oracles.transduction import Point, TransductiveProblem

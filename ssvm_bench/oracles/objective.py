@@ -79,7 +79,7 @@ class Objective(ABC):
         """
         return None
 
-    def improved(self, point: Any) -> tuple[Objective, int]:
+    def update_latent(self, point: Any) -> tuple[Objective, int]:
         """Return the objective with latent values that are best at a point, and how many differ.
 
         Its value there is not higher.

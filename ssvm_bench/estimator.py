@@ -38,7 +38,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import Composer
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.config.typed import Table
+from ssvm_bench.config.validation import Table
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.given import Parts

@@ -29,7 +29,7 @@ from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import checkpoints, components, loop, runner, snapshot, stage
+from ssvm_bench.runs import checkpoints, components, loop, path_step, runner, snapshot
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
@@ -216,7 +216,7 @@ def broken_off(config, monkeypatch, iteration):
         return original(stage, solver, recorder, goes_on, place, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stage, "loop", failing)
+        patch.setattr(path_step, "loop", failing)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             runner.run(config, Silent())
 
@@ -243,7 +243,7 @@ def test_the_same_command_goes_on(tmp_path, monkeypatch):
 def test_a_path_goes_on_with_the_stage_that_was_left(tmp_path, monkeypatch):
     options = ("solver=mpbcfw", "clock=work", "path=[1.0]", "budget.max_iterations=4", ALWAYS)
     config, said = config_of(tmp_path / "a", *options), Said()
-    runner.run(config.stages()[0], Silent())
+    runner.run(config.path_steps()[0], Silent())
     broken_off(config, monkeypatch, 3)
     outcome = runner.run(config, said)
     assert sum(text.startswith("Going on") for text in said.messages) == 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import catalog, registry, typed, yaml_files
+from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
 
@@ -77,12 +77,12 @@ def test_bcfw_is_mpbcfw_without_planes():
 def test_a_yaml_says_what_differs_from_the_defaults_of_its_component(group):
     files = catalog.entries(group)
     for name, file in files.items():
-        values = yaml_files.read(file) or {}
+        values = catalog.read_yaml(file) or {}
         options = catalog.read(group, name, files).options
         component = registry.module(group, options["kind"]).Config
         default = {each.name: each.default for each in fields(component)}
         for option in values.keys() - {"defaults", "kind"}:
-            value = typed.convert(typed.hints(component)[option], values[option], option)
+            value = validation.convert(validation.hints(component)[option], values[option], option)
             assert value != default[option]
         assert values.get("kind") != name
         assert catalog.description(file)
@@ -102,8 +102,8 @@ def test_lambda_in_units_of_one_over_n():
     assert (config.lam, config.path) == ("1000/n", ("100000/n", "10000/n"))
     assert config.lam_of(50) == 20.0
     assert config.resolved()["path"] == ["100000/n", "10000/n"]
-    assert [stage.lam_of(50) for stage in config.stages()] == [2000.0, 200.0, 20.0]
-    assert [stage.path for stage in config.stages()] == [(), ("100000/n",), config.path]
+    assert [stage.lam_of(50) for stage in config.path_steps()] == [2000.0, 200.0, 20.0]
+    assert [stage.path for stage in config.path_steps()] == [(), ("100000/n",), config.path]
     assert one("lam=0.25").lam_of(50) == 0.25
     assert one().lam_of(7) == one("lam=1/n").lam_of(7) == 1 / 7
     runs = compose_runs(["lam=1/n,0.5/n,null"], multirun=True)
@@ -385,9 +385,9 @@ class Outer:
 
 
 def test_nested_sections_and_lists():
-    built = typed.build(Outer, {"inner": {"sizes": [1, 2.0]}})
+    built = validation.build(Outer, {"inner": {"sizes": [1, 2.0]}})
     assert built == Outer(Inner((1, 2)), 0.5)
-    assert typed.build(Outer, {"inner": {"sizes": []}, "rate": "auto"}).rate == "auto"
+    assert validation.build(Outer, {"inner": {"sizes": []}, "rate": "auto"}).rate == "auto"
     for values, part in (
         ({"inner": {"sizes": 3}}, "outer.inner.sizes must be a list of integers, got 3"),
         ({"inner": 3}, "outer.inner must be a section"),
@@ -395,7 +395,7 @@ def test_nested_sections_and_lists():
         ({"inner": {"sizes": []}, "rat": 1}, "Did you mean outer.rate?"),
     ):
         with pytest.raises(ConfigError, match=part):
-            typed.build(Outer, values, "outer")
+            validation.build(Outer, values, "outer")
 
 
 def test_checks():

@@ -60,7 +60,7 @@ class Config:
     lam: None = None
     budget: Budget = Budget(2, None, 0.0)  # noqa: RUF009  # it is frozen
 
-    def stages(self):
+    def path_steps(self):
         return [self]
 
     @property
@@ -512,7 +512,7 @@ def test_an_experiment_can_show_the_runs_of_several(tmp_path):
     configs = every.configs(source)
     assert configs == [*runs["one"], *runs["two"]]  # that of three is in one, too
     assert [config.eval.every for config in configs] == [3, 1, 4, 4]
-    origin_of = every.posed(source).origin_of
+    origin_of = every.expanded(source).origin_of
     assert [origin_of[config.own_folder] for config in configs] == ["one", "one", "two", "two"]
     assert {config.lam for config in every.configs([*source, "lam=3"])} == {3.0}
     write("all", "like: []")

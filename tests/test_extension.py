@@ -11,14 +11,14 @@ from traces import make_trace
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.experiment import waves
+from ssvm_bench.config.experiment import dependency_levels
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
-from ssvm_bench.runs import runner, stage
+from ssvm_bench.runs import path_step, runner
 from ssvm_bench.runs.terminal import Silent
 
 MEASURED = ["eval_time", "cpu_time"]
@@ -212,7 +212,7 @@ def test_a_run_that_was_left_further_on_ends_there(tmp_path, monkeypatch):
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
     options = (*KEPT, "budget.gap_tol=0.95")
-    original = stage.loop
+    original = path_step.loop
 
     def killed(config, solver, recorder, goes_on, place, look):
         def until(solver, recorder, place, reason):
@@ -223,7 +223,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
         return original(config, solver, recorder, goes_on, place, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stage, "loop", killed)
+        patch.setattr(path_step, "loop", killed)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             made(tmp_path / "a", *options)
     outcome, _ = made(tmp_path / "a", *options)
@@ -295,7 +295,7 @@ def test_runs_that_others_contain_come_last(tmp_path):
     def of(*numbers, solver="fw"):
         return [config_of(tmp_path, f"solver={solver}", iterations(k)) for k in numbers]
 
-    assert waves([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == ([1, 2], [0, 3])
+    assert dependency_levels([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == ([1, 2], [0, 3])
 
 
 def test_weights_of_another_iterate_are_not_handed_out(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ssvm_bench.config import catalog, registry, typed
+from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.schema import RunConfig
 
 TRACES = Path(__file__).parents[1] / "results" / "traces"
@@ -22,7 +22,7 @@ def rebuilt(options):
     values = dict(options)
     for group in catalog.COMPONENTS:
         values[group] = registry.config(group, options[group])
-    return typed.build(RunConfig, values)
+    return validation.build(RunConfig, values)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

@@ -25,7 +25,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.config.typed import Table
+from ssvm_bench.config.validation import Table
 from ssvm_bench.oracles import gibbs, mincut, multiclass, regression, viterbi
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM

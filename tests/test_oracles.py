@@ -21,7 +21,7 @@ from linear import random_regression
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import is_implemented
 from ssvm_bench.config import registry
-from ssvm_bench.config.typed import Table as Weights
+from ssvm_bench.config.validation import Table as Weights
 from ssvm_bench.oracles import alpha_expansion, joint_features, mincut, viterbi
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.oracles.labeling import expect

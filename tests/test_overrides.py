@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import overrides, yaml_files
+from ssvm_bench.config import catalog, overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.report.kinds import load
 
@@ -60,8 +60,8 @@ def test_a_long_sweep_is_quick_and_shares_what_is_equal():
 
 
 def test_a_sweep_over_choices_reads_each_file_once(monkeypatch):
-    read, original = [], yaml_files.read
-    monkeypatch.setattr(yaml_files, "read", lambda file: read.append(file.stem) or original(file))
+    read, original = [], catalog.read_yaml
+    monkeypatch.setattr(catalog, "read_yaml", lambda file: read.append(file.stem) or original(file))
     runs = compose_runs(["solver=bcfw,mpbcfw,fw", "dataset=ocr,usps"], True)
     assert [run.oracle.name for run in runs] == ["viterbi", "multiclass"] * 3
     assert (

@@ -126,7 +126,7 @@ def test_a_path_in_units_of_one_over_n(tmp_path):
     options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
     last = run_here(tmp_path, *options, "path=[100/n,10/n]")
     config = config_of(tmp_path, *options, "path=[100/n,10/n]").with_source("synthetic")
-    traces = [read_trace(stage.folder) for stage in config.stages()]
+    traces = [read_trace(stage.folder) for stage in config.path_steps()]
     assert traces[-1].folder == last.folder
     assert [trace.metadata["lam"] for trace in traces] == [100 / 30, 10 / 30, 1 / 30]
     assert [trace.metadata["config"]["lam"] for trace in traces] == ["100/n", "10/n", None]
@@ -135,7 +135,8 @@ def test_a_path_in_units_of_one_over_n(tmp_path):
 def test_a_path_of_which_a_run_is_missing_is_not_finished(tmp_path):
     options = ("solver=bcfw", "clock=work", "budget.max_iterations=3", "path=[0.5]", "lam=0.1")
     folders = [
-        stage.folder for stage in config_of(tmp_path, *options).with_source("synthetic").stages()
+        stage.folder
+        for stage in config_of(tmp_path, *options).with_source("synthetic").path_steps()
     ]
     run_here(tmp_path, *options)
     shutil.rmtree(folders[0])

@@ -13,7 +13,7 @@ from program import USPS, call, error_of, real_data
 from scipy.io import savemat
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import registry, validation
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.streams import export
@@ -116,7 +116,7 @@ def test_moons_are_drawn_whatever_is_asked_for(asked):
     (config,) = compose_runs(["dataset=moons", OURS, f"dataset.source={asked}"])
     assert config.sources() == (moons.load(config.dataset).source,) == ("drawn",)
     assert config.with_source("drawn") == config
-    stored = typed.build(moons.Config, config.resolved()["dataset"], "dataset")
+    stored = validation.build(moons.Config, config.resolved()["dataset"], "dataset")
     assert stored == config.dataset
 
 

@@ -26,7 +26,6 @@ from traces import make_trace
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.differences import differences
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.figures.suboptimality import suboptimality
@@ -38,7 +37,7 @@ from ssvm_bench.results import optima
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.repeats import differences, labels
 from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import PlainLines, Silent

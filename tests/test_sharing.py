@@ -21,7 +21,7 @@ from program import (
 )
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.shards import Shard
+from ssvm_bench.config.grid import Shard
 from ssvm_bench.results import merging
 from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import HeldError, lock

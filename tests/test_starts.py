@@ -113,7 +113,7 @@ def test_the_first_lambda_of_a_path_starts_and_the_others_go_on(tmp_path):
     options = ("solver=mpbcfw", "solver.start=oracle", "clock=work", "budget.max_iterations=3")
     path = config_of(tmp_path, *options, "path=[0.5,0.1]", "lam=0.02").with_source("synthetic")
     runner.run(path, Silent())
-    first, *others = (read_trace(stage.folder).frame.iloc[0] for stage in path.stages())
+    first, *others = (read_trace(stage.folder).frame.iloc[0] for stage in path.path_steps())
     assert (first["oracle_calls"], first["dual"] < 0) == (30, True)
     for row in others:
         assert (row["oracle_calls"], row["time"], row["dual"] >= 0) == (0, 0, True)

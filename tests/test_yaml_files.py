@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ssvm_bench.base.errors import ConfigError, readable
-from ssvm_bench.config import catalog, yaml_files
+from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.report.kinds import load
 
@@ -117,7 +117,7 @@ def test_only_regular_files_are_read(tmp_path):
     assert catalog.description(found["mine"]) == r"mine\x1b[2J"
     for name in ("pipe", "folder", "zero", "loop"):
         with pytest.raises(ConfigError, match="no regular file"):
-            yaml_files.read(folder / f"{name}.yaml")
+            catalog.read_yaml(folder / f"{name}.yaml")
         with pytest.raises(ConfigError, match="no such file"):
             load(str(folder / f"{name}.yaml"))
 

@@ -8,7 +8,7 @@ import click
 
 from ssvm_bench.cli import help_texts
 from ssvm_bench.cli.options import PROGRAM, Settings, common_options, print_outcomes
-from ssvm_bench.config.shards import Shard
+from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options
 from ssvm_bench.results.provenance import LOCAL
 

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.config import typed
+from ssvm_bench.config import validation
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.figures import structures
 from ssvm_bench.figures.structures import Learned
@@ -60,7 +60,7 @@ def _config(module: ModuleType, name: str, run: Path) -> Any:
     metadata = read_metadata(run)
     if metadata["dataset"]["name"] != name:
         raise ConfigError(f"{run} is a run on {metadata['dataset']['name']}, not on {name}.")
-    return typed.convert(module.Config, metadata["config"]["dataset"], "dataset")
+    return validation.convert(module.Config, metadata["config"]["dataset"], "dataset")
 
 
 def _learned(

@@ -1,6 +1,6 @@
 """From the words of a command line to typed configs.
 
-``catalog`` finds and reads the YAML files, ``typed`` turns plain values into dataclasses,
+``catalog`` finds and reads YAML files, ``validation`` turns plain values into dataclasses,
 ``schema`` says what a run is and which folder is its own, ``overrides`` reads a command line (the
 only importer of Hydra), ``compose`` makes runs of both. Import the module that you need: this
 package imports none of them, so that ``ssvm-bench --help`` stays quick.

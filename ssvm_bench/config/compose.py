@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, overrides, plug_ins, registry, typed
+from ssvm_bench.config import catalog, overrides, plug_ins, registry, validation
 from ssvm_bench.config.catalog import Choice
 from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import check_choice
 
-_HINTS = typed.hints(RunConfig)
+_HINTS = validation.hints(RunConfig)
 
 _FIXED = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}
 """What a choice says of itself → its group."""
@@ -181,7 +181,7 @@ class Composer:
                 if name == "dataset" and hasattr(self._sections[key], "read_files"):
                     self._sections[key] = self._sections[key].read_files()
             else:
-                self._sections[key] = typed.convert(_HINTS[name], value, name)
+                self._sections[key] = validation.convert(_HINTS[name], value, name)
         return self._sections[key]
 
 
@@ -189,7 +189,7 @@ def _options_of(section: str, contents: Mapping[str, Mapping[str, Any]]) -> list
     """Return the options of a section of a run, without their section; of no section, none."""
     if section in catalog.COMPONENTS:
         return registry.options(section, contents[section]["kind"])
-    return [*typed.hints(_HINTS[section])] if is_dataclass(_HINTS.get(section)) else []
+    return [*validation.hints(_HINTS[section])] if is_dataclass(_HINTS.get(section)) else []
 
 
 def _owners(group: str, option: str) -> list[str]:
@@ -224,7 +224,7 @@ def _check_option(option: str, contents: Mapping[str, Mapping[str, Any]]) -> Non
     choosable = options if name else sorted({*options, *_HINTS})
     if section in catalog.COMPONENTS:
         where = f"{section}={contents[section]['name']}"
-        raise typed.unknown_option(option, choosable, where, _owners(section, option))
+        raise validation.unknown_option(option, choosable, where, _owners(section, option))
     if name and section not in _HINTS:
         raise ConfigError(f"There is no option {shown(option)}. {nearest(section, _HINTS)}")
-    raise typed.unknown_option(option, choosable)
+    raise validation.unknown_option(option, choosable)

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, grid, yaml_files
+from ssvm_bench.config import catalog, grid
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -118,10 +118,12 @@ class Experiment:
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
     ) -> list[RunConfig]:
-        """Return the runs to make, see `Posed.configs`; the arguments are those of `posed`."""
-        return self.posed(overrides, config_dirs).configs
+        """Return the runs to make; the arguments are those of `expanded`."""
+        return self.expanded(overrides, config_dirs).configs
 
-    def posed(self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()) -> Posed:
+    def expanded(
+        self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
+    ) -> ExpandedGrid:
         """Return the runs of each grid.
 
         Parameters
@@ -148,10 +150,10 @@ class Experiment:
             }
             runs.append((of.origin, composer.runs([*of.words, *overrides], True, each)))
             check_count(sum(len(configs) for _, configs in runs))
-        return Posed(tuple(runs))
+        return ExpandedGrid(tuple(runs))
 
 
-class Posed(NamedTuple):
+class ExpandedGrid(NamedTuple):
     """The runs of an experiment, under some overrides.
 
     Attributes
@@ -169,7 +171,7 @@ class Posed(NamedTuple):
         Each is made once, and none that another one makes along its path.
         """
         runs = dict.fromkeys(config for _, configs in self.of_grids for config in configs)
-        on_the_way = {stage for config in runs for stage in config.stages()[:-1]}
+        on_the_way = {stage for config in runs for stage in config.path_steps()[:-1]}
         return [config for config in runs if config not in on_the_way]
 
     @property
@@ -185,10 +187,10 @@ class Posed(NamedTuple):
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Return all runs that leave a folder, those along a path before its end, without repeats."""
-    return list(dict.fromkeys(stage for config in configs for stage in config.stages()))
+    return list(dict.fromkeys(stage for config in configs for stage in config.path_steps()))
 
 
-def waves(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
+def dependency_levels(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
     """Return the numbers of the runs to make first, and of those that are then in one of them.
 
     Such runs differ in their budget alone.
@@ -327,7 +329,7 @@ def _read(
             f"{file} has the name of {known[file.stem]}, and its results would replace those. "
             "Rename it."
         )
-    content = grid.mapping(yaml_files.read(file), f"{file}: an experiment")
+    content = grid.mapping(catalog.read_yaml(file), f"{file}: an experiment")
     for key in content:
         if key not in keys:
             raise ConfigError(f"{file}: there is no key {shown(key)}. {nearest(key, keys)}")

@@ -1,4 +1,4 @@
-"""The grids of an experiment file, and its options of single datasets, as overrides.
+"""The grids of an experiment file and its options of single datasets as overrides; shards of runs.
 
 A text stands as it would on the command line, so that ``range(3)`` is a sweep.
 """
@@ -6,10 +6,13 @@ A text stands as it would on the command line, so that ``range(3)`` is a sweep.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ssvm_bench.base.errors import ConfigError, shown
+
+T = TypeVar("T")
 
 OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
 """Options that cannot differ between datasets."""
@@ -80,3 +83,50 @@ def _word(value: Any) -> str:
         escaped = text.replace("'", "\\'")
         return f"'{escaped}'"
     return text
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of an experiment, for machines that share nothing.
+
+    Attributes
+    ----------
+    number, count : int
+        Which, from 1, and of how many.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parsed(cls, text: str) -> Shard:
+        """Return the shard that ``2/4`` stands for.
+
+        Raises
+        ------
+        ConfigError
+            If it stands for none.
+        """
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise ConfigError(
+                f"--shard must be I/K, the I-th of K parts with 1 ≤ I ≤ K, got {shown(text)}."
+            )
+        return cls(int(found[1]), int(found[2]))
+
+    def of(self, runs: Sequence[T]) -> list[T]:
+        """Return its part of all runs, in their order.
+
+        They are dealt as shuffled cards are, always in the same way: of whatever makes runs costly,
+        solver, dataset or λ, every shard gets some.
+        """
+        import numpy as np
+
+        from ssvm_bench.base import random
+
+        shuffled = random.permutation(len(runs), np.random.PCG64(0))
+        return [runs[k] for k in sorted(shuffled[self.number - 1 :: self.count].tolist())]
+
+    def __str__(self) -> str:
+        """Return how it is written."""
+        return f"{self.number}/{self.count}"

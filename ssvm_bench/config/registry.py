@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
-from ssvm_bench.config import plug_ins, typed
+from ssvm_bench.config import plug_ins, validation
 
 GROUPS = ("dataset", "oracle", "solver")
 
@@ -79,14 +79,14 @@ def config(group: str, values: Mapping[str, Any]) -> Any:
     """
     found = module(group, values["kind"])
     with blamed(group, values["kind"]):
-        return typed.convert(found.Config, values, group)
+        return validation.convert(found.Config, values, group)
 
 
 def options(group: str, kind: str) -> list[str]:
     """Return the names of the options of a component; raise what `config` does."""
     found = module(group, kind)
     with blamed(group, kind):
-        return [*typed.hints(found.Config)]
+        return [*validation.hints(found.Config)]
 
 
 @contextmanager

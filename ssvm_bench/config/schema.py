@@ -22,18 +22,20 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import ALTERED, DRAWN, SOURCES, lambdas, registry
-from ssvm_bench.config.lambdas import OverN
-from ssvm_bench.config.parallel import Parallel
+from ssvm_bench.config import ALTERED, DRAWN, SOURCES, registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
     Count,
     Natural,
     NotNegative,
     Options,
+    OverN,
     Positive,
     at_least,
     check_choice,
+    check_falling,
+    checked_lam,
+    lam_number,
     one_of,
 )
 
@@ -132,6 +134,43 @@ class Checkpoint(Options):
 
 
 @dataclass(frozen=True)
+class Parallel(Options):
+    """Who calls the oracle: this process, several, or the workers of a dask scheduler.
+
+    Attributes
+    ----------
+    workers : int
+        Processes that call the oracle at once; 1 without an ``address``: this one.
+    batch : int
+        τ, the terms that a solver which moves w in between asks for at one w.
+    address : str or None
+        Of a dask scheduler, whose workers call, as ``tcp://host:port``.
+    """
+
+    section: ClassVar[str] = "parallel"
+
+    workers: Count = 1
+    batch: Count = 1
+    address: str | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether other processes call."""
+        return self.workers > 1 or self.address is not None
+
+    def hashed(self, clock: str) -> dict[str, Any]:
+        """Return what of it a hash covers; empty if that is what it is without it.
+
+        τ changes the iterates. Who calls changes what a clock measures, and with that what is
+        decided by time, unless the clock only counts. Where a scheduler is, changes nothing.
+        """
+        found: dict[str, Any] = {"batch": self.batch} if self.batch > 1 else {}
+        if clock != "work" and self.elsewhere:
+            found |= {"workers": self.workers, "engine": "dask" if self.address else "processes"}
+        return found
+
+
+@dataclass(frozen=True)
 class RunConfig(Options):
     """Every option of one run.
 
@@ -188,16 +227,16 @@ class RunConfig(Options):
     force: bool = False
     quiet: bool = False
     checkpoint: Checkpoint = Checkpoint()
-    parallel: Parallel = field(default_factory=Parallel)
+    parallel: Parallel = Parallel()
 
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
         super().__post_init__()
-        lam = lambdas.checked("lam", self.lam)
-        path = tuple(lambdas.checked(f"path[{k}]", value) for k, value in enumerate(self.path))
+        lam = checked_lam("lam", self.lam)
+        path = tuple(checked_lam(f"path[{k}]", value) for k, value in enumerate(self.path))
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
         object.__setattr__(self, "path", path)
-        lambdas.check_falling("path", self.path)
+        check_falling("path", self.path)
         check_choice("dataset.source", self.source, (*SOURCES, DRAWN))
 
     @property
@@ -235,10 +274,10 @@ class RunConfig(Options):
         own: float | None = getattr(self.oracle, "own_weight", None)
         if own is not None:
             return own
-        lambdas.check_falling("path with lam at its end", (*self.path, self.lam), n)
-        return lambdas.number(self.lam, n)
+        check_falling("path with lam at its end", (*self.path, self.lam), n)
+        return lam_number(self.lam, n)
 
-    def stages(self) -> list[RunConfig]:
+    def path_steps(self) -> list[RunConfig]:
         """Return the runs along the path, each with a folder of its own; this one is the last."""
         path = self.path
         return [*(replace(self, lam=path[k], path=path[:k]) for k in range(len(path))), self]

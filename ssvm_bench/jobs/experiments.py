@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench.base.errors import RunFailedError, readable
-from ssvm_bench.config.experiment import Experiment, along_paths, waves
+from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
 
 if TYPE_CHECKING:
+    from ssvm_bench.config.grid import Shard
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.config.shards import Shard
     from ssvm_bench.jobs.dispatch import Dispatcher, Ended
     from ssvm_bench.runs.outcome import Outcome
     from ssvm_bench.runs.terminal import Display
@@ -150,7 +150,7 @@ def run(
     _look(result)
     if result.outcomes:
         say(f"{len(result.outcomes)} of {words.runs(len(configs))} had finished before.")
-    for wave in waves(configs):
+    for wave in dependency_levels(configs):
         _look(result)
         waiting = {k: configs[k] for k in wave if k not in result.outcomes}
         if dispatcher is None:

@@ -37,8 +37,8 @@ from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
 if TYPE_CHECKING:
+    from ssvm_bench.config.grid import Shard
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.config.shards import Shard
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome
     from ssvm_bench.runs.terminal import Display
@@ -80,7 +80,7 @@ def make(
         with SkippedFiles(say) as tell:
             runs = [run for config in outcome.finished if (run := answer(config, tell))]
             if runs:
-                origins = experiment.posed(overrides, config_dirs).origin_of
+                origins = experiment.expanded(overrides, config_dirs).origin_of
                 where = results_folder(outcome.results_dir, overrides)
                 outcome.figures = draw(experiment, runs, (), where, (), tell, origins)
                 say_where(where, say)
@@ -117,8 +117,8 @@ def plot(
         If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
-    posed = experiment.posed(overrides, config_dirs)
-    configs = along_paths(posed.configs)
+    grid = experiment.expanded(overrides, config_dirs)
+    configs = along_paths(grid.configs)
     where = results_folder(configs[0].results_dir, overrides)
     runs: list[Trace] = []
     missing: list[str] = []
@@ -146,7 +146,7 @@ def plot(
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
-        origins = posed.origin_of
+        origins = grid.origin_of
         written = draw(experiment, runs, kept.values(), where, formats, tell, origins)
     say_where(where, say)
     return written

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.config import typed
+from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.results.reading import read_run
 from ssvm_bench.results.trace import Trace, plain
@@ -89,7 +89,7 @@ def budget_of(trace: Trace) -> Budget | None:
     """Return the budget that a run was made with; None if it does not say."""
     stored = trace.metadata["config"].get("budget")
     try:
-        return None if stored is None else typed.build(Budget, stored, Budget.section)
+        return None if stored is None else validation.build(Budget, stored, Budget.section)
     except ConfigError:
         return None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeVar
 
-from ssvm_bench.config.differences import differences
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace
 
@@ -67,3 +67,52 @@ def _dual_of(trace: Trace) -> dict[str, str]:
     """Return, as if it were an option, what a run's dual is: of averages, it once was their own."""
     averaged = trace.metadata["config"]["solver"].get("average") is True
     return {"dual": "own" if averaged and DUAL_OF_AVERAGE not in trace.frame else "best"}
+
+
+def differences(
+    configs: Sequence[Mapping[str, Any]], groups: Sequence[Hashable], hidden: AbstractSet[str]
+) -> list[str]:
+    """Return of each run the options in which runs of its group differ, as ``T=5 step=…``.
+
+    They tell runs apart in a legend or a table.
+
+    Parameters
+    ----------
+    configs : sequence of mapping
+        As `RunConfig.resolved` gives them.
+    groups : sequence
+        The group of each run.
+    hidden : set of str
+        Options that are not shown.
+    """
+    flat = [_flatten(config) for config in configs]
+    differing: dict[Hashable, list[str]] = {}
+    for group in dict.fromkeys(groups):
+        peers = [config for config, other in zip(flat, groups, strict=True) if other == group]
+        options = {key for config in peers for key in config} - hidden
+        differing[group] = sorted(
+            key for key in options if len({repr(config.get(key)) for config in peers}) > 1
+        )
+    return [
+        " ".join(
+            f"{key.removeprefix('solver.')}={_shown(config.get(key))}" for key in differing[of]
+        )
+        for config, of in zip(flat, groups, strict=True)
+    ]
+
+
+def _shown(value: Any) -> str:
+    """Return a value of an option as the command line has it."""
+    if value is None:
+        return "null"
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat.update(_flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
+    return flat

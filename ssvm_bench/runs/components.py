@@ -181,7 +181,7 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
     mean, variance = config.prior.moments()
     widest = float(np.trace(variance) if variance.ndim == 2 else variance.max())
     of = f"features of up to {largest:g}" + f" and variances of up to {widest:g}" * (widest != 1.0)
-    for stage in config.stages():
+    for stage in config.path_steps():
         lam = stage.lam_of(n)
         if not bound * bound * widest / lam < _LARGEST:
             raise ConfigError(

@@ -106,7 +106,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None
     config = config.with_source(sources[0])
-    found = [answer(stage) for stage in config.stages()]
+    found = [answer(stage) for stage in config.path_steps()]
     if found[-1] is None or not all(found):
         return None
     return Outcome("skipped", found[-1].summary["stop_reason"], found[-1].folder, found[-1].summary)

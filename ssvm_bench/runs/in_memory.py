@@ -82,7 +82,7 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
         warm_up(config, dataset, display, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
-    for stage in config.stages():
+    for stage in config.path_steps():
         lam = stage.lam_of(dataset.n)
         problem = with_prior(terms, lam, prior)
         display.start(stage, dataset.source, problem.n, problem.d, lam)

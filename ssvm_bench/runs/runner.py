@@ -37,7 +37,7 @@ from ssvm_bench.runs.components import (
     warm_up,
 )
 from ssvm_bench.runs.outcome import Outcome
-from ssvm_bench.runs.stage import Stage
+from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.terminal import Display
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run(
     caller = caller_of(config, dataset.fingerprint)
     if caller is not None:
         terms = terms.called_by(caller)
-    stages = [(stage, stage.lam_of(dataset.n)) for stage in config.stages()]
+    stages = [(stage, stage.lam_of(dataset.n)) for stage in config.path_steps()]
     with ExitStack() as locks:
         for stage, _ in stages:
             try:
@@ -114,7 +114,7 @@ def run(
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
             problem, leads_on = with_prior(terms, lam, prior), stage is not stages[-1][0]
-            made.append(Stage(stage, problem, lam, found is not None, leads_on, *about))
+            made.append(PathStep(stage, problem, lam, found is not None, leads_on, *about))
         solver = None
         for one in made[_first(made) :]:
             outcome = one.make(solver)
@@ -144,7 +144,7 @@ def _skipped(before: Trace, display: Display) -> Outcome:
     return _of("skipped", before)
 
 
-def _first(runs: list[Stage]) -> int:
+def _first(runs: list[PathStep]) -> int:
     """Return which run of a path to begin with: the last one that goes on, or the first."""
     for k in reversed(range(len(runs))):
         if all(one.had_finished for one in runs[:k]) and runs[k].resume():

@@ -20,9 +20,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ssvm_bench.config.differences import differences
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import words
+from ssvm_bench.results.repeats import differences
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import Budget, RunConfig

@@ -21,7 +21,7 @@ import numpy as np
 from ssvm_bench.claims.cases import Costs
 from ssvm_bench.claims.claim import Claim, Statements
 from ssvm_bench.claims.paper import Paper
-from ssvm_bench.config import catalog, yaml_files
+from ssvm_bench.config import catalog
 from ssvm_bench.figures.style import Look
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.papers.mpbcfw import selection
@@ -123,7 +123,7 @@ DERIVATION = (
 @cache
 def costs() -> dict[str, Costs]:
     """Return dataset → the paper's costs."""
-    content = yaml_files.read(catalog.entries("experiments")[EXPERIMENT])
+    content = catalog.read_yaml(catalog.entries("experiments")[EXPERIMENT])
     prefix = "oracle."
     return {
         dataset: Costs.of({key.removeprefix(prefix): value for key, value in options.items()})

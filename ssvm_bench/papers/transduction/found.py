@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import registry, typed
+from ssvm_bench.config import registry, validation
 from ssvm_bench.papers.transduction.datasets.points import Points
 from ssvm_bench.papers.transduction.datasets.scenes import Scene
 from ssvm_bench.results.reading import is_finished, read_labels
@@ -53,5 +53,5 @@ def _loaded(options: str) -> tuple[Any, Any, Points]:
     """Return a dataset's module, its options and the dataset, given the options as JSON."""
     config = json.loads(options)
     module = registry.module("dataset", config["kind"])
-    made: Any = typed.convert(module.Config, config, "dataset")
+    made: Any = validation.convert(module.Config, config, "dataset")
     return module, made, module.load(made)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import typed
+from ssvm_bench.config import validation
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.superpixels import borders
 from ssvm_bench.papers.transduction.datasets.points import Points
@@ -106,7 +106,7 @@ def rows(
 
     if runs:
         options = read_metadata(runs[0])["config"]["dataset"]
-        made: Any = typed.convert(type(config), options, "dataset")
+        made: Any = validation.convert(type(config), options, "dataset")
         config = replace(made, source=config.source, trust=config.trust)
     scenes = [scene_of(config, number) for number in numbers]
     found = [

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
 
 
-class Stage:
+class PathStep:
     """One run of a path, and what is said of it in its files.
 
     Parameters

@@ -35,7 +35,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results.reading import find_runs, is_finished, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.runs import components, recorder, runner, stage
+from ssvm_bench.runs import components, path_step, recorder, runner
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -358,7 +358,7 @@ def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
     display = Silent()
     monkeypatch.setattr(display, "message", said.append, raising=False)
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
-    monkeypatch.setattr(stage, "write_partial", fail)
+    monkeypatch.setattr(path_step, "write_partial", fail)
     config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
     assert runner.run(config, display).status == "finished"
     assert said == ["What was measured so far is not on disk: no room"] * 2
@@ -390,7 +390,7 @@ def test_time_is_what_the_clock_has_counted(tmp_path, monkeypatch):
         clocks.append(Clock(*arguments))
         return clocks[-1]
 
-    monkeypatch.setattr(stage, "Clock", clock)
+    monkeypatch.setattr(path_step, "Clock", clock)
     frame = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "solver.T=2", data=OCR))
     last, counted = frame.iloc[-1], clocks[-1]
     assert counted.plane_evaluations > counted.approx_calls > 0

@@ -34,8 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.config.validation import Table
-from ssvm_bench.config.validation import NotNegative, Options, check_choice, check_positive
+from ssvm_bench.config.validation import NotNegative, Options, Table, check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 

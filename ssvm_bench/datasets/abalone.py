@@ -70,21 +70,13 @@ def simulate() -> dict[str, np.ndarray]:
     return arrays(*synthetic.snails(N_SAMPLES))
 
 
-class CommaFile(TableFile):
-    """A table whose lines begin with a letter, with commas."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell gzip, or text."""
-        return head.startswith(GZIP) or head[:2] in {f"{sex},".encode() for sex in SEXES}
-
-
-RAW = CommaFile(
+RAW = TableFile(
     dataset="abalone",
-    folder="abalone",
     file="abalone.data",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/abalone/abalone.data",
     n=N_SAMPLES,
     parse=parse,
+    heads=(GZIP, *(f"{sex},".encode() for sex in SEXES)),
     sha256={"abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"},
     synthetic=simulate,
     version=2,

@@ -98,31 +98,27 @@ def simulate() -> Arrays:
     }
 
 
+def to_fields(arrays: Arrays) -> dict[str, Any]:
+    """Return the fields of all people."""
+    return {
+        "x": cache.sparse_rows(arrays, N_FEATURES),
+        "y": arrays["y"].astype(np.uint8),
+        "offsets": np.arange(arrays["y"].size + 1),
+        "fold": arrays["fold"],
+        "vocabulary": Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES),
+    }
+
+
 class LibsvmFiles(FileSet):
     """The two files. Their home has them unpacked, under names without ``.gz``."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell gzip, or a text that was unpacked on the way."""
-        return head.startswith((GZIP, b"+1 ", b"-1 "))
 
     def address(self, part: Path) -> str:
         """Return the file's address."""
         return super().address(part.with_suffix(""))
 
-    def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of all people."""
-        return {
-            "x": cache.sparse_rows(arrays, N_FEATURES),
-            "y": arrays["y"].astype(np.uint8),
-            "offsets": np.arange(arrays["y"].size + 1),
-            "fold": arrays["fold"],
-            "vocabulary": Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES),
-        }
-
 
 RAW = LibsvmFiles(
     dataset="adult",
-    folder="adult",
     url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/",
     n=N_TRAINING,
     sha256={
@@ -131,6 +127,8 @@ RAW = LibsvmFiles(
     },
     parse=parse,
     combine=combine,
+    to_fields=to_fields,
+    heads=(GZIP, b"+1 ", b"-1 "),
     synthetic=simulate,
     version=2,
 )

@@ -14,8 +14,9 @@ N. Okazaki: CRFsuite: a fast implementation of conditional random fields. 2007.
 
 from __future__ import annotations
 
+import string
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -103,33 +104,23 @@ def simulate() -> Arrays:
     return combine(*(parse(synthetic.sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
 
 
-class ChunkingFiles(FileSet):
-    """The two files."""
-
-    format: ClassVar[str] = "a gzip file, or columns of text"
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell gzip, or a text that was unpacked on the way."""
-        return head.startswith(GZIP) or head[:1].isalpha()
-
-    def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of all sentences."""
-        names = tuple(arrays["names"].tobytes().decode().split("\n"))
-        used = tuple(each.text for each in columns.default_templates(N_COLUMNS - 1))
-        vocabulary = Vocabulary(
-            *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
-        )
-        return {
-            "x": cache.sparse_rows(arrays, len(names)),
-            **{name: arrays[name] for name in ("y", "offsets", "fold")},
-            "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
-            "vocabulary": vocabulary,
-        }
+def to_fields(arrays: Arrays) -> dict[str, Any]:
+    """Return the fields of all sentences."""
+    names = tuple(arrays["names"].tobytes().decode().split("\n"))
+    used = tuple(each.text for each in columns.default_templates(N_COLUMNS - 1))
+    vocabulary = Vocabulary(
+        *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
+    )
+    return {
+        "x": cache.sparse_rows(arrays, len(names)),
+        **{name: arrays[name] for name in ("y", "offsets", "fold")},
+        "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
+        "vocabulary": vocabulary,
+    }
 
 
-RAW = ChunkingFiles(
+RAW = FileSet(
     dataset="conll2000",
-    folder="conll2000",
     url="https://www.clips.uantwerpen.be/conll2000/chunking/",
     n=N_TRAINING,
     synthetic_size=N_SYNTHETIC[0],
@@ -139,6 +130,8 @@ RAW = ChunkingFiles(
     },
     parse=parse,
     combine=combine,
+    to_fields=to_fields,
+    heads=(GZIP, *(letter.encode() for letter in string.ascii_letters)),
     synthetic=simulate,
     version=2,
 )

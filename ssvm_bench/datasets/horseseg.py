@@ -324,7 +324,6 @@ class HorseSegFile(PictureFile):
 
 RAW = HorseSegFile(
     dataset="horseseg",
-    folder="horseseg",
     file="horse-features.bin",
     url="https://pub.ist.ac.at/~akolesnikov/HDSeg/data.tar",
     n=N_IMAGES,

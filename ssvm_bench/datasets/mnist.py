@@ -123,26 +123,18 @@ def simulate() -> Arrays:
     return combine(images[:n], labels[:n], images[n:], labels[n:])
 
 
-class IdxFiles(FileSet):
-    """The four files."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell gzip, or an idx file that was unpacked on the way."""
-        return head.startswith((GZIP, IDX))
-
-    def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of all digits, with raw grey values."""
-        return {
-            "x": cache.sparse_rows(arrays, N_PIXELS),
-            "y": arrays["y"],
-            "offsets": np.arange(arrays["y"].size + 1),
-            "fold": arrays["fold"],
-        }
+def to_fields(arrays: Arrays) -> dict[str, Any]:
+    """Return the fields of all digits, with raw grey values."""
+    return {
+        "x": cache.sparse_rows(arrays, N_PIXELS),
+        "y": arrays["y"],
+        "offsets": np.arange(arrays["y"].size + 1),
+        "fold": arrays["fold"],
+    }
 
 
-RAW = IdxFiles(
+RAW = FileSet(
     dataset="mnist",
-    folder="mnist",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     n=N_TRAINING,
     sha256={
@@ -161,6 +153,8 @@ RAW = IdxFiles(
     },
     parse=parse,
     combine=combine,
+    to_fields=to_fields,
+    heads=(GZIP, IDX),
     synthetic=simulate,
     synthetic_size=N_SYNTHETIC[0],
     version=3,

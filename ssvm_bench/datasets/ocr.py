@@ -158,7 +158,6 @@ def simulate() -> dict[str, np.ndarray]:
 
 RAW = TableFile(
     dataset="ocr",
-    folder="ocr",
     file="letter.data.gz",
     url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
     n=N_WORDS,

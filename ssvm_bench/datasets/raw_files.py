@@ -79,8 +79,8 @@ class RawFile(ABC):
     Attributes
     ----------
     dataset, folder, file, url : str
-        The dataset's name; where the file is under the data folder; its home page. Without a
-        ``file``, it is the folder itself that is looked for.
+        The dataset's name; where the file is under the data folder, by default that name; its home
+        page. Without a ``file``, it is the folder itself that is looked for.
     n, synthetic_size : int
         Number of examples, without those held out: of the real data; of the synthetic ones, if
         that is another one.
@@ -89,16 +89,19 @@ class RawFile(ABC):
     sha256 : mapping
         Name of each file → hexadecimal digest of what is in the genuine one; empty where no genuine
         file could be had to compute it.
+    heads : tuple of bytes
+        How a file may begin, packed or unpacked on the way.
     """
 
     dataset: str
-    folder: str
+    folder: str = ""
     file: str = ""
     url: str
     n: int
     synthetic_size: int | None = None
     version: int
     sha256: Mapping[str, str] = field(default_factory=dict)
+    heads: tuple[bytes, ...] = (GZIP,)
 
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
@@ -152,7 +155,7 @@ class RawFile(ABC):
 
     def recognises(self, head: bytes) -> bool:
         """Tell whether a file that begins like this may be the raw file."""
-        return head.startswith(GZIP)
+        return head.startswith(self.heads)
 
     def key(self, source: str) -> str:
         """Return what changes when the arrays of a source must be made again."""
@@ -185,7 +188,7 @@ class RawFile(ABC):
         roots = [cache.user_folder()]
         if os.environ.get("SSVM_BENCH_DATA"):
             roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
-        return [root / self.folder / self.file for root in roots]
+        return [root / (self.folder or self.dataset) / self.file for root in roots]
 
     def missing(self, path: Path) -> list[Path]:
         """Return the files that are not there; a broken link counts as being there."""
@@ -246,10 +249,7 @@ class TableFile(RawFile):
     parse: Callable[[bytes], Arrays]
     synthetic: Callable[[], Arrays]
     identity: Callable[[bytes], bytes] = bytes
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell gzip, or a table that was unpacked on the way."""
-        return head.startswith(GZIP) or (head[:2].isascii() and head[:1].isdigit())
+    heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
 
     def read(self, path: Path) -> Content:
         """Parse it."""
@@ -277,6 +277,8 @@ class FileSet(RawFile):
         From these, in the order of the files, to the arrays that are kept; raises `ContentError`.
     synthetic : callable
         Returns arrays like those that are kept, made from a fixed seed.
+    to_fields : callable
+        From the arrays that are kept to the fields of a `Dataset`.
     """
 
     most: ClassVar[int] = 1 << 26
@@ -284,6 +286,11 @@ class FileSet(RawFile):
     parse: Callable[[bytes], Any]
     combine: Callable[..., Arrays]
     synthetic: Callable[[], Arrays]
+    to_fields: Callable[[Arrays], dict[str, Any]] = dict
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields that the arrays fill."""
+        return self.to_fields(arrays)
 
     def parts(self, path: Path) -> list[Path]:
         """Return all files."""

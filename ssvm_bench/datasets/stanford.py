@@ -73,7 +73,6 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 
 RAW = PictureFile(
     dataset="stanford",
-    folder="stanford",
     file="iccv09Data.tar.gz",
     url="http://dags.stanford.edu/data/iccv09Data.tar.gz",
     n=N_PHOTOGRAPHS,

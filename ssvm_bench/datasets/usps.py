@@ -65,7 +65,6 @@ def simulate() -> dict[str, np.ndarray]:
 
 RAW = TableFile(
     dataset="usps",
-    folder="usps",
     file="zip.train.gz",
     url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",
     n=N_SAMPLES,

@@ -70,7 +70,6 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 
 RAW = PictureFile(
     dataset="weizmann",
-    folder="weizmann",
     file="weizmann_horse_db.tar.gz",
     url="https://www.msri.org/people/members/eranb/weizmann_horse_db.tar.gz",
     n=N_PHOTOGRAPHS - 1,

@@ -102,7 +102,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     content = digits(30, 0)
     for number in range(sys.maxsize):
         home = folder / f"{number}"
-        file = home / "data" / raw.folder / raw.file
+        file = home / "data" / raw.dataset / raw.file
         file.parent.mkdir(parents=True)
         file.write_bytes(rng.choice((content, gzip.compress(content))))
         trust = trusted if rng.random() < 0.7 else ()
@@ -111,7 +111,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
             damaged = f"raw file: {_damage(rng, file)}"
         else:
             status, stderr, _ = _program(home, *trusted)
-            kept = home / "cache" / "ssvm-bench" / raw.folder / f"{raw.file}.ssvm-bench.npz"
+            kept = home / "cache" / "ssvm-bench" / raw.dataset / f"{raw.file}.ssvm-bench.npz"
             if status or not kept.is_file():
                 yield Case("cache", f"{home}", f"no first run: {stderr[:200]}")
                 continue

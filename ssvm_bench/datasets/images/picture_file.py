@@ -162,7 +162,7 @@ class PictureFile(RawFile):
             return preparation.prepare(pictures, work, title, parameters=self.parameters(source))
 
     def _work(self, source: str) -> Path:
-        return cache.user_folder() / self.folder / f"preparing-{source}"
+        return self.places()[-1].with_name(f"preparing-{source}")
 
     @contextmanager
     def _alone(self, source: str) -> Iterator[None]:

@@ -245,7 +245,7 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
-    """Return the user's cache folder, which is new; stand-ins are small."""
+    """Return the user's cache folder, which is new; there are few synthetic pictures."""
     monkeypatch.setattr(picture_file, "N_SYNTHETIC", N)
     few = replace(preparation.PARAMETERS, samples=1500)
     monkeypatch.setattr(preparation, "PARAMETERS", few)
@@ -267,7 +267,7 @@ def seen():
 
 @pytest.fixture
 def raw(seen):
-    """Return the Weizmann horses; their stand-in counts what is decoded."""
+    """Return the Weizmann horses; the synthetic ones count what is decoded."""
 
     def figures(n):
         pictures = scenes.figures(n)
@@ -292,7 +292,7 @@ def files(folder):
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
-def test_a_stand_in_is_prepared_once(raw, seen, user):
+def test_synthetic_pictures_are_prepared_once(raw, seen, user):
     first = load(raw)
     assert (first.source, first.n) == ("synthetic", N)
     assert seen == [*range(N)] * 2  # for the superpixels, and for the features
@@ -300,14 +300,6 @@ def test_a_stand_in_is_prepared_once(raw, seen, user):
     assert len(seen) == 2 * N
     assert files(user) == [KEPT]
     assert not (user / "weizmann" / "preparing-synthetic").exists()
-
-
-def test_a_second_build_gives_the_same_file(raw, user):
-    first = load(raw)
-    content = (user / KEPT).read_bytes()
-    (user / KEPT).unlink()
-    assert load(raw).fingerprint == first.fingerprint
-    assert (user / KEPT).read_bytes() == content
 
 
 def test_a_preparation_that_was_killed_goes_on(raw, seen, user):

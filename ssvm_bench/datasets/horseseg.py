@@ -122,28 +122,24 @@ def hdf5(path: Path) -> Iterator[Any]:
         raise ContentError(f"it is not an HDF5 file, or a damaged one ({error})") from error
 
 
-def size(file: Any) -> int:
-    """Return the number of images: one more than the highest NNNNNN, and at least one."""
-    matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in _keys(file))
-    return max((int(match[1]) + 1 for match in matches if match), default=1)
+def contents(file: Any) -> tuple[int, list[str], list[str]]:
+    """Return the number of images, and names of arrays: those that are missing, and others.
 
-
-def missing(file: Any) -> list[str]:
-    """Return the names of the arrays that are not there."""
-    keys = _keys(file)
-    wanted = (f"{kind}_{i:06d}" for i in range(size(file)) for kind in KINDS)
-    return [key for key in wanted if key not in keys]
+    The number is one more than the highest NNNNNN, and at least one.
+    """
+    keys = set(map(str, file))  # names that are damaged come as bytes
+    matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in keys)
+    n = max((int(match[1]) + 1 for match in matches if match), default=1)
+    wanted = [f"{kind}_{i:06d}" for i in range(n) for kind in KINDS]
+    return n, [key for key in wanted if key not in keys], sorted(keys - set(wanted))
 
 
 def count(file: Any) -> int:
     """Return the number of images; every one must have all its arrays."""
-    for key in missing(file):
-        raise ContentError(f"it has no {key}")
-    return size(file)
-
-
-def _keys(file: Any) -> set[str]:
-    return set(map(str, file))  # names that are damaged come as bytes
+    n, missing, _ = contents(file)
+    if missing:
+        raise ContentError(f"it has no {missing[0]}")
+    return n
 
 
 def image(file: Any, i: int) -> Image:
@@ -181,8 +177,19 @@ def image(file: Any, i: int) -> Image:
 
 
 def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed."""
-    stored = _array(file, key)
+    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed.
+
+    It must lie in this very file, and take no more memory than its shape says.
+    """
+    import h5py
+
+    stored = file[key]
+    if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "buif":
+        raise ContentError(f"{key} is not made of numbers")
+    if not isinstance(file.get(key, getlink=True), h5py.HardLink) or stored.external:
+        raise ContentError(f"{key} lies in another file")
+    if stored.is_virtual or math.prod(stored.chunks or ()) > MOST_SUPERPIXELS * N_FEATURES:
+        raise ContentError(f"{key} is stored in pieces that are far larger than itself")
     turned = len(shape) == 2 and stored.shape == shape[::-1]
     flat = stored.size == math.prod(shape) == max(stored.shape, default=1)
     if not (stored.shape == shape or turned or flat):
@@ -192,20 +199,6 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     if found.shape == shape:
         return found
     return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
-
-
-def _array(file: Any, key: str) -> Any:
-    """Return an array that lies in this very file, and takes no more memory than its shape says."""
-    import h5py
-
-    found = file[key]
-    if not isinstance(found, h5py.Dataset) or found.dtype.kind not in "buif":
-        raise ContentError(f"{key} is not made of numbers")
-    if not isinstance(file.get(key, getlink=True), h5py.HardLink) or found.external:
-        raise ContentError(f"{key} lies in another file")
-    if found.is_virtual or math.prod(found.chunks or ()) > MOST_SUPERPIXELS * N_FEATURES:
-        raise ContentError(f"{key} is stored in pieces that are far larger than itself")
-    return found
 
 
 def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -225,10 +218,8 @@ def integrity_report(path: Path, n: int) -> Iterator[Finding]:
         If it cannot be opened at all.
     """
     with hdf5(path) as file:
-        lacking, others = missing(file), _keys(file)
-        stored = size(file)
-        others -= {f"{kind}_{i:06d}" for i in range(stored) for kind in KINDS}
-        absent = {key.rpartition("_")[2] for key in lacking}
+        stored, missing, others = contents(file)
+        absent = {key.rpartition("_")[2] for key in missing}
         images, refused = [], []
         for i in range(stored):
             if f"{i:06d}" not in absent:
@@ -237,8 +228,8 @@ def integrity_report(path: Path, n: int) -> Iterator[Finding]:
                 except ContentError as error:
                     refused.append(str(error))
     yield Finding.compared("images", stored, n)
-    yield Finding.compared("arrays that are missing", _some(lacking), "none")
-    yield Finding("arrays of other names", _some(sorted(others)))
+    yield Finding.compared("arrays that are missing", _some(missing), "none")
+    yield Finding("arrays of other names", _some(others))
     yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
     if not images:
         return

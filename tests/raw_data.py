@@ -23,7 +23,7 @@ def put_files(folder, monkeypatch, module, contents, n):
 
     There are n examples to train on. Return the folder of the files.
     """
-    place, known = folder / module.RAW.folder, {}
+    place, known = folder / module.RAW.dataset, {}
     place.mkdir(exist_ok=True)
     for name, raw in zip(module.RAW.sha256, contents, strict=True):
         (place / name).write_bytes(gzip.compress(raw))

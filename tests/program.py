@@ -37,6 +37,41 @@ figures:
 """
 """An experiment of four runs."""
 
+TROUBLED = """
+import os, signal, time
+from pathlib import Path
+from ssvm_bench.runs import recorder
+from ssvm_bench.solvers.fw import Config, FrankWolfe
+
+recorder.KEEP_SECONDS = 0.0
+CODE_VERSION = 1
+MARKS = Path(os.environ["SSVM_BENCH_MARKS"])
+
+
+def build(config, problem, clock, seed):
+    if problem.n <= 2 and (MARKS / "slow-start").exists():
+        (MARKS / "starting").touch()
+        time.sleep(60)
+    solver = Troubled(config, problem, clock)
+    solver.seed = seed
+    return solver
+
+
+class Troubled(FrankWolfe):
+    def iterate(self):
+        if self.problem.n > 2:  # not while kernels are compiled
+            if self.seed == 9:
+                raise RuntimeError("tired")
+            (MARKS / f"{self.seed}-{self.k}-{os.getpid()}").touch()
+            if self.seed == 8 and not (MARKS / "died").exists():
+                (MARKS / "died").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if (MARKS / "slowly").exists():
+                time.sleep(0.15)
+        super().iterate()
+"""
+"""A solver that fails with seed 9, dies once with seed 8, and may be slow; every row is on disk."""
+
 FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
 
 
@@ -99,6 +134,11 @@ def install_solver(folder, name, code):
         f"# of another package\nname: {name}\nkind: {name}\nstep: line_search\n"
     )
     return (f"solver={name}", f"--config-dir={folder}")
+
+
+def marks(folder, seed="*", k="*"):
+    """Return what `TROUBLED` solvers have left in a folder, one file an iteration and process."""
+    return list(Path(folder).glob(f"{seed}-{k}-*"))
 
 
 def path_with(folder):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import slurm_cluster
-from program import call, environment, is_alive, run_folders, started, wait_until
+from program import TROUBLED, call, environment, is_alive, marks, run_folders, started, wait_until
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -43,35 +43,10 @@ grid:
   dataset: usps
   dataset.source: synthetic
   dataset.n_samples: 30
-  solver: slow
+  solver: troubled
   clock: work
   checkpoint.every: 0
   budget.max_iterations: 12
-"""
-SLOW = """
-import os, time
-from pathlib import Path
-from ssvm_bench.solvers.fw import Config, FrankWolfe
-
-CODE_VERSION = 1
-MARKS = Path(os.environ["SSVM_BENCH_MARKS"])
-
-
-def build(config, problem, clock, seed):
-    solver = Slow(config, problem, clock)
-    solver.seed = seed
-    return solver
-
-
-class Slow(FrankWolfe):
-    def iterate(self):
-        if self.problem.n > 2:  # not while kernels are compiled
-            if self.seed == 9:
-                raise RuntimeError("tired")
-            (MARKS / f"{self.seed}-{self.k}-{os.getpid()}").touch()
-            if (MARKS / "slowly").exists():
-                time.sleep(0.15)
-        super().iterate()
 """
 
 
@@ -108,10 +83,10 @@ def variables(request, tmp_path, monkeypatch):
 
 @pytest.fixture
 def arguments(tmp_path, variables):
-    """Return the arguments of an experiment whose solver is slow."""
+    """Return the arguments of an experiment whose solver is troubled."""
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "slow.py").write_text(SLOW)
-    (tmp_path / "solver" / "slow.yaml").write_text("# slow\nstep: line_search\n")
+    (tmp_path / "solver" / "troubled.py").write_text(TROUBLED)
+    (tmp_path / "solver" / "troubled.yaml").write_text("# troubled\nstep: line_search\n")
     (tmp_path / "grid.yaml").write_text(GRID)
     folder = f"--config-dir={tmp_path}"
     return ("experiment", tmp_path / "grid.yaml", folder, f"results_dir={tmp_path / 'results'}")
@@ -125,10 +100,6 @@ def options(name):
         else ("--jobs=2",)
     )
     return (f"--backend={name}", *own)
-
-
-def marks(tmp_path, seed="*", k="*"):
-    return list((tmp_path / "marks").glob(f"{seed}-{k}-*"))
 
 
 def parent(pid):
@@ -152,14 +123,14 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
     (tmp_path / "marks" / "slowly").touch()
     log, results = tmp_path / "log", tmp_path / "results"
     with started(*arguments, *options(name), "seed=0,1,9", "--debug", log=log) as process:
-        wait_until(lambda: marks(tmp_path, k=4), process)
-        (mark,) = marks(tmp_path, k=4)[:1]
+        wait_until(lambda: marks(tmp_path / "marks", k=4), process)
+        (mark,) = marks(tmp_path / "marks", k=4)[:1]
         seed, _, pid = mark.name.split("-")
         os.kill(parent(int(pid)), signal.SIGKILL)
         wait_until(lambda: not is_alive(int(pid)), process)  # else it may get to its end
         (tmp_path / "marks" / "slowly").unlink()
         assert process.wait(150) == 1, log.read_text()
-    assert "slow seed=9 failed: The run failed in iteration" in log.read_text()
+    assert "troubled seed=9 failed: The run failed in iteration" in log.read_text()
     assert 'raise RuntimeError("tired")' in log.read_text()
     assert run_folders(results) == ["seed=0", "seed=1", "seed=9.partial"]
     here, there = counted(tmp_path / "here"), counted(results)
@@ -172,7 +143,7 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
     (again,) = about[f"seed={seed}"]["resumed"]
     assert again["iteration"] >= 4
     # no iteration was computed twice but that in which the worker died
-    twice = [k for k in range(12) if len(marks(tmp_path, seed, k)) > 1]
+    twice = [k for k in range(12) if len(marks(tmp_path / "marks", seed, k)) > 1]
     assert len(twice) <= 1
     assert not list((results / ".engines").glob("*"))
 
@@ -180,9 +151,9 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
 @pytest.mark.parametrize("name", ENGINES[:2])
 def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     (tmp_path / "marks" / "slowly").touch()
-    log = tmp_path / "log"
-    with started(*arguments, *options(name), "seed=0,1,2", log=log) as process:
-        wait_until(lambda: marks(tmp_path, k=3), process)
+    log, more = tmp_path / "log", ("seed=0,1,2", "budget.max_iterations=100")
+    with started(*arguments, *options(name), *more, log=log) as process:
+        wait_until(lambda: marks(tmp_path / "marks", k=3), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 1
     text = log.read_text()
@@ -202,7 +173,7 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
     (tmp_path / "marks" / "slowly").touch()
     log = tmp_path / "log"
     with started(*arguments, *options(name), log=log) as process:
-        wait_until(lambda: marks(tmp_path, k=2), process)
+        wait_until(lambda: marks(tmp_path / "marks", k=2), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 1
     (job,) = re.findall(r"To cancel them: scancel (\d+)", log.read_text())
@@ -213,7 +184,7 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
     assert "in SLURM's queue from before; waiting for them" in again.stderr
     assert "as job" not in again.stderr
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=1"]
-    assert len(marks(tmp_path, "0", 2)) == 1
+    assert len(marks(tmp_path / "marks", "0", 2)) == 1
     status = call(*arguments, "--backend=submitit", "--status")
     assert "SLURM has no jobs of these results." in status.stdout
 
@@ -224,7 +195,9 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
     log = tmp_path / "log"
     seldom = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
     with started(*seldom, *options(name), log=log) as process:
-        wait_until(lambda: marks(tmp_path, "0", 4) and marks(tmp_path, "1", 2), process)
+        wait_until(
+            lambda: marks(tmp_path / "marks", "0", 4) and marks(tmp_path / "marks", "1", 2), process
+        )
         (job,) = re.findall(r"as job (\d+)", log.read_text())
         subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
         subprocess.run(["scancel", f"{job}_1"], check=True)
@@ -234,7 +207,7 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
     (folder,) = find_runs(tmp_path / "results")
     (again,) = read_metadata(folder)["resumed"]
     assert again["iteration"] >= 4
-    assert max(len(marks(tmp_path, "0", k)) for k in range(12)) == 1
+    assert max(len(marks(tmp_path / "marks", "0", k)) for k in range(12)) == 1
 
 
 def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):

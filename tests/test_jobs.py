@@ -5,41 +5,23 @@ import signal
 from pathlib import Path
 
 import pytest
-from program import GRID, call, end, install_solver, path_with, run_folders, started, wait_until
+from program import (
+    GRID,
+    TROUBLED,
+    call,
+    end,
+    install_solver,
+    marks,
+    path_with,
+    run_folders,
+    started,
+    wait_until,
+)
 
 from ssvm_bench.jobs.dispatch import Job
 from ssvm_bench.jobs.processes import Worker, choose
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
-
-MOODY = """
-import os, signal, time
-from ssvm_bench.solvers.fw import Config, FrankWolfe
-
-CODE_VERSION = 1
-
-
-def build(config, problem, clock, seed):
-    solver = Moody(config, problem, clock)
-    solver.seed = seed
-    return solver
-
-
-class Moody(FrankWolfe):
-    def iterate(self):
-        if self.problem.n > 2:  # not while kernels are compiled
-            if self.seed == 1:
-                raise RuntimeError("tired")
-            died = os.path.join(os.environ["MOODY"], "died")
-            if self.seed == 2 and not os.path.exists(died):
-                open(died, "w").close()
-                os.kill(os.getpid(), signal.SIGKILL)
-            if self.seed >= 10:
-                if self.k == 2:
-                    open(os.path.join(os.environ["MOODY"], f"iterates-{self.seed}"), "w").close()
-                time.sleep(0.05)
-        super().iterate()
-"""
 
 
 @pytest.fixture
@@ -50,12 +32,12 @@ def grid(tmp_path):
 
 
 @pytest.fixture
-def moody(tmp_path, monkeypatch):
-    """Install a solver that fails with seed 1, dies once with seed 2, and is slow from 10 on."""
-    monkeypatch.setenv("MOODY", str(tmp_path))
+def troubled(tmp_path, monkeypatch):
+    """Install the troubled solver; return its options."""
+    monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", path_with(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    return install_solver(tmp_path, "moody", MOODY)
+    return install_solver(tmp_path, "troubled", TROUBLED)
 
 
 def experiment(grid, results, *options):
@@ -91,34 +73,36 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
     assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
 
 
-def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, moody):
-    options = (*moody, "seed=0,1,2,3", "--jobs=2")
+def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled):
+    options = (*troubled, "seed=0,9,8,3", "--jobs=2")
     result = experiment(grid, tmp_path / "results", *options)
     assert result.exit_code == 1
-    assert "moody seed=1 failed: The run failed in iteration" in result.stderr
+    assert "troubled seed=9 failed: The run failed in iteration" in result.stderr
     assert "RuntimeError: tired" in result.stderr
-    assert "moody seed=2 failed: its process was killed" in result.stderr
+    assert "troubled seed=8 failed: its process was killed" in result.stderr
     assert "2 runs failed" in result.stderr
-    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=3"]
+    partial = ["seed=8.partial", "seed=9.partial"]
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=3", *partial]
     again = experiment(grid, tmp_path / "results", *options)
     assert "2 of 4 runs had finished before" in again.stderr
-    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial", "seed=2", "seed=3"]
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=3", "seed=8", "seed=9.partial"]
     status = experiment(grid, tmp_path / "results", *options, "--status")
     assert "3 done, 1 failed, of 4 runs" in status.stdout
-    assert "seed=1.partial" in status.stdout
+    assert "seed=9.partial" in status.stdout
 
 
-def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, moody):
+def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, troubled):
     results, log = tmp_path / "results", tmp_path / "log"
-    options = (f"results_dir={results}", *moody, "seed=10,11,12", "budget.max_iterations=2000")
+    (tmp_path / "slowly").touch()
+    options = (f"results_dir={results}", *troubled, "seed=10,11,12", "budget.max_iterations=2000")
     with started(
         "experiment", grid, *options, "--jobs=2", log=log, PYTHONPATH=os.environ["PYTHONPATH"]
     ) as process:
-        locks = results / "runs" / "usps" / "moody"
+        locks = results / "runs" / "usps" / "troubled"
         wait_until(lambda: len(list(locks.glob("*/.seed=1?.lock"))) == 2, process)
         status = call("experiment", grid, *options, "--status")
         assert "2 running, 1 missing" in status.stdout
-        wait_until(lambda: len(list(tmp_path.glob("iterates-1?"))) == 2, process)
+        wait_until(lambda: len(marks(tmp_path, k=2)) == 2, process)
         assert end(process, signal.SIGINT) == 1
     text = log.read_text()
     assert "Interrupted; 3 of 3 runs missing" in text

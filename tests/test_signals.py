@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from program import (
+    TROUBLED,
     USPS,
     children,
     end,
     environment,
     install_solver,
     is_alive,
+    marks,
     path_with,
     run_folders,
     started,
@@ -24,44 +26,18 @@ from program import (
 from ssvm_bench.base.children import Child, DiedError, map_in_order
 from ssvm_bench.results.reading import find_runs, read_trace
 
-SLOW = """
-import os, time
-from pathlib import Path
-from ssvm_bench.runs import recorder
-from ssvm_bench.solvers.fw import Config, FrankWolfe
-
-recorder.KEEP_SECONDS = 0.0
-CODE_VERSION = 1
-MARKS = Path(os.environ["MARKS"])
-
-
-def build(config, problem, clock, seed):
-    if problem.n <= 2 and "SLOW_START" in os.environ:
-        (MARKS / "starting").touch()
-        time.sleep(60)
-    return Slow(config, problem, clock)
-
-
-class Slow(FrankWolfe):
-    def iterate(self):
-        if self.problem.n > 2:
-            if self.k == 3:
-                (MARKS / f"iterating-{os.getpid()}").touch()
-            time.sleep(0.1)
-        super().iterate()
-"""
-
 
 @pytest.fixture
 def slow(tmp_path):
     """Install a solver whose iterations take 0.1 s, with every row on disk; return its options."""
-    options = install_solver(tmp_path, "slow", SLOW)
+    (tmp_path / "slowly").touch()
+    options = install_solver(tmp_path, "slow", TROUBLED)
     results = f"results_dir={tmp_path / 'results'}"
     return (*options, *USPS, "budget.max_iterations=600", results)
 
 
 def variables(tmp_path, **changes):
-    return {"MARKS": tmp_path, "PYTHONPATH": path_with(tmp_path), **changes}
+    return {"SSVM_BENCH_MARKS": tmp_path, "PYTHONPATH": path_with(tmp_path), **changes}
 
 
 # ---- signals ------------------------------------------------------------------------------------
@@ -70,7 +46,7 @@ def variables(tmp_path, **changes):
 def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
     log = tmp_path / "log"
     with started("run", *slow, log=log, **variables(tmp_path)) as process:
-        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        wait_until(lambda: marks(tmp_path, k=3), process)
         for k in range(20):
             process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3])
         assert process.wait(20) == 1
@@ -84,7 +60,8 @@ def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
     log = tmp_path / "log"
-    changes = variables(tmp_path, SLOW_START=1)
+    changes = variables(tmp_path)
+    (tmp_path / "slow-start").touch()
     with started("run", *slow, log=log, **changes) as process:
         wait_until(lambda: (tmp_path / "starting").exists(), process)
         process.send_signal(number)
@@ -100,7 +77,7 @@ def test_nohup_is_respected(tmp_path, slow):
         ["nohup", *command], env=environment(**variables(tmp_path)), stdout=subprocess.PIPE
     )
     with process:
-        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        wait_until(lambda: marks(tmp_path, k=3), process)
         process.send_signal(signal.SIGHUP)
         assert process.wait(60) == 0
 
@@ -130,7 +107,7 @@ class Pondering(Oracle):
     def argmax(self, w, i):
         self.calls += 1
         if self.n > 2 and self.calls > 40:
-            Path(os.environ["MARKS"], "pondering").touch()
+            Path(os.environ["SSVM_BENCH_MARKS"], "pondering").touch()
             time.sleep(0.5)
         return self.inner.argmax(w, i)
 """
@@ -168,7 +145,7 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
 def test_kill_9_leaves_the_rows_on_disk_and_the_next_run_starts_anew(tmp_path, slow):
     results, changes = tmp_path / "results", variables(tmp_path)
     with started("run", *slow, log=tmp_path / "log", **changes) as process:
-        wait_until(lambda: list(tmp_path.glob("iterating-*")), process)
+        wait_until(lambda: marks(tmp_path, k=3), process)
         assert end(process) == -signal.SIGKILL
     assert run_folders(results)[-1:] == ["seed=0.partial"]
     (partial,) = results.glob("runs/*/*/*/seed=*.partial")
@@ -186,7 +163,7 @@ def test_workers_end_with_their_experiment(tmp_path, slow, number):
     log, results = tmp_path / "log", tmp_path / "results"
     changes = variables(tmp_path)
     with started("experiment", grid, *slow, "--jobs=2", log=log, **changes) as process:
-        wait_until(lambda: len(list(tmp_path.glob("iterating-*"))) == 2, process)
+        wait_until(lambda: len(marks(tmp_path, k=3)) == 2, process)
         workers = children(process.pid)
         assert len(workers) == 2
         end(process, number)

@@ -5,7 +5,7 @@ import pytest
 from program import run_here
 from traces import make_trace
 
-from ssvm_bench.figures.suboptimality import suboptimality
+from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.reading import read_trace

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.figures import curves, drawing, selection, style
+from ssvm_bench.figures import convergence, curves, drawing, style
+from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.kind import Output, save
-from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
 
 NAN = float("nan")
+SELECTION = ("planes per example", "approximate passes per iteration")
 
 
 def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
@@ -211,7 +212,7 @@ def test_runs_with_other_options_are_other_curves_and_not_repeats():
 def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
     def along(path, lam, **options):
         run = make_trace([4.0], [0.0], lam=lam, **options)
-        run.metadata["config"] |= {"path": path} if path else {}
+        run.metadata["config"]["path"] = path
         return run
 
     runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
@@ -251,8 +252,9 @@ def test_notes_and_axis_label():
 
 
 def test_a_solver_always_has_the_same_distinct_look():
-    known = {(style.color(name), style.line(name)) for name in style.SOLVERS}
-    assert len(known) == len(style.SOLVERS)
+    solvers = [name for name in style.looks() if " " not in name]
+    known = {(style.color(name), style.line(name)) for name in solvers}
+    assert len(known) == len(solvers)
     assert style.color("my_solver") == style.color("my_solver")
     assert not {color for color, _ in known} & set(style.OTHERS)
     assert style.line("my_solver_avg") == "--"
@@ -325,17 +327,17 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
         selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], solver="mpbcfw", iteration=[0, 1, 4]),
         selecting([0.0, 0.0], [0, 0], [0, 2]),
     ]
-    table = selection.selection(runs)
+    table = convergence.selection(runs)
     assert set(table["solver"]) == {"mpbcfw"}
-    planes, passes = (curve(table, name, "mpbcfw") for name in selection.QUANTITIES)
+    planes, passes = (curve(table, name, "mpbcfw") for name in SELECTION)
     assert planes["median"].tolist() == [1, 3, 2]
     assert passes["median"].tolist()[1:] == [2, 10]  # on average since the row before
     assert np.isnan(passes["median"].iloc[0])
     assert "interrupted" not in " ".join(curves.notes(table, runs, "iteration"))
     figure = drawing.draw_curves(table, "iteration", "A title", log_y=False)
-    assert [panel.get_ylabel() for panel in figure.axes] == list(selection.QUANTITIES)
+    assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
-    assert selection.selection(runs[1:]).empty
+    assert convergence.selection(runs[1:]).empty
 
 
 def draw_some(**changes):
@@ -422,20 +424,18 @@ def test_how_numbers_are_written():
     assert (words.runs(1), words.runs(2)) == ("1 run", "2 runs")
 
 
-def test_an_option_that_is_left_out_has_its_neutral_value():
-    def run(seed, solver="fw", kind="fw", **options):
-        return make_trace([1.0], [0.0], solver=solver, seed=seed, options={"kind": kind, **options})
+def test_an_option_that_only_some_runs_have_is_null_for_the_others():
+    def run(seed, data, **options):
+        trace = make_trace([1.0], [0.0], solver="fw", seed=seed, options=options)
+        trace.metadata["config"]["dataset"] = data
+        return trace
 
-    runs = [run(0), run(1, epsilon=0.0)]
-    assert labels(runs) == ["fw", "fw"]
-    runs.append(run(2, epsilon=0.1))
-    assert labels(runs) == ["fw epsilon=0.0", "fw epsilon=0.0", "fw epsilon=0.1"]
-    for number, folds in enumerate((None, [0])):
-        data = {"name": "ocr", "kind": "ocr", **({"folds": folds} if folds else {})}
-        runs[number].metadata["config"]["dataset"] = data
-    assert labels(runs[:2]) == ["fw dataset.folds=null", "fw dataset.folds=[0]"]
-    elsewhere = [run(0, "mine", "nowhere"), run(1, "mine", "nowhere", epsilon=0.0)]
-    assert labels(elsewhere) == ["mine epsilon=null", "mine epsilon=0.0"]
+    runs = [run(0, {"name": "ocr"}), run(1, {"name": "ocr", "folds": [0]}, epsilon=0.1)]
+    first, second = labels(runs)
+    assert (first, second) == (
+        "fw dataset.folds=null epsilon=null",
+        "fw dataset.folds=[0] epsilon=0.1",
+    )
 
 
 def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():

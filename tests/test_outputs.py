@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.suboptimality import suboptimality
+from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results import folder, optima, stored_traces

@@ -27,8 +27,8 @@ from traces import make_trace
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.prior import PriorConfig
+from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.style import problem_title
-from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.oracles import multiclass, prior
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior

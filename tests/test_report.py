@@ -10,9 +10,9 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench.figures import targets
+from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.figures.suboptimality import suboptimality
 from ssvm_bench.report import contents, interactive
 from ssvm_bench.report import page as report
 from ssvm_bench.report.kinds import kinds

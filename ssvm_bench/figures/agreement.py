@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.document import Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import problem_instance
 from ssvm_bench.results.problem_instance import BestValues, columns_of
@@ -56,41 +57,34 @@ def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         distances = [float(value) / abs(known.dual) for value in (primal, dual)]
         row = {**columns_of(repeats[0].metadata), "known_to": known_to, "solver": label}
         row |= {"repeats": len(repeats)}
-        row["stopped_by"] = ", ".join(dict.fromkeys(_reason(trace) for trace in repeats))
+        reasons = dict.fromkeys(str(trace.summary.get("stop_reason")) for trace in repeats)
+        row["stopped_by"] = ", ".join(reasons)
         row["passes"] = float(ends["oracle_calls"].max()) / row["n"]
         row["time"] = float(ends["time"].max())
         row |= dict(zip(("primal", "dual"), distances, strict=True))
-        row["agrees_to"] = _rounded_up([*distances, known_to])
+        largest = np.nanmax([*distances, known_to])
+        row["agrees_to"] = 10.0 ** math.ceil(math.log10(largest) - 1e-9) if largest > 0 else 0.0
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _reason(trace: Trace) -> str:
-    return str(trace.summary.get("stop_reason"))
-
-
-def _rounded_up(distances: Sequence[float]) -> float:
-    """Return the power of ten at or above the largest distance there is; 0 for 0."""
-    largest = max(distance for distance in distances if not math.isnan(distance))
-    return 10.0 ** math.ceil(math.log10(largest) - 1e-9) if largest > 0 else 0.0
-
-
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem instance, the best agreement in bold."""
-    header = ["solver", "passes", "seconds", "stopped by"]
-    header += ["primal distance", "dual distance", "agrees to"]
     for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
         nearest = rows["agrees_to"].min()
-        lines = []
-        for row in rows.to_dict("records"):
-            agrees = f"{row['agrees_to']:g}"
-            cells = [f"{style.solver_label(row['solver'])} (`{row['solver']}`)"]
-            cells += [f"{row['passes']:.0f}", f"{row['time']:.3g}", row["stopped_by"]]
-            cells += [number(row[name], ".1e") for name in ("primal", "dual")]
-            lines.append([*cells, bold(agrees, row["agrees_to"] == nearest)])
         known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
-        yield Table(known, header, lines)
+        yield table_of(known, CELLS, rows.assign(nearest=nearest).to_dict("records"))
 
+
+CELLS: Cells = {
+    "solver": lambda row: f"{style.solver_label(row['solver'])} (`{row['solver']}`)",
+    "passes": lambda row: f"{row['passes']:.0f}",
+    "seconds": lambda row: f"{row['time']:.3g}",
+    "stopped by": lambda row: row["stopped_by"],
+    "primal distance": lambda row: number(row["primal"], ".1e"),
+    "dual distance": lambda row: number(row["dual"], ".1e"),
+    "agrees to": lambda row: bold(f"{row['agrees_to']:g}", row["agrees_to"] == row["nearest"]),
+}
 
 READING = (
     "Primal distance: (P − F⋆)/|F⋆| of the lowest primal value P of a run; dual distance: "

@@ -28,8 +28,8 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.results import problem_instance, words
-from ssvm_bench.results.problem_instance import ProblemInstance, columns_of, instance_of
-from ssvm_bench.results.repeats import labels, repeats_of
+from ssvm_bench.results.problem_instance import columns_of
+from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 
 
@@ -162,7 +162,17 @@ def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.nd
     log : bool
         Whether y is drawn on a log axis; then the height is log y.
     """
-    return _between(grid, x, _scaled(y, log))
+    if log:
+        y = np.log(np.where(y > 0, y, np.nan))
+    if x.size == 1:
+        return np.where(grid == x[0], y[0], np.nan)
+    left = np.clip(np.searchsorted(x, grid, side="right") - 1, 0, x.size - 2)
+    width = x[left + 1] - x[left]
+    share = np.where(width > 0, (grid - x[left]) / np.where(width > 0, width, 1.0), 1.0)
+    between = y[left] + share * (y[left + 1] - y[left])
+    # A measured point next to an interrupted one keeps its value.
+    between = np.where(share == 0, y[left], np.where(share == 1, y[left + 1], between))
+    return np.where((grid < x[0]) | (grid > x[-1]), np.nan, between)
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
@@ -175,24 +185,6 @@ def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
         return float(x[k])
     part = math.log(y[k - 1] / target) / math.log(y[k - 1] / y[k])
     return float(x[k - 1] + part * (x[k] - x[k - 1]))
-
-
-def _scaled(y: np.ndarray, log: bool) -> np.ndarray:
-    """Return y as its axis shows it; NaN where it cannot be drawn."""
-    return np.log(np.where(y > 0, y, np.nan)) if log else y
-
-
-def _between(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Interpolate linearly between the points (x, y), nowhere else; NaN beside a NaN."""
-    if x.size == 1:
-        return np.where(grid == x[0], y[0], np.nan)
-    left = np.clip(np.searchsorted(x, grid, side="right") - 1, 0, x.size - 2)
-    width = x[left + 1] - x[left]
-    share = np.where(width > 0, (grid - x[left]) / np.where(width > 0, width, 1.0), 1.0)
-    between = y[left] + share * (y[left + 1] - y[left])
-    # A measured point next to an interrupted one keeps its value.
-    between = np.where(share == 0, y[left], np.where(share == 1, y[left + 1], between))
-    return np.where((grid < x[0]) | (grid > x[-1]), np.nan, between)
 
 
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
@@ -260,7 +252,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     begun = of_curve["median"].transform("first").notna()
     interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)
-    if _ends_differ(traces, axis):
+    ends = ({along(trace, axis)[-1] for trace in runs} for runs in repeats_of(traces).values())
+    if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
     if interrupted.any():
@@ -284,7 +277,8 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
     if beside:
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
     wall = [trace for trace in traces if trace.metadata.get("clock") == "wall"]
-    differ = sum(_clocks_differ(trace.frame) for trace in wall)
+    ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
+    differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)
     if differ:
         found.append(
             f"In {differ} of {len(wall)} runs, wall and CPU time differ by more than "
@@ -295,18 +289,17 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
 
 def processors_note(traces: Sequence[Trace]) -> str:
     """Say whether measured times are of several processors, and whether one median mixes them."""
-    by_curve: dict[tuple[ProblemInstance, str], set[str]] = {}
-    counts: Counter[str] = Counter()
-    for trace, label in zip(traces, labels(traces), strict=True):
-        if trace.metadata.get("clock") != "work":
-            used = processors_of(trace)
-            counts.update(used)
-            by_curve.setdefault((instance_of(trace.metadata), label), set()).update(used)
+    of_curves = [
+        [processors_of(trace) for trace in repeats if trace.metadata.get("clock") != "work"]
+        for repeats in repeats_of(traces).values()
+    ]
+    counts = Counter(name for repeats in of_curves for used in repeats for name in used)
     if len(counts) < 2:
         return ""
     named = ", ".join(f"{count} on {name}" for name, count in sorted(counts.items()))
-    mixed = sum(len(used) > 1 for used in by_curve.values())
-    within = f", within the repeats of {mixed} of {len(by_curve)} curves" * bool(mixed)
+    timed = [set().union(*repeats) for repeats in of_curves if repeats]
+    mixed = sum(len(used) > 1 for used in timed)
+    within = f", within the repeats of {mixed} of {len(timed)} curves" * bool(mixed)
     return f"Runs were timed on different processors{within}: {named}."
 
 
@@ -314,17 +307,3 @@ def processors_of(trace: Trace) -> set[str]:
     """Return what a run was computed on, also before it went on elsewhere."""
     parts = (trace.metadata, *trace.metadata.get("resumed", ()))
     return {str(part["cpu"]) for part in parts if part.get("cpu")}
-
-
-def _ends_differ(traces: Sequence[Trace], axis: str) -> bool:
-    """Tell whether some repeats of a curve end before others."""
-    ends: dict[tuple[ProblemInstance, str], set[float]] = {}
-    for trace, label in zip(traces, labels(traces), strict=True):
-        end = float(along(trace, axis)[-1])
-        ends.setdefault((instance_of(trace.metadata), label), set()).add(end)
-    return any(len(values) > 1 for values in ends.values())
-
-
-def _clocks_differ(frame: pd.DataFrame) -> bool:
-    time, cpu = float(frame["time"].iloc[-1]), float(frame["cpu_time"].iloc[-1])
-    return abs(time - cpu) > CLOCK_TOLERANCE * max(time, cpu)

@@ -24,6 +24,7 @@ from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.results import words
 
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
+LEGEND |= {"borderaxespad": 0, "borderpad": 0}
 """Lengths in a legend, in units of its font size."""
 PLAIN = FuncFormatter(lambda value, _: words.plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
@@ -163,7 +164,13 @@ def page(
         FigureCanvasAgg(figure)
         figure.suptitle(style.as_written(title))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
-        _draw_legend(figure, legend, legend_columns, notes_height / height)
+        figure.legend(
+            *legend,
+            loc="lower center",  # below all panels, where it covers nothing
+            bbox_to_anchor=(0.5, notes_height / height),
+            ncols=legend_columns,
+            **LEGEND,
+        )
         said = style.as_written("\n".join(notes))
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
         layout.execute(figure)  # once, not for every format
@@ -237,19 +244,6 @@ def _columns(names: Sequence[str], width: float) -> int:
         if widest + lengths + (columns - 1) * LEGEND["columnspacing"] <= room:
             return columns
     return 1
-
-
-def _draw_legend(figure: Figure, legend: Legend, columns: int, bottom: float) -> None:
-    """Put one legend for all panels below them, where it covers nothing."""
-    figure.legend(
-        *legend,
-        loc="lower center",
-        bbox_to_anchor=(0.5, bottom),
-        ncols=columns,
-        **LEGEND,
-        borderaxespad=0,
-        borderpad=0,
-    )
 
 
 def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:

@@ -83,11 +83,15 @@ def read(
     traces: list[Trace] = []
     failures: list[Failure] = []
     for folder in sorted(results_dir.glob("runs/*/*/*/seed=*")):
-        found = _read(folder, results_dir, tell)
-        if isinstance(found, Failure):
-            failures.append(found)
-        else:
-            traces.append(found)
+        place = folder.relative_to(results_dir).as_posix()
+        if folder.name.endswith(PARTIAL):
+            failures.append(Failure(place, "partial trace", *_end(folder, results_dir)))
+            continue
+        try:
+            traces.append(read_run(folder))
+        except RunFailedError as error:
+            tell(error)
+            failures.append(Failure(place, "cannot be read", None, _short(error, results_dir)))
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
     folders = (path for place in where.read for path in place.glob("traces/*") if path.is_dir())
@@ -108,10 +112,6 @@ def read(
     return Contents(sorted([*traces, *further], key=_order), len(further), failures, results_dir)
 
 
-def _place(folder: Path, results_dir: Path) -> str:
-    return folder.relative_to(results_dir).as_posix()
-
-
 def _short(text: object, results_dir: Path) -> str:
     """Return what an error says, without where on this machine the results are."""
     return str(text).replace(f"{results_dir}/", "")
@@ -122,18 +122,6 @@ def _order(trace: Trace) -> tuple:
     data, config = trace.metadata["dataset"], trace.metadata["config"]
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
     return (*instance, config["solver"]["name"], trace.own_folder.parent.name, config["seed"])
-
-
-def _read(folder: Path, results_dir: Path, tell: Callable[[object], object]) -> Trace | Failure:
-    """Return a finished run, or say what became of it."""
-    place = _place(folder, results_dir)
-    if folder.name.endswith(PARTIAL):
-        return Failure(place, "partial trace", *_end(folder, results_dir))
-    try:
-        return read_run(folder)
-    except RunFailedError as error:
-        tell(error)
-        return Failure(place, "cannot be read", None, _short(error, results_dir))
 
 
 def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
@@ -170,11 +158,14 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
         yield Group([trace for of_setting in settings.values() for trace in of_setting])
         return
     common = set.intersection(*(set(setting) for setting in settings))
-    for setting, of_setting in sorted(
-        settings.items(), key=lambda item: _weight(item[1]), reverse=True
-    ):
+
+    def weight(setting: tuple) -> tuple[int, int]:
+        solvers = {trace.metadata["config"]["solver"]["name"] for trace in settings[setting]}
+        return len(solvers), sum(len(trace.frame) for trace in settings[setting])
+
+    for setting in sorted(settings, key=weight, reverse=True):
         own = [f"{key}={value}" for key, value in setting if (key, value) not in common]
-        yield Group(of_setting, ", ".join(own))
+        yield Group(settings[setting], ", ".join(own))
 
 
 def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
@@ -187,11 +178,6 @@ def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
             if str(key).startswith("solver.") == solver and key not in NOT_A_CURVE
         )
     )
-
-
-def _weight(traces: Sequence[Trace]) -> tuple[int, int]:
-    solvers = {trace.metadata["config"]["solver"]["name"] for trace in traces}
-    return len(solvers), sum(len(trace.frame) for trace in traces)
 
 
 # ---- names ------------------------------------------------------------------------------------

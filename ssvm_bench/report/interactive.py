@@ -91,26 +91,30 @@ def figure(
     first = next(iter(tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
+    numbers = ["", *map(str, range(2, len(quantities) + 1))]  # of panels, as plotly counts them
     drawn = {axis: list(_values(table, solvers, quantities)) for axis, table in tables.items()}
-    looks = _looks(solvers, len(quantities))
     shown = next(iter(drawn.values()))
-    data = [{**look, **values} for look, values in zip(looks, shown, strict=True)]
+    data = [
+        {**look, **values} for look, values in zip(_looks(solvers, numbers), shown, strict=True)
+    ]
     buttons = []
     for axis, values in drawn.items():
         switched = {key: [one[key] for one in values] for key in ("x", "y", "customdata")}
-        change = _change(labels[axis], len(quantities))
+        # With another x axis go its label, and no zoom.
+        change: dict[str, Any] = {}
+        for number in numbers:
+            change[f"xaxis{number}.title.text"] = html.escape(labels[axis])
+            change |= {f"xaxis{number}.autorange": True, f"yaxis{number}.autorange": True}
         buttons.append({"label": BUTTONS[axis], "method": "update", "args": [switched, change]})
     grid = {"rows": 1, "columns": len(quantities), "pattern": "independent", "xgap": 0.28}
     layout: dict[str, Any] = {**LAYOUT, "grid": grid, "annotations": []}
     layout["updatemenus"] = [{**MENU, "buttons": buttons}]
     scale = LOG if log else {"rangemode": "tozero"}
     label = next(iter(labels.values()))
-    for place, quantity in enumerate(quantities):
-        number = _number(place)
+    for number, quantity in zip(numbers, quantities, strict=True):
         layout[f"xaxis{number}"] = {**LINES, "title": _title(label)}
         layout[f"yaxis{number}"] = {**LINES, **scale, "title": _title(quantity)}
-        reason = why_empty(first[first["quantity"] == quantity])
-        if reason:
+        if reason := why_empty(first[first["quantity"] == quantity]):
             where = {"xref": f"x{number} domain", "yref": f"y{number} domain"}
             empty = {"text": reason, "x": 0.5, "y": 0.5, "showarrow": False}
             layout["annotations"].append({**where, **empty})
@@ -144,21 +148,7 @@ def _title(text: str) -> dict[str, Any]:
     return {"text": html.escape(text), "font": {"size": 13}, "standoff": 8}
 
 
-def _number(place: int) -> str:
-    """Return how plotly counts panels: x, x2, x3."""
-    return str(place + 1) if place else ""
-
-
-def _change(label: str, panels: int) -> dict[str, Any]:
-    """Return the changes of the layout that go with another x axis: labels, no zoom."""
-    numbers = [_number(place) for place in range(panels)]
-    changes: dict[str, Any] = {
-        f"xaxis{number}.title.text": html.escape(label) for number in numbers
-    }
-    return changes | {f"{axis}axis{number}.autorange": True for axis in "xy" for number in numbers}
-
-
-def _looks(solvers: Sequence[str], panels: int) -> Iterator[dict[str, Any]]:
+def _looks(solvers: Sequence[str], numbers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield how bands and lines look, in the order of `_values`."""
     hover = "at %{x}: %{y:.3g}<br>from %{customdata[0]:.3g} to %{customdata[1]:.3g}, "
     for solver, before in style.repeats(solvers).items():
@@ -167,7 +157,7 @@ def _looks(solvers: Sequence[str], panels: int) -> Iterator[dict[str, Any]]:
         dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[style.line(solver)]
         filled = {"fill": "toself", "fillcolor": _transparent(color), "line": {"width": 0}}
         line = {"line": {"color": color, "dash": dash, "width": 2}, "connectgaps": False}
-        for number in map(_number, range(panels)):
+        for number in numbers:
             look = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
             look |= {"xaxis": f"x{number}", "yaxis": f"y{number}"}
             yield {**look, **filled, "showlegend": False, "hoverinfo": "skip"}

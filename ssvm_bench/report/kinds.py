@@ -9,7 +9,7 @@ from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
 from ssvm_bench.config import experiment, plug_ins, registry
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.figures import agreement, scaling, selection, suboptimality, targets
+from ssvm_bench.figures import agreement, convergence, scaling, targets
 from ssvm_bench.figures.kind import Kind
 
 
@@ -17,7 +17,8 @@ def kinds() -> dict[str, Kind]:
     """Return name → kind, in the order of their sections on the page of the report."""
     papers = registry.papers()
     found = [
-        *(suboptimality.KIND, selection.KIND, claims.kind(papers), fidelity.kind(papers)),
+        *convergence.KINDS,
+        *(claims.kind(papers), fidelity.kind(papers)),
         *(targets.KIND, agreement.KIND, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]

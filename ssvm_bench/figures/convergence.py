@@ -1,0 +1,105 @@
+"""Figures of what solvers come to over time: suboptimality, and their working sets.
+
+.. code-block:: text
+
+    primal suboptimality   P(w) − max F      max over every run ever made on the problem instance
+    dual suboptimality     min P − F(φ)      min over the same runs
+    gap                    P(w) − F
+
+    planes per example     mean size of the working sets
+    passes per iteration   approximate passes, on average since the evaluation before:
+                           (new approximate calls) / (new exact calls)
+
+F(φ) is that of the reported iterate, of averages their own; F the best lower bound that the solver
+had. The last two are Figure 6 of the main paper, what the automatic selection makes of working sets
+and passes; only runs that keep working sets have such curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import curves
+from ssvm_bench.figures.kind import CurveFigure, Kind, Section
+from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.trace import Trace, dual_of_reported
+
+
+def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of the convergence figures, as `curves.tabulate` does."""
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
+        known = best[instance_of(trace.metadata)]
+        below = known.primal - dual_of_reported(trace.frame)
+        shown = primal - known.dual, below, primal - dual
+        return dict(zip(curves.QUANTITIES, shown, strict=True))
+
+    return curves.tabulate(traces, values, axis, log=True)
+
+
+def selection(traces: Sequence[Trace], axis: str = "iteration") -> pd.DataFrame:
+    """Return the curves of working sets and passes, as `curves.tabulate` does."""
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        approximate, exact = (
+            np.diff(trace.frame[name].to_numpy(float), prepend=np.nan)
+            for name in ("approx_calls", "oracle_calls")
+        )
+        nothing = np.full_like(exact, np.nan)
+        return {
+            "planes per example": trace.frame["working_set_mean"].to_numpy(float),
+            "approximate passes per iteration": np.divide(
+                approximate, exact, out=nothing, where=exact > 0
+            ),
+        }
+
+    return curves.tabulate(with_working_sets(traces), values, axis, log=False)
+
+
+def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
+    """Return the runs whose solver keeps planes."""
+    return [trace for trace in traces if trace.frame["working_set_mean"].max() > 0]
+
+
+CURVES = CurveFigure(
+    "Primal suboptimality, dual suboptimality and duality gap",
+    file="{}",
+    chosen=lambda traces: traces,
+    tabulate=suboptimality,
+)
+WORKING_SETS = CurveFigure(
+    "Mean size of the working sets, and approximate passes per iteration",
+    file="selection",
+    chosen=with_working_sets,
+    tabulate=lambda traces, _, axis: selection(traces, axis),
+    log=False,
+)
+KINDS = (
+    Kind(
+        "suboptimality",
+        Choices(tuple(curves.AXES)),
+        CURVES.outputs,
+        Section("convergence", "Convergence", "No run has finished."),
+        CURVES.of_instance,
+        intro="Primal suboptimality is measured from the highest dual value ever seen on the "
+        "problem instance, dual suboptimality from the lowest primal value. Buttons switch the x "
+        "axis; a click on a solver hides it in all panels, a double click all others; drag to "
+        "zoom, double-click a panel to see all of it again.",
+    ),
+    Kind(
+        "selection",
+        Choices(("iteration",)),
+        WORKING_SETS.outputs,
+        Section(
+            "selection",
+            "Working sets and approximate passes",
+            "No run kept planes of former iterations.",
+        ),
+        WORKING_SETS.of_instance,
+    ),
+)

@@ -18,7 +18,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle, Problem
-from ssvm_bench.planes import rows
+from ssvm_bench.planes import given_rows, rows
 
 COST_CALL, COST_PLANE = 1e-6, 1e-7
 
@@ -195,7 +195,7 @@ def cached(blocks, table, i):
         for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
             entries = slice(blocks.begin[slot], blocks.begin[slot] + blocks.length[slot])
             plane = np.zeros(table.d + 1)
-            plane[support[blocks.places[entries]]] = blocks.values[entries]
+            plane[support[blocks.indices[entries]]] = blocks.values[entries]
             plane[-1] = blocks.offset[slot]
             planes.append(plane / table.n)
         found = [int(np.abs(table.planes[i] - plane).sum(axis=1).argmin()) for plane in planes]
@@ -219,6 +219,27 @@ def cached(blocks, table, i):
 
 def working_sets(made, table):
     return [cached(made.phi.blocks, table, i)[0] for i in range(table.n)]
+
+
+def optimum(posed):
+    """Return the optimum, to 1e-9: the dual value of a long run."""
+    made = solver(posed, "mpbcfw_fast")
+    for _ in range(400):
+        made.iterate()
+        reported = made.reported()
+        if posed.primal(reported.w) - reported.dual < 1e-9:
+            return reported.dual
+    raise AssertionError("the solver did not converge")
+
+
+def plane_weights(made, i):
+    """Return the weights that ``dcd`` gives the planes of W_i, the ground truth's first."""
+    blocks = made.phi.blocks
+    if isinstance(blocks, given_rows.LineRows):
+        beta = blocks.numbers[given_rows.STRIDE * i + given_rows.BETA]
+        return np.array([1 - abs(beta), max(beta, 0), max(-beta, 0)])[: blocks.n_planes[i]]
+    numbers = made.visits.policy.simplex
+    return numbers.alpha[numbers.start[i] : numbers.start[i] + blocks.n_planes[i]].copy()
 
 
 def minimised_over_simplices(value, sizes):

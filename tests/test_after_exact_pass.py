@@ -12,7 +12,7 @@ from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
-from ssvm_bench.solvers.starts import STARTS
+from ssvm_bench.solvers.fw import STARTS
 
 COLUMNS = ["primal_after_exact", "dual_after_exact"]
 OPTIONS = ("clock=work", "budget.max_iterations=6")

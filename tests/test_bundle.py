@@ -8,6 +8,7 @@ import pytest
 from helpers import (
     Plain,
     Table,
+    optimum,
     oracle,
     problem,
     random_chains,
@@ -47,6 +48,12 @@ METHODS = {
 }
 
 
+def value_of(model, w):
+    """Return R_t(w), the model of the risk."""
+    heights = model._planes[: model.size] @ w + model._offsets[: model.size]
+    return sum(heights[model._block[: model.size] == p].max() for p in range(model.P))
+
+
 @pytest.fixture(scope="module", params=DATA.values(), ids=DATA)
 def data(request):
     return request.param
@@ -67,16 +74,6 @@ def finish(made, most=5000):
     raise AssertionError("it did not converge")
 
 
-def optimum(posed):
-    """Return the highest dual value of a long run of another method."""
-    made = solver(posed, "mpbcfw_fast")
-    for _ in range(300):
-        made.iterate()
-        if made.converged:
-            break
-    return made.reported().dual
-
-
 # ---- the model ----------------------------------------------------------------------------------
 
 
@@ -92,9 +89,9 @@ def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
         np.testing.assert_allclose(sum(part.star for part in parts), whole.star, atol=1e-14)
         model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
     for w in points:
-        assert model.value(w) == pytest.approx(posed.oracle.risk(w).value, rel=1e-12)
+        assert value_of(model, w) == pytest.approx(posed.oracle.risk(w).value, rel=1e-12)
     for w in 2 * rng.normal(size=(50, posed.d)):
-        assert model.value(w) <= posed.oracle.risk(w).value + 1e-12
+        assert value_of(model, w) <= posed.oracle.risk(w).value + 1e-12
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -107,7 +104,7 @@ def test_the_reduced_problem_is_minimised(data, alpha):
     model.move_center(c)
 
     def objective(w):
-        return LAM / 2 * w @ w + model.value(w) + alpha * (w - c) @ (w - c)
+        return LAM / 2 * w @ w + value_of(model, w) + alpha * (w - c) @ (w - c)
 
     found = model.minimise(LAM, alpha, 1e-10, 10**6)
     assert found.gap <= 1e-10
@@ -115,7 +112,7 @@ def test_the_reduced_problem_is_minimised(data, alpha):
     for step in rng.normal(size=(40, posed.d)):
         assert objective(found.w + step) >= found.value
         assert objective(found.w + 1e-3 * step) >= found.value
-    assert found.heights.max() == pytest.approx(model.value(found.w), rel=1e-9)
+    assert found.heights.max() == pytest.approx(value_of(model, found.w), rel=1e-9)
     # what is known of the planes at a minimiser is what is computed
     model.move_center(found.w, found.heights)
     near = model.minimise(LAM, 5.0, 1e-10, 10**6)
@@ -178,7 +175,7 @@ def test_a_start_that_planes_were_dropped_from_is_not_used(data, other):
     model.minimise(LAM, often, 1e-9, 10**6)
     assert model.drop(1)
     found = model.minimise(LAM, other, 1e-9, 10**6)
-    lowest = LAM / 2 * found.w @ found.w + model.value(found.w) + other * found.w @ found.w
+    lowest = LAM / 2 * found.w @ found.w + value_of(model, found.w) + other * found.w @ found.w
     assert found.value <= lowest <= found.value + 2e-9
 
 
@@ -195,12 +192,12 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weak_duality_and_a_true_certificate(data, best, method):
+def test_weak_duality_a_true_certificate_and_the_same_optimum(data, best, method):
     name, options = METHODS[method]
-    posed = problem(data, LAM)
-    made = solver(posed, name, epsilon=0.01, **options)
+    posed, epsilon = problem(data, LAM), 1e-5
+    made = solver(posed, name, epsilon=epsilon, **options)
     lower = 0.0
-    for _ in range(3000):
+    for _ in range(5000):
         w, dual = made.reported()
         assert lower - 1e-12 <= dual <= best + 1e-9  # never falls, never above the optimum
         assert posed.primal(w) >= best - 1e-9
@@ -211,19 +208,9 @@ def test_weak_duality_and_a_true_certificate(data, best, method):
     assert made.converged
     w, dual = made.reported()
     primal = posed.primal(w)
-    assert primal - dual <= 0.01 * primal * (1 + 1e-9)
-    assert primal * (1 - 0.01) <= best + 1e-9
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_all_of_them_reach_the_same_optimum(data, best, method):
-    name, options = METHODS[method]
-    posed = problem(data, LAM)
-    made = solver(posed, name, epsilon=1e-5, **options)
-    finish(made)
-    w, dual = made.reported()
-    assert dual == pytest.approx(best, rel=1e-5)
-    assert posed.primal(w) == pytest.approx(best, rel=1e-5)
+    assert primal - dual <= epsilon * primal * (1 + 1e-9)
+    assert dual == pytest.approx(best, rel=epsilon)
+    assert primal == pytest.approx(best, rel=epsilon)
 
 
 @pytest.mark.parametrize("method", ["bmrm", "one_slack", "cutting_plane", "prox_p_bmrm"])
@@ -364,7 +351,7 @@ def test_reuse_begins_at_the_last_solution(data):
     assert not made.proximal  # w₁ = 0
     finish(made)
     w = made.reported().w
-    made.go_on(0.05, Clock("work"))
+    made.warm_start(0.05, Clock("work"))
     np.testing.assert_array_equal(made.reported().w, w)
     assert made.proximal
     assert not made.converged

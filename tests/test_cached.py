@@ -18,9 +18,9 @@ from helpers import (
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes import passes
+from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers.block.acceleration import Acceleration
-from ssvm_bench.solvers.starts import STARTS
+from ssvm_bench.solvers.fw import STARTS
 
 DATA = {
     "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
@@ -39,9 +39,13 @@ OPTIONS = [
         "kappa": kappa,
         "average": average,
     }
-    for steps, inner, sampling, share, shrink, kappa, average in itertools.product(
-        STEPS, (1, 4), ("permutation", "gap"), (None, 0.25), (0.0, 0.5), (0.0, 5.0), (False, True)
+    for k, (steps, inner, sampling, share, shrink, kappa, average) in enumerate(
+        itertools.product(
+            *(STEPS, (1, 4), ("permutation", "gap"), (None, 0.25)),
+            *((0.0, 0.5), (0.0, 5.0), (False, True)),
+        )
     )
+    if k.bit_count() % 2 == 0  # any five of these options still have all their values together
 ]
 
 
@@ -105,7 +109,7 @@ def test_every_combination_of_options_reaches_the_optimum(name, optima):
 def follow_a_path(made, iterations):
     """Yield the solver after each iteration, and after each change of λ."""
     for lam in (4 * LAM, 2 * LAM, LAM):
-        made.go_on(lam, made.clock)
+        made.warm_start(lam, made.clock)
         yield made
         for _ in range(iterations // 3):
             made.iterate()
@@ -139,7 +143,7 @@ def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa, start):
             assert (alpha >= 0).all()
             assert alpha.sum() == pytest.approx(1, abs=1e-12)
             of_term = alpha @ planes
-            assert made.phi.blocks.circ[i] == pytest.approx(of_term[-1], abs=1e-12)
+            assert made.phi.blocks.term_offset[i] == pytest.approx(of_term[-1], abs=1e-12)
             product = numbers.product[first : first + known]
             np.testing.assert_allclose(product, stars @ of_term[:-1], atol=1e-9)
             assert numbers.square[i] == pytest.approx(of_term[:-1] @ of_term[:-1], abs=1e-9)
@@ -166,7 +170,7 @@ def test_planes_with_weight_stay(steps):
 def test_gap_sampling_draws_in_proportion():
     made = solver(problem(DATA["multiclass"]), "mpbcfw_pairwise", sampling="gap")
     gaps = np.array([0.0, 1.0, 3.0] + [0.0] * 9)
-    order = made.parts.order
+    order = made.order
     made.visits.policy.gaps[:] = gaps
     drawn = np.bincount(order.drawn(4000), minlength=12)
     assert drawn[[0, *range(3, 12)]].sum() == 0
@@ -206,8 +210,8 @@ def test_terms_with_nothing_to_gain_are_left_out():
     made.visits.policy.planes_gaps[:] = [0, 1, 0.49, *[0] * 8, 10.51]
     order = np.arange(12)[::-1].copy()
     assert made.visits.worth_visiting(order).tolist() == [11, 1]
-    visited, do = [], made.parts.passes.do
-    made.parts.passes.do = lambda number, *of: visited.append((number, of[0])) or do(number, *of)
+    visited, do = [], made.passes.do
+    made.passes.do = lambda number, *of: visited.append((number, of[0])) or do(number, *of)
     made.iterate()
     assert [terms.size == 12 for number, terms in visited if number == 0] == [True]
 
@@ -230,7 +234,7 @@ def test_passes_that_go_astray_are_undone(name, steps, average, monkeypatch):
         assert current >= dual - 1e-12
         dual = current
         w = made.phi.state.w.copy()
-        passes.sum_of_terms(made.phi.blocks, LAM, w)
+        dual_iterate.sum_of_terms(made.phi.blocks, LAM, w)
         np.testing.assert_allclose(made.phi.state.w, w, atol=1e-9)
     assert undone
 

@@ -117,14 +117,14 @@ def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_c
     made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
     cached = made.cached
     for one in passes(made, 4):
-        w, circ = cached.state.w.copy(), cached.circ
+        w, circ = cached.state.w.copy(), cached.offset
         cached.recompute()
         assert cached.state.w == pytest.approx(w, abs=1e-13)
         kept = cached.planes
         cached.drop_idle()
         cached.recompute()
         assert cached.state.w == pytest.approx(w, abs=1e-13)
-        assert cached.circ == pytest.approx(circ, rel=1e-13)
+        assert cached.offset == pytest.approx(circ, rel=1e-13)
         assert cached.planes <= kept
         assert one.working_set_mean() == cached.planes / 40
     blocks, alpha = cached.cache.blocks, cached.cache.numbers.alpha

@@ -107,7 +107,7 @@ def test_w_is_that_of_the_marginals(data):
         phi += weights / weights.sum() @ table.planes[i]
     w = joint_features.unpack(features, state.w)
     np.testing.assert_allclose(w, -phi[:-1] / LAM, atol=1e-10)
-    assert state.circ[0] == pytest.approx(phi[-1], abs=1e-12)
+    assert state.offset[0] == pytest.approx(phi[-1], abs=1e-12)
 
 
 def test_graphs_have_no_expectations(tmp_path):

@@ -137,7 +137,7 @@ def test_their_oracles_are_built_at_the_end_and_only_there(tmp_path):
 
     held_out = {"validation": lambda w: of(1).mean_loss(w), "test": lambda w: of(2).mean_loss(w)}
     recorder = Recorder(problem, Silent(), held_out)
-    made = FrankWolfe(config.solver, problem, Clock("work"))
+    made = FrankWolfe(config.solver, problem, Clock("work"), 0)
     recorder.evaluate(made, 0)
     assert built == []
     early = recorder.summary()

@@ -11,6 +11,7 @@ from helpers import (
     Table,
     minimised_over_simplices,
     oracle,
+    plane_weights,
     random_chains,
     random_graphs,
     solver,
@@ -129,7 +130,7 @@ def test_weights_of_planes_are_those_of_a_qp_solver(which):
         made.iterate()
     assert made.reported().dual == pytest.approx(optimum, abs=1e-9)
     np.testing.assert_allclose(made.reported().w, best, atol=1e-4)
-    wrong = np.concatenate([made.visits.weights(i)[1:] for i in range(8)])
+    wrong = np.concatenate([plane_weights(made, i)[1:] for i in range(8)])
     (rows,) = np.nonzero([row.any() for row in np.vstack(terms)])
     np.testing.assert_allclose(wrong, alpha[rows], atol=1e-4)
 
@@ -159,7 +160,7 @@ def test_every_step_is_the_best_one_along_its_direction():
         order = np.array([i])
         made.visits.prepare(order, new=0)
         made.phi.exact_pass(made.visits.policy, order, made.clock)
-        alpha = np.array([made.visits.weights(j)[1] for j in range(inner.n)])
+        alpha = np.array([plane_weights(made, j)[1] for j in range(inner.n)])
         inside += 0.0 < alpha[i] < 1.0
         assert made.phi.dual() == pytest.approx(dual(alpha), abs=1e-13)
         assert made.phi.dual() >= before - ULPS
@@ -184,20 +185,20 @@ def test_a_constraint_that_is_idle_changes_nothing():
 @pytest.mark.parametrize("name", ["binary", "chains"])
 def test_a_hot_start_keeps_the_weights(name):
     inner, _ = posed(name)
-    hot = solver(Problem(inner, LAM), "dcd", nonnegative="all", tol=1e-10)
+    warm = solver(Problem(inner, LAM), "dcd", nonnegative="all", tol=1e-10)
     for _ in range(12):
-        hot.iterate()
-    hot.go_on(LAM / 2, Clock("work"))
-    before = hot.reported()
+        warm.iterate()
+    warm.warm_start(LAM / 2, Clock("work"))
+    before = warm.reported()
     assert before.dual > 0
     assert (before.w >= 0).all()
-    hot.visits.recompute()
-    np.testing.assert_allclose(hot.reported().w, before.w, atol=1e-12)
-    assert hot.reported().dual == pytest.approx(before.dual, abs=1e-12)
+    warm.visits.recompute()
+    np.testing.assert_allclose(warm.reported().w, before.w, atol=1e-12)
+    assert warm.reported().dual == pytest.approx(before.dual, abs=1e-12)
     cold = solver(Problem(inner, LAM / 2), "dcd", nonnegative="all", tol=1e-10)
-    for made in (hot, cold):
+    for made in (warm, cold):
         made.iterate()
-    assert hot.reported().dual > cold.reported().dual
+    assert warm.reported().dual > cold.reported().dual
 
 
 @pytest.mark.parametrize("name", ["binary", "chains"])

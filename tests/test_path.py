@@ -60,7 +60,7 @@ def test_phi_stays_feasible_and_all_planes_stay(data, name, rows):
         w = made.reported().w
         before = working_sets(made, table) if name != "fw" else []
         clock = Clock("work")
-        made.go_on(lam, clock)
+        made.warm_start(lam, clock)
         assert made.clock is clock
         now = made.reported()
         assert 0 <= now.dual <= made.problem.primal(np.zeros(posed.d))
@@ -82,7 +82,7 @@ def test_a_path_ends_where_a_direct_run_does(data, name):
     for larger in (0.1, lam):
         for _ in range(20):
             along.iterate()
-        along.go_on(larger, along.clock)
+        along.warm_start(larger, along.clock)
     for made in (direct, along):
         for _ in range(300):
             made.iterate()

@@ -20,7 +20,7 @@ from linear import binary_oracle, random_binary
 
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane, Problem
-from ssvm_bench.planes import labelings, operations, passes, rows, support
+from ssvm_bench.planes import dual_iterate, labelings, operations, rows
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
@@ -100,7 +100,7 @@ def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, s
 def iterate_of(blocks, table, i):
     """Return φ^i as a dense plane."""
     phi = np.zeros(table.d + 1)
-    phi[-1] = blocks.circ[i]
+    phi[-1] = blocks.term_offset[i]
     if isinstance(blocks, rows.Rows):
         here = slice(blocks.support_start[i], blocks.support_start[i] + blocks.size[i])
         phi[blocks.support[here]] = blocks.phi[here]
@@ -162,7 +162,7 @@ def test_marginals_are_probabilities(data):
         # the loss of a combination: the mass that is not on the truth, which is seen first
         assert store.seen[parts, 0].tolist() == data.y[parts].tolist()
         loss = 1 - store.mu[parts, 0].mean()
-        assert store.circ[i] == pytest.approx(loss, abs=ROUNDING)
+        assert store.term_offset[i] == pytest.approx(loss, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -171,11 +171,11 @@ def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
     made = make(data, storage, name)
     for _ in range(9):
         made.iterate()
-    w = np.full_like(made.phi.state.w, np.nan)
-    circ = passes.sum_of_terms(made.phi.blocks, made.problem.lam, w)
+    w = np.full_like(made.phi.w, np.nan)
+    offset = dual_iterate.sum_of_terms(made.phi.blocks, made.problem.lam, w)
     # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each
-    np.testing.assert_allclose(w, made.phi.state.w, rtol=0, atol=ROUNDING)
-    assert circ == pytest.approx(made.phi.state.circ[0], abs=ROUNDING)
+    np.testing.assert_allclose(w, made.phi.w, rtol=0, atol=ROUNDING)
+    assert offset == pytest.approx(made.phi.offset, abs=ROUNDING)
 
 
 # ---- working sets -------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        passes.begin_at_candidates(self.blocks, N, 0)
+        dual_iterate.begin_at_candidates(self.blocks, N, 0)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
@@ -251,7 +251,7 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    passes.begin_at_candidates(blocks, 10, 0)
+    dual_iterate.begin_at_candidates(blocks, 10, 0)
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
     room = rows.set_candidate(blocks, 0, *nothing)
     assert any(room)
@@ -340,42 +340,42 @@ def sparse_signs(seed=0):
 def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatch):
     posed, found = Problem(build(data()), 0.01), []
     for least in (1 << 18, 1):
-        monkeypatch.setattr(support, "_LEAST", least)
-        monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+        monkeypatch.setattr(labelings, "_LEAST", least)
+        monkeypatch.setattr(labelings, "_LARGEST_SHARE", 1.0)
         made = solver(posed, {"n_slack": "cutting_plane"}.get(name, name))
         rows = []
         for _ in range(8):
             made.iterate()
-            w, places = made.phi.state.w, made.phi.places
+            w, indices = made.phi.w, made.phi.indices
             rows.append((made.phi.dual(), *w))
-            assert (places is None) == (least > 1)
-            if places is not None:
-                assert set(np.flatnonzero(w)) <= set(places.tolist())
-                assert (np.diff(places.astype(int)) > 0).all()
+            assert (indices is None) == (least > 1)
+            if indices is not None:
+                assert set(np.flatnonzero(w)) <= set(indices.tolist())
+                assert (np.diff(indices.astype(int)) > 0).all()
                 assert made.phi.dual() == made.phi.dual(squared_norm(w))
         found.append(rows)
     np.testing.assert_array_equal(*found)
 
 
 def test_where_much_of_w_is_touched_all_of_it_is_read(monkeypatch):
-    monkeypatch.setattr(support, "_LEAST", 1)
-    monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(labelings, "_LEAST", 1)
+    monkeypatch.setattr(labelings, "_LARGEST_SHARE", 1.0)
     made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
     made.iterate()
-    assert made.phi.places is not None
-    monkeypatch.setattr(support, "_LARGEST_SHARE", 0.0)
+    assert made.phi.indices is not None
+    monkeypatch.setattr(labelings, "_LARGEST_SHARE", 0.0)
     for _ in range(2):
         made.iterate()
-        assert made.phi.places is None
+        assert made.phi.indices is None
 
 
-def test_a_checkpoint_does_without_the_places(monkeypatch):
-    monkeypatch.setattr(support, "_LEAST", 1)
-    monkeypatch.setattr(support, "_LARGEST_SHARE", 1.0)
+def test_a_checkpoint_does_without_the_indices(monkeypatch):
+    monkeypatch.setattr(labelings, "_LEAST", 1)
+    monkeypatch.setattr(labelings, "_LARGEST_SHARE", 1.0)
     made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
     made.iterate()
     known = made.phi._support
     again = pickle.loads(pickle.dumps(known))
-    assert again.places is None
+    assert again.indices is None
     again.update(made.phi.blocks)
-    np.testing.assert_array_equal(again.places, known.places)
+    np.testing.assert_array_equal(again.indices, known.indices)

@@ -12,11 +12,11 @@ from program import environment
 from regression import reference
 
 from ssvm_bench.base import linalg
-from ssvm_bench.planes import passes
+from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers import fw
-from ssvm_bench.solvers.averages import Averages
 from ssvm_bench.solvers.block import mpbcfw
-from ssvm_bench.solvers.block.one_step import OneStep
+from ssvm_bench.solvers.block.mpbcfw import Averages
+from ssvm_bench.solvers.block.steps import OneStep
 
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
@@ -137,12 +137,12 @@ def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
 
 @on_one_problem
 def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
-    approximate = passes.approximate_pass
+    approximate = dual_iterate.approximate_pass
 
     def twice(*arguments):
         return approximate(*arguments) + approximate(*arguments)
 
-    monkeypatch.setattr(passes, "approximate_pass", twice)
+    monkeypatch.setattr(dual_iterate, "approximate_pass", twice)
     changed, _ = reference.curves(name)
     assert solvers_that_differ(changed, name) == {
         *(solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")),

@@ -5,21 +5,3 @@ kept as label marginals, rows over the coordinates that the planes of a term tou
 once, of terms whose planes are all known. Solvers hold a
 :class:`~ssvm_bench.planes.dual_iterate.DualIterate`, and see none of them.
 """
-
-from ssvm_bench.planes import (
-    fixed_rows,
-    labeling_products,
-    labeling_steps,
-    line_rows,
-    row_products,
-    rows,
-)
-
-__all__ = [
-    "fixed_rows",
-    "labeling_products",
-    "labeling_steps",
-    "line_rows",
-    "row_products",
-    "rows",
-]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.planes.fixed_rows import FixedRows, narrow
+from ssvm_bench.planes.given_rows import FixedRows, narrow
 from ssvm_bench.planes.operations import gather, inner_products, plane_value
 from ssvm_bench.planes.simplex import Simplex
 
@@ -48,7 +48,7 @@ class Cache(NamedTuple):
     used : ndarray of int64, shape (5,)
         Terms, slots, non-zeros and entries of K handed out so far, closed terms' included; planes
         cached, those of the ground truths not counted.
-    places, values : ndarrays of int64 and float64, shape (D,)
+    indices, values : ndarrays of int64 and float64, shape (D,)
         Scratch: a row n φ⋆ that may come in.
     """
 
@@ -56,7 +56,7 @@ class Cache(NamedTuple):
     numbers: Simplex
     example: np.ndarray
     used: np.ndarray
-    places: np.ndarray
+    indices: np.ndarray
     values: np.ndarray
 
 
@@ -69,7 +69,7 @@ def allocate(planes: int, D: int) -> Cache:
         n_planes=np.zeros(terms, np.int64),
         offset=np.zeros(slots),
         begin=np.zeros(slots + 1, np.int64),
-        places=np.zeros(_LONG, narrow(D)),
+        indices=np.zeros(_LONG, narrow(D)),
         values=np.zeros(_LONG),
         square=np.zeros(slots),
         height=np.zeros(_MOST),
@@ -88,13 +88,14 @@ def allocate(planes: int, D: int) -> Cache:
         values=np.zeros(_MOST),
         change=np.zeros(_MOST),
         row=np.zeros(_MOST),
+        order=np.zeros(_MOST, np.int64),
     )
     return Cache(
         blocks=blocks,
         numbers=numbers,
         example=np.full(terms, -1),
         used=np.zeros(5, np.int64),
-        places=np.zeros(D, np.int64),
+        indices=np.zeros(D, np.int64),
         values=np.zeros(D),
     )
 
@@ -102,7 +103,7 @@ def allocate(planes: int, D: int) -> Cache:
 def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
     """Return the cache with room for a term of so many planes, the ground truth's counted.
 
-    No plane leaves it, and no weight changes; terms may have other places.
+    No plane leaves it, and no weight changes; terms may have other numbers.
     """
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
     if used[TERMS] == cache.example.size or used[SLOTS] + planes > blocks.offset.size:
@@ -118,14 +119,14 @@ def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
     if used[NONZEROS] + nonzeros > blocks.values.size:
         size = int(1.5 * (used[NONZEROS] + nonzeros))
         blocks = blocks._replace(
-            places=_grown(blocks.places, size), values=_grown(blocks.values, size)
+            indices=_grown(blocks.indices, size), values=_grown(blocks.values, size)
         )
     if used[ENTRIES] + planes**2 > numbers.gram.size:
         numbers = numbers._replace(gram=_grown(numbers.gram, 2 * (used[ENTRIES] + planes**2)))
     if planes > blocks.height.size:
         blocks = blocks._replace(height=np.zeros(2 * planes), change=np.zeros(2 * planes))
         scratch = {name: np.zeros(2 * planes) for name in ("values", "change", "row")}
-        numbers = numbers._replace(**scratch)
+        numbers = numbers._replace(order=np.zeros(2 * planes, np.int64), **scratch)
     return cache._replace(blocks=blocks, numbers=numbers)
 
 
@@ -203,7 +204,7 @@ def add_candidate(cache, t, count, offset):
     """Add the row in the scratch to the last term, with no weight."""
     begin = cache.used[NONZEROS]
     for k in range(count):
-        cache.blocks.places[begin + k] = cache.places[k]
+        cache.blocks.indices[begin + k] = cache.indices[k]
         cache.blocks.values[begin + k] = cache.values[k]
     add_row(cache, t, count, offset, 0.0)
 
@@ -219,7 +220,7 @@ def moved_behind(cache, t):
         begin, end = blocks.begin[first + p], blocks.begin[first + p + 1]
         to = cache.used[NONZEROS]
         for k in range(end - begin):
-            blocks.places[to + k] = blocks.places[begin + k]
+            blocks.indices[to + k] = blocks.indices[begin + k]
             blocks.values[to + k] = blocks.values[begin + k]
         add_row(cache, last, end - begin, blocks.offset[first + p], numbers.alpha[first + p])
     close(cache, t)
@@ -235,7 +236,7 @@ def close(cache, t):
 
 
 @kernel
-def place_of_candidate(cache, t, count, offset):
+def find_candidate(cache, t, count, offset):
     """Return which plane of term t the row in the scratch is; 0 if it is new."""
     blocks = cache.blocks
     for p in range(1, blocks.n_planes[t]):
@@ -243,7 +244,7 @@ def place_of_candidate(cache, t, count, offset):
         begin = blocks.begin[slot]
         same = blocks.begin[slot + 1] - begin == count and blocks.offset[slot] == offset
         for k in range(count if same else 0):
-            same &= blocks.places[begin + k] == cache.places[k]
+            same &= blocks.indices[begin + k] == cache.indices[k]
             same &= blocks.values[begin + k] == cache.values[k]
         if same:
             return p
@@ -281,7 +282,7 @@ def compact(cache, keeps_idle):
             begin, end = blocks.begin[first + p], blocks.begin[first + p + 1]
             blocks.begin[slots] = nonzeros
             for k in range(end - begin if nonzeros < begin else 0):
-                blocks.places[nonzeros + k] = blocks.places[begin + k]
+                blocks.indices[nonzeros + k] = blocks.indices[begin + k]
                 blocks.values[nonzeros + k] = blocks.values[begin + k]
             nonzeros += end - begin
             blocks.begin[slots + 1] = nonzeros
@@ -315,7 +316,7 @@ def add_terms(cache, terms, scale, v):
             offset += alpha * blocks.offset[slot]
             factor = scale * alpha
             for k in range(blocks.begin[slot], blocks.begin[slot + 1]):
-                v[blocks.places[k]] += factor * blocks.values[k]
+                v[blocks.indices[k]] += factor * blocks.values[k]
     return offset
 
 

@@ -1,15 +1,25 @@
-"""The dual iterate φ = Σ_i φ^i, its working sets W_i, and their storage: what block solvers hold.
+"""The dual iterate φ = Σ_i φ^i and its working sets W_i: what block solvers hold, and passes on it.
 
 .. code-block:: text
 
     F(φ) = −λ/2 ‖w‖² + φ∘        w = −φ⋆/λ
 
-A solver says what a visit of a term does, by a policy (:mod:`ssvm_bench.planes.passes`), and in
-which order terms are visited; how planes are stored, it does not see. There are two storages, and
-the oracle decides which: labelings, where whole passes are compiled, and rows, for any oracle.
+A pass visits terms in some order. What a visit does is the *policy* of a solver
+(:mod:`ssvm_bench.planes.operations`). How φ^i and the planes are stored, solvers do not see
+(:mod:`ssvm_bench.planes.iterates`).
 
-Where a term has few planes, a solver may have all of them from the beginning, and asks no oracle:
-:mod:`ssvm_bench.planes.all_planes`.
+=================  ========================================================================
+symbol             name
+=================  ========================================================================
+φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset``
+φ^i, W_i           ``blocks``, a storage (:mod:`ssvm_bench.planes.operations`)
+λ                  ``State.lam``, that of the iterate's problem
+Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2
+=================  ========================================================================
+
+The average of the iterates (MP-BCFW, section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is kept by
+Z = Σ_t W_{t−1} (φ^(t) − φ^(t−1)): a change that comes after t averaged iterates enters Z with the
+weight W_t. So an average costs one more sparse update per step.
 """
 
 from __future__ import annotations
@@ -17,31 +27,222 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.base import Plane, Problem, best_scale
-from ssvm_bench.oracles.caller import Caller
+from ssvm_bench.oracles.base import Oracle, Problem, best_scale
 from ssvm_bench.oracles.labeling import LabelingOracle
-from ssvm_bench.planes import labelings, passes, rows
-from ssvm_bench.planes.passes import Average, State, Tally
-from ssvm_bench.planes.support import Support, squared_norm_at
+from ssvm_bench.planes.operations import (
+    add_direction,
+    approximate_visit,
+    insert_candidate,
+    insert_truth,
+    look_ahead,
+    move_term,
+    set_direction_from_truth,
+    visit_without_oracle,
+)
+
+# mypy: disable-error-code="no-untyped-def"
 
 
-def dual_iterate(problem: Problem, N: int) -> DualIterate:
-    """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
-    if isinstance(problem.oracle, LabelingOracle):
-        return LabelingIterate(problem, problem.oracle, N)
-    return _Rows(problem, N)
+class Average(NamedTuple):
+    """An average of the iterates.
+
+    Attributes
+    ----------
+    z : ndarray of float64, shape (D,)
+        Z⋆ in the units of w, −Z⋆/λ; of shape (0,) where no average is wanted.
+    offset : ndarray of float64, shape (1,)
+        Z∘.
+    k : ndarray of int64, shape (1,)
+        Number of averaged iterates.
+    """
+
+    z: np.ndarray
+    offset: np.ndarray
+    k: np.ndarray
+
+
+class State(NamedTuple):
+    """φ, as all visits of a pass see and change it.
+
+    Attributes
+    ----------
+    w : ndarray of float64, shape (D,)
+        −φ⋆/λ, in the storage's layout.
+    offset : ndarray of float64, shape (1,)
+        φ∘.
+    steps : ndarray of int64, shape (1,)
+        Steps so far.
+    average : Average
+        What the steps of the pass enter.
+    lam : float
+        λ.
+    line_search : bool
+        Whether steps have the best length; else 2n/(k + 2n) after k steps.
+    now : int
+        Number of the outer iteration.
+    """
+
+    w: np.ndarray
+    offset: np.ndarray
+    steps: np.ndarray
+    average: Average
+    lam: float
+    line_search: bool = True
+    now: int = 0
 
 
 def no_average() -> Average:
     """Return the average of a pass that is to be in none."""
     return Average(np.zeros(0), np.zeros(1), np.zeros(1, np.int64))
+
+
+def at_zero(D: int, lam: float) -> State:
+    """Return φ = 0, with D weights in the storage's layout."""
+    return State(np.zeros(D), np.zeros(1), np.zeros(1, np.int64), no_average(), lam)
+
+
+class Tally(NamedTuple):
+    """What an exact pass has done.
+
+    Attributes
+    ----------
+    changed : int
+        Number of visits that changed something.
+    share : float
+        Share of the time that the oracle took: its scores, and the maximisation.
+    calls : int
+        Calls of the exact oracle.
+    skipped : int
+        Visits that did without.
+    evaluated : int
+        Planes evaluated in these.
+    last, fault : int
+        The last term visited, and what is wrong with the oracle there, of
+        :mod:`ssvm_bench.oracles.checks`; the pass has ended there.
+    """
+
+    changed: int
+    share: float
+    calls: int
+    skipped: int = 0
+    evaluated: int = 0
+    last: int = -1
+    fault: int = checks.NONE
+
+
+class Layout:
+    """How w is laid out where planes are: for labelings, with the labels of a feature side by side.
+
+    Attributes
+    ----------
+    D : int
+        Number of weights.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle, self.D = None, oracle.d
+        if isinstance(oracle, LabelingOracle):
+            self._oracle, self.D = oracle, joint_features.inner_dimension(oracle.features)
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        """Return w, given in this layout, in the outer one; a copy, shape (d,)."""
+        return joint_features.unpack(self._oracle.features, w) if self._oracle else w.copy()
+
+    def inner(self, w: np.ndarray) -> np.ndarray:
+        """Return w, given in the outer layout, in this one; a copy, shape (D,)."""
+        return joint_features.pack(self._oracle.features, w) if self._oracle else w.copy()
+
+
+# ---- passes, on any storage --------------------------------------------------------------------
+
+
+@kernel
+def approximate_pass(policy, blocks, order, state):
+    """Visit the terms in ``order``, maximising over their working sets (Algorithm 3, step 6).
+
+    Returns
+    -------
+    int
+        Number of planes evaluated.
+    """
+    evaluated = 0
+    for k in range(order.size):
+        i = order[k]
+        look_ahead(blocks, order, k)
+        evaluated += approximate_visit(policy, blocks, i, state)
+    return evaluated
+
+
+@allocating_kernel
+def skip(policy, blocks, order, state):
+    """Do a `visit_without_oracle` at every term.
+
+    Returns
+    -------
+    ndarray of int64
+        The terms whose oracle is to be called.
+    evaluated : int
+        Planes evaluated at the others.
+    """
+    asked = np.empty_like(order)
+    count = 0
+    evaluated = 0
+    for i in order:
+        seen = visit_without_oracle(policy, blocks, i, state)
+        evaluated += seen
+        if seen == 0:
+            asked[count] = i
+            count += 1
+    return asked[:count], evaluated
+
+
+@kernel
+def sum_of_terms(blocks, lam, w):
+    """Recompute w = −Σ_i φ^i⋆/λ in place from the terms, and return φ∘ = Σ_i φ∘^i."""
+    n = blocks.n_planes.size
+    w[:] = 0.0
+    offset = 0.0
+    for i in range(n):
+        set_direction_from_truth(blocks, i)
+        add_direction(blocks, i, -1.0 / (lam * n), w)
+        offset += blocks.term_offset[i]
+    return offset / n
+
+
+@kernel
+def begin_at_candidates(blocks, N, now):
+    """Let every W_i be {the candidate}, the ground truth's plane (Algorithm 3, line 3)."""
+    for i in range(blocks.n_planes.size):
+        insert_candidate(blocks, i, N, now)
+
+
+@kernel
+def scale_term(policy, blocks, i, scale, now):
+    """Multiply φ^i by ``scale``, in [0, 1]; the candidate is the truth's plane, which is 0."""
+    insert_truth(policy, blocks, i, scale, now)
+    set_direction_from_truth(blocks, i)
+    move_term(blocks, i, scale - 1.0)
+    blocks.term_offset[i] *= scale
+
+
+@kernel
+def _squared_norm_at(w, indices):
+    """Return ‖w‖² of a vector that is 0 elsewhere, summed in order."""
+    total = 0.0
+    for index in indices:
+        total += w[index] * w[index]
+    return total
+
+
+# ---- the iterate -------------------------------------------------------------------------------
 
 
 class DualIterate(ABC):
@@ -52,39 +253,44 @@ class DualIterate(ABC):
     problem : Problem
     blocks : Labelings, Rows, FixedRows or LineRows
         The storage; the ground truth's planes are its candidates, or the first of every W_i.
-    D : int
-        Number of weights in the storage's layout.
     N : int
         Most planes of a working set.
 
     Attributes
     ----------
-    state : State
-        φ, as w and φ∘.
+    layout : Layout
+        That of w.
     """
 
-    def __init__(self, problem: Problem, blocks: Any, D: int, N: int) -> None:
+    def __init__(self, problem: Problem, blocks: Any, N: int) -> None:
         self.problem = problem
         self.N = N
         self.blocks = blocks
-        self.state = State(
-            w=np.zeros(D),
-            circ=np.zeros(1),
-            steps=np.zeros(1, np.int64),
-            average=no_average(),
-            lam=problem.lam,
-            line_search=True,
-            now=0,
-        )
+        self.layout = Layout(problem.oracle)
+        self._state = at_zero(self.layout.D, problem.lam)
 
     @property
-    def circ(self) -> float:
+    def state(self) -> State:
+        """φ, as w and φ∘, at the problem's λ."""
+        return self._state._replace(lam=self.problem.lam)
+
+    @property
+    def w(self) -> np.ndarray:
+        """−φ⋆/λ, in the storage's layout."""
+        return self._state.w
+
+    def outer_w(self) -> np.ndarray:
+        """Return −φ⋆/λ in the outer layout; a copy, shape (d,)."""
+        return self.layout.outer(self.w)
+
+    @property
+    def offset(self) -> float:
         """φ∘."""
-        return float(self.state.circ[0])
+        return float(self._state.offset[0])
 
     @property
-    def places(self) -> np.ndarray | None:
-        """Sorted places where w may not be 0, now and until the next exact pass; None: all."""
+    def indices(self) -> np.ndarray | None:
+        """Sorted indices where w may not be 0, now and until the next exact pass; None: all."""
         return None
 
     def dual(self, norm2: float | None = None) -> float:
@@ -96,17 +302,17 @@ class DualIterate(ABC):
             ‖w‖², if it is known.
         """
         if norm2 is None:
-            w, places = self.state.w, self.places
-            norm2 = squared_norm(w) if places is None else squared_norm_at(w, places)
-        return self.circ - 0.5 * self.problem.lam * norm2
+            w, indices = self.w, self.indices
+            norm2 = squared_norm(w) if indices is None else _squared_norm_at(w, indices)
+        return self.offset - 0.5 * self.problem.lam * norm2
 
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""
         return float(self.blocks.n_planes.mean())
 
     def set(self, **constants: Any) -> None:
-        """Change what all visits of the coming passes share: fields of `State`."""
-        self.state = self.state._replace(**constants)
+        """Change what all visits of the coming passes share: fields of `State` but λ."""
+        self._state = self._state._replace(**constants)
 
     def exact_pass(
         self,
@@ -118,8 +324,8 @@ class DualIterate(ABC):
     ) -> Tally:
         """Visit terms with their exact oracle, and tell the clock.
 
-        Where others call the oracle, its planes of ``oracle.batch`` terms are those at one w, of
-        all terms if no visit moves w; the visits come one after the other, as they always do.
+        Where others call the oracle, its planes are computed for batches of ``oracle.batch`` terms
+        at one w, or of all terms if w is fixed; the visits always come one after the other.
 
         Parameters
         ----------
@@ -145,24 +351,21 @@ class DualIterate(ABC):
         self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
     ) -> None:
         """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
-        state = self.state if lam is None else self.state._replace(lam=lam)
-        evaluated = passes.approximate_pass(policy, self.blocks, order, state)
-        clock.approximate(order.size, evaluated)
+        state = self._state._replace(lam=self.problem.lam if lam is None else lam)
+        clock.approximate(order.size, self._approximate_pass(policy, order, state))
 
     def recompute(self) -> None:
         """Sum φ anew from the terms, to keep roundings from adding up."""
-        state = self.state
-        state.circ[0] = passes.sum_of_terms(self.blocks, state.lam, state.w)
+        self._state.offset[0] = sum_of_terms(self.blocks, self.problem.lam, self.w)
 
-    def go_on(self, lam: float, policy: Any) -> None:
+    def warm_start(self, lam: float, policy: Any) -> None:
         """Go to another λ, at the best multiple of φ for it, with all working sets."""
-        state = self.state
-        scale = best_scale(state.w, self.circ, state.lam, lam)
+        state, old = self._state, self.problem.lam
+        scale = best_scale(state.w, self.offset, old, lam)
         self._scale_terms(policy, scale)
-        state.w[:] *= scale * state.lam / lam
-        state.circ[0] *= scale
+        state.w[:] *= scale * old / lam
+        state.offset[0] *= scale
         state.steps[0] = 0
-        self.set(lam=lam)
         self.problem = replace(self.problem, lam=lam)
 
     def update_latent(self, problem: Problem) -> np.ndarray | None:
@@ -181,152 +384,40 @@ class DualIterate(ABC):
     def changing(self) -> list[np.ndarray]:
         """Return the arrays but w that approximate passes change, while no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
-        return [*phi_i, self.state.circ, *self.state.average]
+        return [*phi_i, self._state.offset, *self._state.average]
 
-    @property
-    @abstractmethod
-    def _phi_i(self) -> tuple[str, ...]:
-        """Fields of the storage that hold φ^i."""
+    _phi_i: tuple[str, ...] = ()
+    """Fields of the storage that hold φ^i."""
 
-    @abstractmethod
-    def outer(self, w: np.ndarray) -> np.ndarray:
-        """Return w, given in the storage's layout, in the outer one; a copy, shape (d,)."""
-
-    @abstractmethod
-    def inner(self, w: np.ndarray) -> np.ndarray:
-        """Return w, given in the outer layout, in the storage's; a copy, shape (D,)."""
-
-    @abstractmethod
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        """Visit terms with their exact oracle; others call it for ``batch`` terms at one w."""
+        """Visit terms with what their exact oracle answers, for ``batch`` terms at one w."""
+        changed, calls, evaluated, waited, begin = 0, 0, 0, 0.0, perf_counter()
+        for k in range(0, order.size, batch):
+            asked = order[k : k + batch]
+            if may_skip:
+                asked, seen = skip(policy, self.blocks, asked, self.state)
+                evaluated += seen
+            moved, seconds = self._answered_visits(policy, asked)
+            changed, calls, waited = changed + moved, calls + asked.size, waited + seconds
+        share = waited / max(perf_counter() - begin, 1e-9)
+        return Tally(changed, share, calls, order.size - calls, evaluated)
+
+    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
+        """Ask the oracle of some terms at one w, and visit them with the answers.
+
+        Returns
+        -------
+        changed : int
+            Number of visits that changed something.
+        seconds : float
+            What the calls took.
+        """
+        raise NotImplementedError
+
+    def _approximate_pass(self, policy: Any, order: np.ndarray, state: State) -> int:
+        """Visit terms with their working sets; return the number of planes evaluated."""
+        return int(approximate_pass(policy, self.blocks, order, state))
 
     @abstractmethod
     def _scale_terms(self, policy: Any, scale: float) -> None:
         """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
-
-
-class LabelingIterate(DualIterate):
-    """Planes are labelings; a whole pass is one compiled call."""
-
-    _phi_i = labelings.CHANGED
-
-    def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
-        self.oracle = oracle
-        blocks = labelings.allocate(oracle.features)
-        D = joint_features.inner_dimension(oracle.features)
-        super().__init__(problem, blocks, D, N)
-        self._support = Support(D)
-        passes.begin_at_candidates(blocks, N, 0)
-
-    @property
-    def places(self) -> np.ndarray | None:
-        """Sorted places where w may not be 0: what a plane of any term has touched; None: all."""
-        return self._support.places
-
-    def outer(self, w: np.ndarray) -> np.ndarray:
-        """Return w with the features of a label side by side."""
-        return joint_features.unpack(self.oracle.features, w)
-
-    def inner(self, w: np.ndarray) -> np.ndarray:
-        """Return w with the labels of a feature side by side."""
-        return joint_features.pack(self.oracle.features, w)
-
-    def update_latent(self, problem: Problem) -> np.ndarray | None:
-        """Compare the labelings with other truths, in place."""
-        assert isinstance(problem.oracle, LabelingOracle)
-        self.problem, self.oracle = problem, problem.oracle
-        self.blocks = self.blocks._replace(features=self.oracle.features)
-        self.state.steps[0] = 0
-        self._support.forget()
-        return labelings.follow_truth(self.blocks)
-
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        self._reserve(np.bincount(order, minlength=self.problem.n))
-        if self.oracle.caller is not None:
-            tally = self._called(policy, order, may_skip, batch, self.oracle.caller)
-        else:
-            tally = self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
-        self._support.update(self.blocks)
-        return tally
-
-    def _called(
-        self, policy: Any, order: np.ndarray, may_skip: bool, batch: int, caller: Caller
-    ) -> Tally:
-        """Visit terms with what a caller of the oracle has found for them, batch by batch."""
-        tallies, waited, begin = [], caller.waited, perf_counter()
-        for k in range(0, order.size, batch):
-            asked, skipped, evaluated = order[k : k + batch], 0, 0
-            if may_skip:
-                asked, skipped, evaluated = passes.skip(policy, self.blocks, asked, self.state)
-            answered = self.oracle.answering(self.state.w, asked)
-            # that it is no worse than the truth was seen at the w where it was asked
-            exact = self.oracle.exact and asked.size == 1
-            tally = self._visit(answered, policy, asked, False, exact)
-            tallies.append(tally._replace(skipped=skipped, evaluated=evaluated))
-        changed, _, calls, skipped, evaluated, *_ = map(sum, zip(*tallies, strict=True))
-        share = (caller.waited - waited) / max(perf_counter() - begin, 1e-9)
-        return Tally(changed, share, calls, skipped, evaluated, last=-1, fault=checks.NONE)
-
-    def _visit(
-        self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
-    ) -> Tally:
-        """Visit terms with a compiled oracle."""
-        tally = passes.exact_pass(policy, oracle, exact, self.blocks, order, self.state, may_skip)
-        checks.check_fault(self.oracle, tally.last, tally.fault)
-        return tally
-
-    def _scale_terms(self, policy: Any, scale: float) -> None:
-        self._reserve(np.ones(self.problem.n, np.int64))
-        passes.scale_labelings(policy, self.blocks, scale, self.state.now)
-
-    def _reserve(self, visits: np.ndarray) -> None:
-        self.blocks = labelings.reserve(self.blocks, visits, self.N)
-
-
-class _Rows(DualIterate):
-    """Planes are sparse rows; the oracle is called from Python, term by term."""
-
-    _phi_i = rows.CHANGED
-
-    def __init__(self, problem: Problem, N: int) -> None:
-        super().__init__(problem, rows.allocate(problem.n, problem.d), problem.d, N)
-        passes.begin_at_candidates(self.blocks, N, 0)
-
-    def outer(self, w: np.ndarray) -> np.ndarray:
-        return w.copy()
-
-    def inner(self, w: np.ndarray) -> np.ndarray:
-        return w.copy()
-
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        oracle, state = self.problem.oracle, self.state
-        changed, oracle_time, begin = 0, 0.0, perf_counter()
-        skipped = evaluated = 0
-        for k in range(0, order.size, batch):
-            asked = order[k : k + batch]
-            if may_skip:
-                asked, without, seen = passes.skip(policy, self.blocks, asked, state)
-                skipped, evaluated = skipped + without, evaluated + seen
-            terms = asked.tolist()
-            planes = oracle.best_planes(state.w if len(terms) < 2 else state.w.copy(), terms)
-            for i in terms:
-                start = perf_counter()
-                plane, _ = next(planes)
-                oracle_time += perf_counter() - start
-                moved, *room = passes.visit_with_row(policy, self.blocks, i, *plane, state)
-                if any(room):
-                    self.blocks = rows.make_room(self.blocks, i, *room)
-                    moved, *_ = passes.visit_with_row(policy, self.blocks, i, *plane, state)
-                changed += moved
-        share = oracle_time / (perf_counter() - begin)
-        return Tally(
-            changed, share, order.size - skipped, skipped, evaluated, last=-1, fault=checks.NONE
-        )
-
-    def _scale_terms(self, policy: Any, scale: float) -> None:
-        nothing, now = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0), self.state.now
-        for i in range(self.problem.n):
-            room = passes.scale_row(policy, self.blocks, i, *nothing, scale, now)
-            if any(room):
-                self.blocks = rows.make_room(self.blocks, i, *room)
-                passes.scale_row(policy, self.blocks, i, *nothing, scale, now)

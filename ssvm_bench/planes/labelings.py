@@ -6,9 +6,9 @@ number of times that transition t is used.
 
 Work follows the labels that have been seen. Each part lists the labels, and each term the
 transitions, that some plane of the term has used; μ and ν are kept over these lists only, and a
-plane is a list of places in them: 3 bytes a part.
+plane is a list of indices into them: 3 bytes a part.
 
-The operations on this storage are in :mod:`ssvm_bench.planes.labeling_steps`.
+The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operations`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.oracles.scoring import labeling_loss, longest
+from ssvm_bench.oracles.scoring import label_index, label_size, labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
-CHANGED = ("mu", "nu", "circ")
+CHANGED = ("mu", "nu", "term_offset")
 """Fields that hold φ^i."""
 
 _ROOM = 2  # slots of a term at first: one plane, and the candidate
 _WIDTH = 4  # labels of a part at first, and by how many its list grows
+
+_LEAST = 1 << 18
+"""Shorter vectors are in the caches: looking at all of them is as fast."""
+
+_LARGEST_SHARE = 0.25
+"""With more of w than this, a sparse sum is no faster than one over all of it."""
 
 
 class Labelings(NamedTuple):
@@ -43,13 +49,13 @@ class Labelings(NamedTuple):
         in random order, a pass waits for memory more than for anything else.
     moves : ndarray of uint32
     nu : ndarray of float64
-        The transitions seen in each term, as places in w behind the unaries, and their expected
+        The transitions seen in each term, as indices of w behind the unaries, and their expected
         number in φ^i.
     moves_start, moves_count : ndarrays of int64, shape (n,)
         Where term i's transitions begin, and how many there are.
     labels, links : ndarrays of the type of labels, and uint16
-        Plane p of term i, of L parts: ``labels[plane_start[i] + p·L + l]`` is the place in
-        ``seen[l]`` of the label of part l, ``links[…]`` the place in the term's transitions of that
+        Plane p of term i, of L parts: ``labels[plane_start[i] + p·L + l]`` is the index in
+        ``seen[l]`` of the label of part l, ``links[…]`` the index in the term's transitions of that
         from part l − 1 to part l.
     plane_start : ndarray of int64, shape (n,)
     theta, delta : ndarrays of float64, shape (longest, stride)
@@ -66,7 +72,7 @@ class Labelings(NamedTuple):
     n_planes: np.ndarray
     offset: np.ndarray
     active: np.ndarray
-    circ: np.ndarray
+    term_offset: np.ndarray
     features: Any
     seen: np.ndarray
     seen_count: np.ndarray
@@ -100,7 +106,7 @@ def allocate(features: Any) -> Labelings:
         n_planes=np.zeros(n, np.int64),
         offset=np.zeros(n * _ROOM),
         active=np.zeros(n * _ROOM, np.int64),
-        circ=np.zeros(n),
+        term_offset=np.zeros(n),
         features=features,
         seen=np.zeros((parts, _WIDTH), features.truth.dtype),
         seen_count=np.zeros(parts, np.int64),
@@ -139,14 +145,14 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     if grows:
         start, plane_start = _starts(room), _starts(room * lengths)
         slots = (storage.n_planes, storage.start, start)
-        places = (storage.n_planes * lengths, storage.plane_start, plane_start)
+        entries = (storage.n_planes * lengths, storage.plane_start, plane_start)
         storage = storage._replace(
             start=start,
             offset=_moved(storage.offset, *slots, room.sum()),
             active=_moved(storage.active, *slots, room.sum()),
             plane_start=plane_start,
-            labels=_moved(storage.labels, *places, (room * lengths).sum()),
-            links=_moved(storage.links, *places, (room * lengths).sum()),
+            labels=_moved(storage.labels, *entries, (room * lengths).sum()),
+            links=_moved(storage.links, *entries, (room * lengths).sum()),
         )
     labels = min(storage.seen_count.max() + visits.max(), storage.features.n_labels)
     if labels > storage.mu.shape[1]:
@@ -170,7 +176,7 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
 
 
 def follow_truth(storage: Labelings) -> np.ndarray:
-    """Put the true labels in the place of the former ones, and return the terms that have others.
+    """Replace the former true labels, and return the terms whose label has changed.
 
     For examples of one part, in which no plane has had a label that is true now: φ^i and the planes
     of W_i keep their labelings but for that.
@@ -188,7 +194,7 @@ def _moves(features: Any) -> np.ndarray:
 
 
 def _room(start: np.ndarray, end: int, needed: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the places that each term should have, and whether that is more than it has."""
+    """Return the room that each term should have, and whether that is more than it has."""
     room = np.diff(start, append=end)
     short = needed > room
     return np.where(short, np.maximum(needed, 2 * room), room), bool(short.any())
@@ -254,12 +260,85 @@ def set_candidate(storage, i, y):
     if features.transitions:
         begin = storage.moves_start[i]
         for l in range(1, L):
-            place = y[l] * features.stride + y[l - 1]
+            move = y[l] * features.stride + y[l - 1]
             k = 0
-            while k < storage.moves_count[i] and storage.moves[begin + k] != place:
+            while k < storage.moves_count[i] and storage.moves[begin + k] != move:
                 k += 1
             if k == storage.moves_count[i]:
-                storage.moves[begin + k] = place
+                storage.moves[begin + k] = move
                 storage.nu[begin + k] = 0.0
                 storage.moves_count[i] = k + 1
             storage.links[base + l] = k
+
+
+# ---- where w may differ from 0 ----------------------------------------------------------------
+
+
+class Support:
+    """The indices of w that planes of any term have touched so far.
+
+    A labeling changes w only at the features of its parts, and there at its labels and the true
+    ones. So with hundreds of thousands of features, as of words, all but a few per cent of w are 0
+    until the oracle finds other labels: operations on whole vectors, such as a norm, need only look
+    at the rest. The indices are sorted: a sum over them is the same, to the bit, as one over w.
+
+    Parameters
+    ----------
+    D : int
+        Number of weights in the storage's layout.
+
+    Attributes
+    ----------
+    indices : ndarray of uint32, or None
+        Sorted; None stands for all of w.
+    """
+
+    def __init__(self, D: int) -> None:
+        self.D = D
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, where other planes may have replaced the former ones."""
+        self.indices: np.ndarray | None = None
+        self._wide = not _LEAST <= self.D < 1 << 32
+        self._known = np.zeros(0, np.int64)
+        self._marks = np.zeros(0, bool)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave to a checkpoint the planes, from which all of it is found again."""
+        return {"D": self.D}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin anew."""
+        self.D = state["D"]
+        self.forget()
+
+    def update(self, blocks: Labelings) -> None:
+        """Take in the labels that have been seen since the last time."""
+        if self._wide:
+            return
+        if self._known.size == 0:
+            self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
+            self._marks[blocks.features.n_features * blocks.features.columns[1] :] = True
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if _mark(blocks, self._known, self._marks):
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
+            self.forget()  # there will only be more
+            self._wide = True
+
+
+@kernel
+def _mark(blocks, known, marks):
+    """Mark where w may change at the parts whose labels have become more; tell if there are any."""
+    features = blocks.features
+    found = False
+    for q in range(known.size):
+        count = blocks.seen_count[q]
+        if count > known[q]:
+            known[q] = count
+            found = True
+            for k in range(label_size(features, q)):
+                for c in range(count):
+                    marks[label_index(features, q, k, blocks.seen[q, c])] = True
+    return found

@@ -1,4 +1,4 @@
-"""The operations of a block step, implemented per storage, and the working sets built on them.
+"""The operations of a block step, implemented per storage; visits, per policy; working sets.
 
 A storage (:mod:`~ssvm_bench.planes.labelings`, :mod:`~ssvm_bench.planes.rows`) holds φ^i and the
 planes φ^{ip} of the working set W_i of every term i, all times n, so that no operation divides;
@@ -17,7 +17,7 @@ w at term i               `gather`, before all of the following
 n φ^{ip}
 ‖δ⋆‖²                     `squared_length`                              float
 v ← v + s δ⋆              `add_direction`, `add_direction_to_both`
-where δ⋆ may not be 0     `direction_places`                            number of places
+where δ⋆ may not be 0     `direction_indices`                            number of indices
 n φ^i ← n φ^i + γ δ       `move_term`
 n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩      `inner_products`                              row of floats
 n² ⟨φ^{ip}⋆, φ^i⋆⟩         `product_with_term`                           float
@@ -33,30 +33,28 @@ field        shape              meaning
                                 that the exact oracle has just returned
 ``offset``   float64[slots]     n φ∘ of each plane
 ``active``   int64[slots]       outer iteration in which the plane was last active
-``circ``     float64[n]         n φ∘^i
+``term_offset`` float64[n]      n φ∘^i
 ===========  =================  ==============================================================
 
 Arguments are ``blocks``, the storage; ``i``, a term, 0 ≤ i < n; ``p`` and ``q``, planes of W_i or
 its candidate, 0 ≤ p ≤ |W_i|; ``w`` and ``v``, float64 vectors in the storage's layout of w, shape
 (D,). Planes of a term are kept in the order in which they were found; ties between them go to the
 oldest.
+
+What a visit of a term does is the *policy* of a solver: a ``NamedTuple`` whose type implements the
+visits declared here.
 """
 
 from __future__ import annotations
 
-from ssvm_bench.base.jit import abstract, kernel
+from ssvm_bench.base.jit import abstract, generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@abstract
-def prefetch_term(blocks, i):
-    """Prefetch what a step on term i will read: in random order, a pass waits for memory."""
-
-
-@abstract
-def prefetch_start(blocks, i):
-    """Prefetch what `prefetch_term` will read, some visits before."""
+@generic
+def look_ahead(blocks, order, k):
+    """Prefetch what visits after the k-th of ``order`` will read: a pass waits for memory."""
 
 
 @abstract
@@ -99,14 +97,16 @@ def add_direction(blocks, i, scale, v):
     """Add scale · δ⋆ to v."""
 
 
-@abstract
+@generic
 def add_direction_to_both(blocks, i, scale, v, other_scale, other):
     """Do `add_direction` to v and to another vector, in one go."""
+    add_direction(blocks, i, scale, v)
+    add_direction(blocks, i, other_scale, other)
 
 
 @abstract
-def direction_places(blocks, i, listed, places):
-    """List the places in w where δ⋆ may not be 0, each once, and return how many they are.
+def direction_indices(blocks, i, listed, indices):
+    """List the indices in w where δ⋆ may not be 0, each once, and return how many they are.
 
     ``listed``, truth values that are all false before, is true there afterwards.
     """
@@ -137,13 +137,66 @@ def copy_plane(blocks, i, p, q):
     """Copy plane p of term i over its plane q (``offset`` and ``active`` are the caller's)."""
 
 
+# ---- visits: of a policy ----------------------------------------------------------
+
+
+@generic
+def visit_without_oracle(policy, blocks, i, state):
+    """Visit term i without its exact oracle, if the policy finds that its planes will do.
+
+    Returns
+    -------
+    int
+        Number of planes evaluated; 0 if the oracle is to be called.
+    """
+    return 0
+
+
+@abstract
+def exact_visit(policy, blocks, i, state):
+    """Do what is due when the oracle's plane is the candidate of term i; after ``gather``.
+
+    Returns
+    -------
+    bool
+        Whether anything has changed.
+    """
+
+
+@abstract
+def approximate_visit(policy, blocks, i, state):
+    """Do what is due with the planes of W_i alone; return |W_i| before."""
+
+
+@abstract
+def whole_visit(policy, blocks, i, state):
+    """Do what is due at a term whose W_i has all labels; after ``gather``.
+
+    Returns
+    -------
+    bool
+        Whether anything has changed.
+    """
+
+
+@abstract
+def insert_truth(policy, blocks, i, scale, now):
+    """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled.
+
+    Where all planes are known, it is there.
+    """
+
+
+# ---- working sets, on any storage --------------------------------------------------------------
+
+
 @kernel
-def list_place(place, listed, places, size):
-    """List a place, the next of ``size``, unless it is listed already; return how many are."""
-    if listed[place]:
+def list_index(index, listed, indices, size):
+    """List an index, the next of ``size``, unless it is listed already; return how many are."""
+    if listed[index]:
         return size
-    listed[place] = True
-    places[size] = place
+    listed[index] = True
+    indices[size] = index
     return size + 1
 
 

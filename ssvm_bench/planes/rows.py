@@ -1,10 +1,10 @@
 """Planes as sparse rows over the coordinates that their term touches: the storage for any oracle.
 
 Term i has a *support* J_i, the coordinates of w in which some plane of the term is non-zero. φ^i is
-a dense row over J_i; a plane keeps its non-zeros and their places in J_i. After one gather of
+a dense row over J_i; a plane keeps its non-zeros and their indices in J_i. After one gather of
 w[J_i], a plane is evaluated in its number of non-zeros, and a step costs O(|J_i|), never O(d).
 
-Everything grows, beside an oracle call: a term that outgrows its place among the slots or the
+Everything grows, beside an oracle call: a term that outgrows its room among the slots or the
 coordinates moves to the end of that pool, which doubles when it is full. The non-zeros of planes
 are appended to one pool; when it is full, those of planes that are still cached are copied to a
 new one.
@@ -22,11 +22,15 @@ from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
 
-CHANGED = ("phi", "circ")
+CHANGED = ("phi", "term_offset")
 """Fields that hold φ^i."""
 
 SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
 """Entries of ``Rows.used``."""
+
+_OF_SLOTS = ("offset", "active", "begin", "length")
+_OF_SUPPORT = ("support", "phi")
+"""Fields with an entry for each slot, and for each coordinate of a support."""
 
 
 class Rows(NamedTuple):
@@ -35,13 +39,13 @@ class Rows(NamedTuple):
     Attributes
     ----------
     begin, length : ndarrays of int64, shape (slots,)
-        Each plane's non-zeros are ``length`` entries of ``places`` and ``values`` from ``begin``.
-    places : ndarray of uint16 or uint32
+        Each plane's non-zeros are ``length`` entries of ``indices`` and ``values`` from ``begin``.
+    indices : ndarray of uint16 or uint32
         Places in J_i.
     values : ndarray of float64
-        n φ⋆ at these places.
+        n φ⋆ at these indices.
     room, width : ndarrays of int64, shape (n,)
-        Slots of term i, and coordinates that it has place for.
+        Slots of term i, and coordinates that it has room for.
     size : ndarray of int64, shape (n,)
         |J_i| ≤ width[i].
     support_start : ndarray of int64, shape (n,)
@@ -54,18 +58,18 @@ class Rows(NamedTuple):
         and its term.
     w_here, delta : ndarrays of float64, shape (d,)
         Scratch: w[J_i] and δ⋆ of the current term.
-    place : ndarray of int64, shape (d,)
-        Scratch: place of a coordinate in J_i, −1 if it is not there; all −1 between calls.
+    position : ndarray of int64, shape (d,)
+        Scratch: position of a coordinate in J_i, −1 if it is not there; all −1 between calls.
     """
 
     start: np.ndarray
     n_planes: np.ndarray
     offset: np.ndarray
     active: np.ndarray
-    circ: np.ndarray
+    term_offset: np.ndarray
     begin: np.ndarray
     length: np.ndarray
-    places: np.ndarray
+    indices: np.ndarray
     values: np.ndarray
     room: np.ndarray
     width: np.ndarray
@@ -76,7 +80,7 @@ class Rows(NamedTuple):
     used: np.ndarray
     w_here: np.ndarray
     delta: np.ndarray
-    place: np.ndarray
+    position: np.ndarray
 
 
 def allocate(n: int, d: int) -> Rows:
@@ -86,10 +90,10 @@ def allocate(n: int, d: int) -> Rows:
         n_planes=np.zeros(n, np.int64),
         offset=np.zeros(n),
         active=np.zeros(n, np.int64),
-        circ=np.zeros(n),
+        term_offset=np.zeros(n),
         begin=np.zeros(n, np.int64),
         length=np.zeros(n, np.int64),
-        places=np.zeros(0, np.uint16 if d <= 1 << 16 else np.uint32),
+        indices=np.zeros(0, np.uint16 if d <= 1 << 16 else np.uint32),
         values=np.zeros(0),
         room=np.ones(n, np.int64),
         width=np.zeros(n, np.int64),
@@ -100,7 +104,7 @@ def allocate(n: int, d: int) -> Rows:
         used=np.array([n, 0, 0, 0, 0]),
         w_here=np.zeros(d),
         delta=np.zeros(d),
-        place=np.full(d, -1, np.int64),
+        position=np.full(d, -1, np.int64),
     )
 
 
@@ -118,47 +122,32 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
         Non-zeros of the candidate.
     """
     if storage.n_planes[i] + 1 > storage.room[i]:
-        storage = _more_slots(storage, i)
+        count, begin = int(storage.room[i]), int(storage.start[i])
+        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, 2 * count)
+        storage.start[i], storage.room[i] = end, 2 * count
     if size > storage.width[i]:
-        storage = _more_coordinates(storage, i, size)
+        count, begin, width = int(storage.size[i]), int(storage.support_start[i]), size * 3 // 2
+        storage, end = _moved_to_end(storage, COORDINATES, _OF_SUPPORT, begin, count, width)
+        storage.support_start[i], storage.width[i] = end, width
     if storage.used[NONZEROS] + nonzeros > storage.values.size:
         live = _live(storage)
-        places = np.empty(2 * (live + nonzeros), storage.places.dtype)
-        values = np.empty(places.size)
-        _compact(storage, places, values)
-        storage = storage._replace(places=places, values=values)
+        indices = np.empty(2 * (live + nonzeros), storage.indices.dtype)
+        values = np.empty(indices.size)
+        _compact(storage, indices, values)
+        storage = storage._replace(indices=indices, values=values)
     return storage
 
 
-def _more_slots(storage: Rows, i: int) -> Rows:
-    room = int(storage.room[i])
-    begin, end = int(storage.start[i]), int(storage.used[SLOTS])
-    storage.used[SLOTS] += 2 * room
-    of_slots = {
-        name: _grown(getattr(storage, name), storage.used[SLOTS])
-        for name in ("offset", "active", "begin", "length")
-    }
-    for pool in of_slots.values():
-        pool[end : end + room] = pool[begin : begin + room]
-    storage.start[i], storage.room[i] = end, 2 * room
-    return storage._replace(**of_slots)
-
-
-def _more_coordinates(storage: Rows, i: int, size: int) -> Rows:
-    width = size * 3 // 2
-    begin, end, known = (
-        int(storage.support_start[i]),
-        int(storage.used[COORDINATES]),
-        storage.size[i],
-    )
-    storage.used[COORDINATES] += width
-    support, phi = (
-        _grown(pool, storage.used[COORDINATES]) for pool in (storage.support, storage.phi)
-    )
-    for pool in (support, phi):
-        pool[end : end + known] = pool[begin : begin + known]
-    storage.support_start[i], storage.width[i] = end, width
-    return storage._replace(support=support, phi=phi)
+def _moved_to_end(
+    storage: Rows, kind: int, names: tuple[str, ...], begin: int, count: int, room: int
+) -> tuple[Rows, int]:
+    """Copy entries to the end of some pools, with room for more there; return where they begin."""
+    end = int(storage.used[kind])
+    storage.used[kind] += room
+    pools = {name: _grown(getattr(storage, name), end + room) for name in names}
+    for pool in pools.values():
+        pool[end : end + count] = pool[begin : begin + count]
+    return storage._replace(**pools), end
 
 
 def _grown(pool: np.ndarray, used: int) -> np.ndarray:
@@ -181,7 +170,7 @@ def _live(blocks):
 
 
 @kernel
-def _compact(blocks, places, values):
+def _compact(blocks, indices, values):
     """Copy the non-zeros of all cached planes to new pools, term by term."""
     end = 0
     for i in range(blocks.n_planes.size):
@@ -189,7 +178,7 @@ def _compact(blocks, places, values):
             begin = blocks.begin[slot]
             blocks.begin[slot] = end
             for k in range(begin, begin + blocks.length[slot]):
-                places[end] = blocks.places[k]
+                indices[end] = blocks.indices[k]
                 values[end] = blocks.values[k]
                 end += 1
     blocks.used[NONZEROS] = blocks.used[BEFORE] = end
@@ -222,11 +211,11 @@ def set_candidate(blocks, i, indices, values, offset):
     known = blocks.size[i]
     support = blocks.support[blocks.support_start[i] :]
     for k in range(known):
-        blocks.place[support[k]] = k
+        blocks.position[support[k]] = k
     size = known
     for index in indices:
-        if blocks.place[index] < 0:
-            blocks.place[index] = size
+        if blocks.position[index] < 0:
+            blocks.position[index] = size
             size += 1
     begin = blocks.used[NONZEROS]
     fits = (
@@ -237,8 +226,8 @@ def set_candidate(blocks, i, indices, values, offset):
     if fits:
         phi = blocks.phi[blocks.support_start[i] :]
         for k in range(indices.size):
-            at = blocks.place[indices[k]]
-            blocks.places[begin + k] = at
+            at = blocks.position[indices[k]]
+            blocks.indices[begin + k] = at
             blocks.values[begin + k] = n * values[k]
             if at >= known:
                 support[at] = indices[k]
@@ -249,9 +238,9 @@ def set_candidate(blocks, i, indices, values, offset):
         blocks.used[NONZEROS] = begin + indices.size
         blocks.used[BEFORE], blocks.used[LAST] = begin, i
     for index in indices:
-        blocks.place[index] = -1
+        blocks.position[index] = -1
     for k in range(known):
-        blocks.place[support[k]] = -1
+        blocks.position[support[k]] = -1
     return (0, 0) if fits else (max(size, 1), indices.size)  # an empty plane needs a slot, too
 
 
@@ -267,15 +256,10 @@ def _forget_last(blocks):
 
 @kernel
 def plane(blocks, i, p):
-    """Return plane p of term i: places in J_i, and n φ⋆ there, both of shape (its non-zeros,)."""
+    """Return plane p of term i: indices in J_i, and n φ⋆ there, both of shape (its non-zeros,)."""
     slot = blocks.start[i] + p
     begin, end = blocks.begin[slot], blocks.begin[slot] + blocks.length[slot]
-    return blocks.places[begin:end], blocks.values[begin:end]
-
-
-@implements(operations.prefetch_term, Rows)
-def _prefetch_term(blocks, i):
-    pass  # long rows: the processor's own prefetching sees them coming
+    return blocks.indices[begin:end], blocks.values[begin:end]
 
 
 @implements(operations.gather, Rows)
@@ -287,8 +271,8 @@ def _gather(blocks, w, i):
 
 @implements(operations.plane_value, Rows)
 def _plane_value(blocks, i, p):
-    places, values = plane(blocks, i, p)
-    return dot_at(values, places, blocks.w_here) + blocks.offset[blocks.start[i] + p]
+    indices, values = plane(blocks, i, p)
+    return dot_at(values, indices, blocks.w_here) + blocks.offset[blocks.start[i] + p]
 
 
 @implements(operations.set_direction, Rows)
@@ -296,10 +280,10 @@ def _set_direction(blocks, i, p):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.delta[k] = -phi[k]
-    places, values = plane(blocks, i, p)
+    indices, values = plane(blocks, i, p)
     for k in range(values.size):
-        blocks.delta[places[k]] += values[k]
-    climb = blocks.offset[blocks.start[i] + p] - blocks.circ[i]
+        blocks.delta[indices[k]] += values[k]
+    climb = blocks.offset[blocks.start[i] + p] - blocks.term_offset[i]
     return dot(blocks.delta, blocks.w_here, blocks.size[i]) + climb
 
 
@@ -322,21 +306,13 @@ def _add_direction(blocks, i, scale, v):
         v[support[k]] += scale * blocks.delta[k]
 
 
-@implements(operations.direction_places, Rows)
-def _direction_places(blocks, i, listed, places):
+@implements(operations.direction_indices, Rows)
+def _direction_indices(blocks, i, listed, indices):
     support = blocks.support[blocks.support_start[i] :]
     size = 0
     for k in range(blocks.size[i]):
-        size = operations.list_place(support[k], listed, places, size)
+        size = operations.list_index(support[k], listed, indices, size)
     return size
-
-
-@implements(operations.add_direction_to_both, Rows)
-def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
-    support = blocks.support[blocks.support_start[i] :]
-    for k in range(blocks.size[i]):
-        v[support[k]] += scale * blocks.delta[k]
-        other[support[k]] += other_scale * blocks.delta[k]
 
 
 @implements(operations.move_term, Rows)
@@ -350,12 +326,12 @@ def _move_term(blocks, i, gamma):
 def _same_plane(blocks, i, p, q):
     if blocks.offset[blocks.start[i] + p] != blocks.offset[blocks.start[i] + q]:
         return False
-    places, values = plane(blocks, i, p)
-    other_places, other_values = plane(blocks, i, q)
+    indices, values = plane(blocks, i, p)
+    other_indices, other_values = plane(blocks, i, q)
     if values.size != other_values.size:
         return False
     for k in range(values.size):
-        if places[k] != other_places[k] or values[k] != other_values[k]:
+        if indices[k] != other_indices[k] or values[k] != other_values[k]:
             return False
     return True
 
@@ -365,3 +341,39 @@ def _copy_plane(blocks, i, p, q):
     first = blocks.start[i]
     blocks.begin[first + q] = blocks.begin[first + p]
     blocks.length[first + q] = blocks.length[first + p]
+
+
+@implements(operations.present_value, Rows)
+def _present_value(blocks, i):
+    phi = blocks.phi[blocks.support_start[i] :]
+    return dot(phi, blocks.w_here, blocks.size[i]) + blocks.term_offset[i]
+
+
+@implements(operations.set_direction_of_mixture, Rows)
+def _set_direction_of_mixture(blocks, i, own, change):
+    phi = blocks.phi[blocks.support_start[i] :]
+    for k in range(blocks.size[i]):
+        blocks.delta[k] = own * phi[k]
+    for p in range(blocks.n_planes[i]):
+        if change[p] != 0.0:
+            indices, values = plane(blocks, i, p)
+            for k in range(values.size):
+                blocks.delta[indices[k]] += change[p] * values[k]
+
+
+@implements(operations.inner_products, Rows)
+def _inner_products(blocks, i, p, row):
+    for k in range(blocks.size[i]):
+        blocks.delta[k] = 0.0
+    indices, values = plane(blocks, i, p)
+    for k in range(values.size):
+        blocks.delta[indices[k]] = values[k]
+    for q in range(p + 1):
+        others, factors = plane(blocks, i, q)
+        row[q] = dot_at(factors, others, blocks.delta)
+
+
+@implements(operations.product_with_term, Rows)
+def _product_with_term(blocks, i, p):
+    indices, values = plane(blocks, i, p)
+    return dot_at(values, indices, blocks.phi[blocks.support_start[i] :])

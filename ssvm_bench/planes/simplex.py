@@ -13,7 +13,7 @@ need w only once. α is kept only if planes with weight must not be dropped (awa
 coordinate steps); v and u do without it, and coordinate steps without them, and, if inner products
 are to be computed whenever one is needed, without K.
 
-A term's numbers lie at ``start[i]``, in ``room[i]`` places, and those of K, row by row with
+A term's numbers lie at ``start[i]``, in ``room[i]`` entries, and those of K, row by row with
 ``room[i]`` a row, at ``gram_start[i]``.
 """
 
@@ -55,6 +55,8 @@ class Simplex(NamedTuple):
         Number of planes of W_i, the first ones, whose α, v and K are kept; the others are new.
     values, change, row : ndarrays of float64, shape (largest room,)
         Scratch: ⟨n φ^{ip}, [w 1]⟩, the change of α in a visit, a row of K.
+    order : ndarray of int64, shape (largest room,)
+        Scratch: the planes in the order of their turns.
     """
 
     start: np.ndarray
@@ -68,6 +70,7 @@ class Simplex(NamedTuple):
     values: np.ndarray
     change: np.ndarray
     row: np.ndarray
+    order: np.ndarray
 
 
 def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> Simplex:
@@ -77,7 +80,7 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
     ----------
     n : int
     room : ndarray of int64, shape (n,), optional
-        Planes that there are places for at first, at least one of each term.
+        Planes that there is room for at first, at least one of each term.
     with_gram : bool
         Whether K is kept.
     """
@@ -89,7 +92,7 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
-    """Return the numbers with places for as many planes as each term needs, int64, shape (n,)."""
+    """Return the numbers with room for as many planes as each term needs, int64, shape (n,)."""
     room = room_for(simplex, needed)
     if (room == simplex.room).all():
         return simplex
@@ -99,7 +102,7 @@ def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
 
 
 def room_for(simplex: Simplex, needed: np.ndarray) -> np.ndarray:
-    """Return the places that each term has after `reserve`, int64, shape (n,)."""
+    """Return the room that each term has after `reserve`, int64, shape (n,)."""
     short = needed > simplex.room
     return np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
 
@@ -118,6 +121,7 @@ def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram
         values=np.zeros(most),
         change=np.zeros(most),
         row=np.zeros(most),
+        order=np.zeros(most, np.int64),
     )
 
 

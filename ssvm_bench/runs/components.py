@@ -108,7 +108,7 @@ def started(config: RunConfig, problem: Objective, clock: Clock, before: Solver 
     with clock.paused():
         if before is None:
             return build_solver(config, problem, clock)
-        before.go_on(problem.lam, clock)
+        before.warm_start(problem.lam, clock)
         return before
 
 
@@ -227,7 +227,7 @@ def warm_up(
                 solver.iterate()
             problem.measured(solver.reported().w)
             if config.path:
-                solver.go_on(0.5, Clock("work"))
+                solver.warm_start(0.5, Clock("work"))
             if getattr(config.solver, "latent_rounds", 1) > 1:
                 better, _ = problem.update_latent(np.ones(problem.d))
                 solver.update_latent(better)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Options
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
+
+if TYPE_CHECKING:
+    from ssvm_bench.planes.dual_iterate import DualIterate
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class SolverConfig(Options):
     has_dual : bool
         Whether it has a dual value, and so a gap.
     follows_paths : bool
-        Whether it can go on with another λ: `Solver.go_on` is there.
+        Whether it can continue with another λ: `Solver.warm_start` is there.
     needs_path : bool
         Whether it begins nowhere but at the solution of another λ.
     needs_expectations : bool
@@ -198,18 +201,18 @@ class Solver(ABC):
         self.clock = clock
 
     def begin(self) -> None:  # noqa: B027 - most solvers have nothing to do
-        """Do what comes before the first iteration, on the clock; not called after `go_on`."""
+        """Do what comes before the first iteration, on the clock; not called after `warm_start`."""
 
     @abstractmethod
     def iterate(self) -> None:
         """Do one outer iteration (batch methods: one pass of the exact oracle)."""
 
-    def go_on(self, lam: float, clock: Clock) -> None:
-        """Go on with another λ, from all that is known so far, and with a new clock."""
+    def warm_start(self, lam: float, clock: Clock) -> None:
+        """Continue with another λ, from all that is known so far, and with a new clock."""
         raise NotImplementedError
 
     def update_latent(self, problem: Any) -> bool:
-        """Go on with the problem of other latent values, from all that is known so far, if it can.
+        """Continue with the problem of other latent values, from all that is known, if it can.
 
         Returns
         -------
@@ -240,3 +243,30 @@ class Solver(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Return what else to log of the solver's state: trace column → value."""
         return {}
+
+
+class DualSolver(Solver):
+    """A solver whose state is a dual iterate with working sets; the iterate has the problem.
+
+    Attributes
+    ----------
+    phi : DualIterate
+    """
+
+    def __init__(self, phi: DualIterate, clock: Clock) -> None:
+        self.phi = phi
+        self.clock = clock
+
+    @property
+    def problem(self) -> Any:
+        """The problem, with λ."""
+        return self.phi.problem
+
+    def reported(self) -> Iterate:
+        """Return w and F(φ)."""
+        w = self.phi.outer_w()
+        return Iterate(w, self.problem.dual(w, self.phi.offset))
+
+    def working_set_mean(self) -> float:
+        """Return the mean of |W_i|."""
+        return self.phi.working_set_mean()

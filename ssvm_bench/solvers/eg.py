@@ -66,7 +66,7 @@ class State(NamedTuple):
     """w and φ∘, and of every term its potentials, marginals and learning rate."""
 
     w: np.ndarray
-    circ: np.ndarray  # shape (1,)
+    offset: np.ndarray  # shape (1,)
     unary: np.ndarray  # shape (parts, stride)
     moves: np.ndarray  # shape (n, K · stride), or (n, 0)
     mu: np.ndarray
@@ -74,19 +74,14 @@ class State(NamedTuple):
     eta: np.ndarray  # shape (n,)
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> ExponentiatedGradient:
-    """Return the solver at its start.
+class ExponentiatedGradient(Solver):
+    """Online exponentiated gradient; an iteration is a pass over the terms.
 
     Raises
     ------
     ConfigError
         If the oracle has no expectations.
     """
-    return ExponentiatedGradient(config, problem, clock, seed)
-
-
-class ExponentiatedGradient(Solver):
-    """Online exponentiated gradient; an iteration is a pass over the terms."""
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -97,7 +92,7 @@ class ExponentiatedGradient(Solver):
         moves = features.n_labels * stride if features.transitions else 0
         self.state = State(
             w=np.zeros(joint_features.inner_dimension(features)),
-            circ=np.zeros(1),
+            offset=np.zeros(1),
             unary=np.zeros((parts, stride)),
             moves=np.zeros((problem.n, moves)),
             mu=np.zeros((parts, stride)),
@@ -118,7 +113,7 @@ class ExponentiatedGradient(Solver):
     def reported(self) -> Iterate:
         """Return w and F."""
         w = joint_features.unpack(self.oracle.features, self.state.w)
-        return Iterate(w, self.problem.dual(w, float(self.state.circ[0])))
+        return Iterate(w, self.problem.dual(w, float(self.state.offset[0])))
 
 
 class Trial(NamedTuple):
@@ -241,8 +236,11 @@ def _move(features, i, trial, state, lam):
             change = delta[c] - state.mu[first + l, c]
             state.mu[first + l, c] = delta[c]
             delta[c] = change
-            state.circ[0] += change * label_loss(features, first + l, c) / (L * n)
+            state.offset[0] += change * label_loss(features, first + l, c) / (L * n)
         add_marginals(features, first + l, scale, delta, state.w)
     for k in range(trial.nu.size):
         state.w[base + k] += scale * (trial.nu[k] - state.nu[i, k])
         state.nu[i, k] = trial.nu[k]
+
+
+build = ExponentiatedGradient

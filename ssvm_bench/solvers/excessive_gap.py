@@ -75,17 +75,6 @@ class Config(ExpectationConfig):
     step: Annotated[str, one_of(STEPS)] = "search"
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> ExcessiveGap:
-    """Return the solver at w = 0; it makes no random choices.
-
-    Raises
-    ------
-    ConfigError
-        If the oracle has no expectations.
-    """
-    return ExcessiveGap(config, problem, clock)
-
-
 class ExcessiveGap(Solver):
     """Excessive gap reduction; an iteration is a step, of n calls per trial.
 
@@ -100,7 +89,7 @@ class ExcessiveGap(Solver):
     L : Constant
     """
 
-    def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.oracle = config.oracle_of(problem)
         self.D = gibbs.log_labelings(self.oracle)
@@ -162,3 +151,6 @@ class ExcessiveGap(Solver):
 def _longest_step(q: float) -> float:
     """Return the largest τ ≤ 1 with τ²/(1−τ) ≤ q."""
     return 1.0 if math.isinf(q) else 2.0 * q / (q + math.sqrt(q * q + 4.0 * q))
+
+
+build = ExcessiveGap

@@ -87,17 +87,6 @@ class Point(NamedTuple):
     alpha: Gibbs
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> Extragradient:
-    """Return the solver at w = 0; it makes no random choices.
-
-    Raises
-    ------
-    ConfigError
-        If the oracle has no expectations.
-    """
-    return Extragradient(config, problem, clock)
-
-
 class Extragradient(Solver):
     """Dual extragradient; an iteration is 2n calls per trial.
 
@@ -116,7 +105,7 @@ class Extragradient(Solver):
         ℓ = 1/η.
     """
 
-    def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.oracle, lam = config.oracle_of(problem), problem.lam
         self.D = gibbs.log_labelings(self.oracle)
@@ -191,3 +180,6 @@ class Extragradient(Solver):
             "saddle_dual": self._dual(self.gamma),
             "gap_bound": bound / self.weight if self.weight else math.inf,
         }
+
+
+build = Extragradient

@@ -13,8 +13,7 @@
 
 One iteration is n oracle calls. The state is (w, φ∘). The slope of F towards φ̂ is the duality gap
 of φ: a certificate that costs nothing. With ``epsilon`` > 0 the method stops, without a step, where
-it is at most ε P(w). φ begins at 0, or with ``start=oracle`` at the φ̂ of w = 0
-(:mod:`ssvm_bench.solvers.starts`).
+it is at most ε P(w). φ begins at 0, or with ``start=oracle`` at the φ̂ of w = 0, after n calls.
 """
 
 from __future__ import annotations
@@ -29,11 +28,12 @@ from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.oracles.base import Problem, Risk, best_scale
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
-from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH
 
 CODE_VERSION = 1
 
 STEPS = ("line_search", "2n/(k+2n)")
+STARTS = TRUTH, ORACLE = ("truth", "oracle")
+"""φ begins at the planes of the true labelings, which are 0, or of those found at w = 0."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,14 @@ class Config(SolverConfig):
     start: Annotated[str, one_of(STARTS)] = TRUTH
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> FrankWolfe:
-    """Return the solver at w = 0; it makes no random choices."""
-    return FrankWolfe(config, problem, clock)
-
-
 class FrankWolfe(Solver):
-    """Batch Frank–Wolfe."""
+    """Batch Frank–Wolfe, from w = 0; it makes no random choices."""
 
-    def __init__(self, config: Config, problem: Problem, clock: Clock) -> None:
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
         self.w = np.zeros(problem.d)
-        self.circ = 0.0
+        self.offset = 0.0
         self.k = 0
 
     def begin(self) -> None:
@@ -67,17 +62,17 @@ class FrankWolfe(Solver):
         if self.config.start == ORACLE:
             risk = self._risk()
             self.w = -risk.star / self.problem.lam
-            self.circ = risk.offset
+            self.offset = risk.offset
 
     def iterate(self) -> None:
         """Call the oracle of every term, and step towards the sum of the planes found."""
         lam = self.problem.lam
         risk = self._risk()
         step = -risk.star / lam - self.w
-        climb = risk.offset - self.circ
+        climb = risk.offset - self.offset
         gap = climb - lam * rounded_once(self.w, step)
         if self.config.epsilon > 0.0:
-            primal = self.circ - 0.5 * lam * rounded_once(self.w, self.w) + gap
+            primal = self.offset - 0.5 * lam * rounded_once(self.w, self.w) + gap
             self.converged = gap <= self.config.epsilon * primal
             if self.converged:
                 return
@@ -87,23 +82,26 @@ class FrankWolfe(Solver):
         else:
             gamma = 2.0 / (self.k + 2.0)
         self.w += gamma * step
-        self.circ += gamma * climb
+        self.offset += gamma * climb
         self.k += 1
 
-    def go_on(self, lam: float, clock: Clock) -> None:
+    def warm_start(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of φ."""
-        scale = best_scale(self.w, self.circ, self.problem.lam, lam)
+        scale = best_scale(self.w, self.offset, self.problem.lam, lam)
         self.w *= scale * self.problem.lam / lam
-        self.circ *= scale
+        self.offset *= scale
         self.k = 0
         self.converged = False
         self.problem, self.clock = replace(self.problem, lam=lam), clock
 
     def reported(self) -> Iterate:
         """Return w and F."""
-        return Iterate(self.w.copy(), self.problem.dual(self.w, self.circ))
+        return Iterate(self.w.copy(), self.problem.dual(self.w, self.offset))
 
     def _risk(self) -> Risk:
         """Call the oracle of every term at w."""
         with self.clock.exact(self.problem.n):
             return self.problem.risk(self.w)
+
+
+build = FrankWolfe

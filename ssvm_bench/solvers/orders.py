@@ -17,7 +17,8 @@ of approximate passes have a stream of their own, so that exact passes keep thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -49,14 +50,19 @@ class Orders(Iterator[np.ndarray]):
         Number of terms.
     sampling : str
         ``"permutation"``, ``"uniform"`` or ``"sequential"``.
-    seed : int or sequence of int
+    seed : int, or list of int
+    approx_order : str
+        One of ``APPROX_ORDERS``.
     """
 
-    def __init__(self, n: int, sampling: str, seed: int | Sequence[int]) -> None:
+    def __init__(self, n: int, sampling: str, seed: Any, approx_order: str = SAME) -> None:
         self._n, self._sampling, self._bits = n, sampling, np.random.PCG64(seed)
+        self._fresh = None
+        if approx_order == FRESH:
+            self._fresh = Orders(n, sampling, [seed, 2])
 
     def __next__(self) -> np.ndarray:
-        """Return the next order."""
+        """Return the order of the next iteration."""
         n = self._n
         if self._sampling == "sequential":
             return np.arange(n)
@@ -65,50 +71,22 @@ class Orders(Iterator[np.ndarray]):
         raw = self._bits.random_raw(n)
         return (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 
-
-def fresh_orders(n: int, sampling: str, seed: int) -> Orders:
-    """Return the orders of approximate passes that have one each."""
-    return Orders(n, sampling, (seed, 2))
-
-
-class Order:
-    """The order of each outer iteration; its exact pass follows it as it is.
-
-    Parameters
-    ----------
-    n : int
-        Number of terms.
-    sampling : str
-        ``"permutation"`` or ``"uniform"``.
-    seed : int
-    approx_order : str
-        One of ``APPROX_ORDERS``.
-    """
-
-    def __init__(self, n: int, sampling: str, seed: int, approx_order: str = SAME) -> None:
-        self._orders = Orders(n, sampling, seed)
-        self._fresh = fresh_orders(n, sampling, seed) if approx_order == FRESH else None
-
-    def next(self) -> np.ndarray:
-        """Return the order of the next iteration, int64, shape (n,)."""
-        return next(self._orders)
-
     def of_approximate_pass(self, order: np.ndarray) -> np.ndarray:
         """Return the order of the next approximate pass of an iteration with this order."""
         return order if self._fresh is None else next(self._fresh)
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the terms that the exact pass visits, in parts."""
+        """Yield the terms that the exact pass of an iteration visits, in parts."""
         yield order
 
 
-class GapOrder(Order):
+class GapOrders(Orders):
     """A permutation; the terms of exact passes are drawn with replacement, in proportion to gaps.
 
     Parameters
     ----------
     n, seed, approx_order
-        As for `Order`.
+        As for `Orders`.
     gaps : ndarray of float64, shape (n,)
         The last known gaps, not negative, ∞ where none is known yet; whoever visits changes them.
     """
@@ -116,7 +94,7 @@ class GapOrder(Order):
     def __init__(self, n: int, seed: int, gaps: np.ndarray, approx_order: str = SAME) -> None:
         super().__init__(n, "permutation", seed, approx_order)
         self._gaps = gaps
-        self._bits = np.random.PCG64([seed, 1])
+        self._draws = np.random.PCG64([seed, 1])
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
         """Yield terms drawn by what is then known of gaps, as many as ``order`` has."""
@@ -128,6 +106,6 @@ class GapOrder(Order):
         """Draw terms; without replacement as long as a gap is not known, or none is positive."""
         n, total = self._gaps.size, np.cumsum(self._gaps)
         if not 0.0 < total[-1] < np.inf:
-            return random.permutation(n, self._bits)[:size]
-        drawn = random.uniform((size,), self._bits) * total[-1]
+            return random.permutation(n, self._draws)[:size]
+        drawn = random.uniform((size,), self._draws) * total[-1]
         return np.minimum(np.searchsorted(total, drawn, side="right"), n - 1)

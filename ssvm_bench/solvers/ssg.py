@@ -39,7 +39,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,11 +47,12 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
+from ssvm_bench.planes.dual_iterate import Layout
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
 
@@ -84,28 +85,22 @@ class State(NamedTuple):
     harmonic: np.ndarray  # shape (1,)
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> SubgradientMethod:
-    """Return the solver at w = 0."""
-    return SubgradientMethod(config, problem, clock, seed)
-
-
 class SubgradientMethod(Solver):
-    """The stochastic subgradient method; an iteration is n oracle calls."""
+    """The stochastic subgradient method, from w = 0; an iteration is n oracle calls."""
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
         oracle = problem.oracle
         self.labeling = oracle if isinstance(oracle, LabelingOracle) else None
-        d = problem.d
-        if self.labeling is not None:
-            d = joint_features.inner_dimension(self.labeling.features)
+        self.layout = Layout(oracle)
+        D = self.layout.D
         averaged = config.average != "none"
         self.state = State(
-            np.zeros(d), np.zeros(d if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
+            np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
         self.passes, self.stride = 0, 1
-        self.sums = [(0, np.zeros(d))]  # k and Σ_{t≤k} w_t, every so many passes
+        self.sums = [(0, np.zeros(D))]  # k and Σ_{t≤k} w_t, every so many passes
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -113,16 +108,12 @@ class SubgradientMethod(Solver):
         order = next(self._orders)
         with self.clock.exact(order.size) as count:
             if self.labeling is None:
-                count.share = self._steps(order)
-            elif self.labeling.caller is not None:
-                count.share = self._called_steps(order, self.labeling, self.labeling.caller)
-            else:
-                kind = AVERAGES.index(self.config.average)
+                count.share = self._steps_on_rows(order)
+            elif self.labeling.caller is None:
                 oracle = self.labeling.compiled
-                exact = self.labeling.exact
-                found = _steps(oracle, exact, order, self.state, self.problem.lam, kind)
-                checks.check_fault(self.labeling, *found[1:])
-                count.share = found[0]
+                count.share = self._steps(oracle, self.labeling.exact, order, batch=1)
+            else:
+                count.share = self._called_steps(order, self.labeling, self.labeling.caller)
         self.passes += 1
         if self.config.average == "tail" and self.passes % self.stride == 0:
             self.sums.append((int(self.state.steps[0]), self._sum()))
@@ -135,14 +126,12 @@ class SubgradientMethod(Solver):
         self.problem = problem
         if isinstance(problem.oracle, LabelingOracle):
             self.labeling = problem.oracle
+            self.layout = Layout(problem.oracle)
         return True
 
     def reported(self) -> Iterate:
         """Return the iterate or the average; there is no dual value."""
-        w = self._reported()
-        if self.labeling is not None:
-            w = joint_features.unpack(self.labeling.features, w)
-        return Iterate(w, math.nan)
+        return Iterate(self.layout.outer(self._reported()), math.nan)
 
     def _reported(self) -> np.ndarray:
         v, z, k, lam = self.state.v, self.state.z, int(self.state.steps[0]), self.problem.lam
@@ -159,7 +148,24 @@ class SubgradientMethod(Solver):
         """Return Σ_{t≤k} w_t."""
         return (self.state.harmonic[0] * self.state.v - self.state.z) / self.problem.lam
 
-    def _steps(self, order: np.ndarray) -> float:
+    def _steps(self, oracle: Any, exact: bool, order: np.ndarray, batch: int) -> float:
+        """Do the steps of a pass over some terms; return the oracle's share of the time."""
+        kind = AVERAGES.index(self.config.average)
+        share, *found = _steps(oracle, exact, order, self.state, self.problem.lam, kind, batch)
+        checks.check_fault(self.labeling, *found)
+        return float(share)
+
+    def _called_steps(self, order: np.ndarray, oracle: LabelingOracle, caller: Caller) -> float:
+        """Do the steps of a pass with what a caller of the oracle finds for each batch."""
+        waited, begin = caller.waited, perf_counter()
+        for batch in _batches(order, caller.batch):
+            k = int(self.state.steps[0])
+            loss = self.problem.lam * k if k > 0 else 1.0
+            answered = oracle.answering(self.state.v, batch, loss)
+            self._steps(answered, oracle.exact, batch, batch.size)
+        return (caller.waited - waited) / (perf_counter() - begin)
+
+    def _steps_on_rows(self, order: np.ndarray) -> float:
         """Do the steps of a pass with an oracle that is called from Python."""
         (v, z, steps, harmonic), oracle = self.state, self.problem.oracle
         oracle_time, begin = 0.0, perf_counter()
@@ -173,23 +179,11 @@ class SubgradientMethod(Solver):
                 change = -self.problem.n * plane.values / batch.size
                 v[plane.indices] += change
                 if z.size:
-                    z[plane.indices] += change * (
-                        k if self.config.average == "weighted" else harmonic[0]
-                    )
+                    weight = k if self.config.average == "weighted" else harmonic[0]
+                    z[plane.indices] += change * weight
             steps[0] += 1
             harmonic[0] += 1.0 / steps[0]
         return oracle_time / (perf_counter() - begin)
-
-    def _called_steps(self, order: np.ndarray, oracle: LabelingOracle, caller: Caller) -> float:
-        """Do the steps of a pass with what a caller of the oracle finds for each batch."""
-        kind = AVERAGES.index(self.config.average)
-        waited, begin = caller.waited, perf_counter()
-        for batch in _batches(order, caller.batch):
-            k = int(self.state.steps[0])
-            loss = self.problem.lam * k if k > 0 else 1.0
-            answered = oracle.answering(self.state.v, batch, loss)
-            _batch_step(answered, batch, self.state, kind)
-        return (caller.waited - waited) / (perf_counter() - begin)
 
 
 def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -200,53 +194,42 @@ def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
 
 
 @allocating_kernel
-def _batch_step(answered, batch, state, average):
-    """Do the step of a batch whose labelings are known."""
-    features = answered.features
-    labels = np.zeros(2, features.truth.dtype)
-    signs = np.array([-1.0, 1.0]) / batch.size
-    weights = np.zeros(2)
-    if average > 0:
-        weight = float(state.steps[0]) if average == 1 else state.harmonic[0]
-        weights[0], weights[1] = signs[0] * weight, signs[1] * weight
-    for i in batch:
-        y = answered.labels[features.offsets[i] : features.offsets[i + 1]]
-        add_difference(features, i, y, labels, signs, state.v)
-        if average > 0:
-            add_difference(features, i, y, labels, weights, state.z)
-    state.steps[0] += 1
-    state.harmonic[0] += 1.0 / state.steps[0]
+def _steps(oracle, exact, order, state, lam, average, batch):
+    """Do the steps of a pass; return the oracle's share of the time, the last term, its fault.
 
-
-@allocating_kernel
-def _steps(oracle, exact, order, state, lam, average):
-    """Do the steps of a pass; return the oracle's share of the time, the last term, its fault."""
+    A step is that of ``batch`` terms; with more than one, the oracle knows the answers.
+    """
     features = oracle.features
     most = longest(features)
     y = np.zeros(most, features.truth.dtype)
     theta = np.zeros((most, features.stride))
     labels = np.zeros(2, features.truth.dtype)
-    signs = np.array([-1.0, 1.0])
+    signs = np.array([-1.0, 1.0]) / batch
     weights = np.zeros(2)
     timespec = np.zeros(2, np.int64)
     oracle_time = 0
     i, fault = 0, checks.NONE
     begin = nanoseconds(timespec)
-    for i in order:
+    for done, i in enumerate(order):
         k = state.steps[0]
         start = nanoseconds(timespec)
         unary_scores(features, state.v, i, theta)
         loss = lam * k if k > 0 else 1.0
         maximise(oracle, state.v, i, theta, loss, y)
         oracle_time += nanoseconds(timespec) - start
-        _, _, fault = judged(features, exact, state.v, i, theta, loss, y)
+        # answers of a batch were checked against the truth where they were asked
+        _, _, fault = judged(features, exact and batch == 1, state.v, i, theta, loss, y)
         if fault != checks.NONE:
             break
         add_difference(features, i, y, labels, signs, state.v)
         if average > 0:
-            weights[1] = float(k) if average == 1 else state.harmonic[0]
-            weights[0] = -weights[1]
+            weight = float(k) if average == 1 else state.harmonic[0]
+            weights[0], weights[1] = signs[0] * weight, signs[1] * weight
             add_difference(features, i, y, labels, weights, state.z)
-        state.steps[0] = k + 1
-        state.harmonic[0] += 1.0 / (k + 1)
+        if (done + 1) % batch == 0:
+            state.steps[0] = k + 1
+            state.harmonic[0] += 1.0 / (k + 1)
     return oracle_time / max(nanoseconds(timespec) - begin, 1), i, fault
+
+
+build = SubgradientMethod

@@ -34,8 +34,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
 from ssvm_bench.planes.dual_iterate import DualIterate
-from ssvm_bench.solvers.block.approximate_passes import PlainPasses
-from ssvm_bench.solvers.block.visits import SeveralStepVisits
+from ssvm_bench.solvers.block.mpbcfw import PlainPasses
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -80,19 +80,19 @@ class Acceleration:
         """λ + κ, at which a pass on w̃ steps."""
         return self.lam + self.kappa
 
-    def begin(self, w: np.ndarray, places: np.ndarray | None = None) -> None:
-        """Begin an iteration's passes at w, the first w̃; it is 0 but at some places, and stays it.
+    def begin(self, w: np.ndarray, indices: np.ndarray | None = None) -> None:
+        """Begin an iteration's passes at w, the first w̃; it is 0 but at some indices, and stays it.
 
         Parameters
         ----------
         w : ndarray of float64, shape (D,)
-        places : ndarray of uint32, or None
+        indices : ndarray of uint32, or None
             Sorted; None stands for all.
         """
         if not self._failed:
             self.kappa = min(self.most, _GROWTH * self.kappa)
         self._failed = False
-        self._begin(w, places)
+        self._begin(w, indices)
 
     def turn(self, w: np.ndarray) -> float:
         """After a pass on w̃, let the centre move on, and w be the next w̃, in place.
@@ -104,51 +104,51 @@ class Acceleration:
         """
         root = math.sqrt(self.lam / self.tilde)
         beta = (1.0 - root) / (1.0 + root)
-        places, lam, kappa = _listed(self._places), self.lam, self.kappa
-        return float(_turn(w, places, self._centre, self._last, lam, kappa, beta))
+        indices, lam, kappa = _listed(self._indices), self.lam, self.kappa
+        return float(_turn(w, indices, self._centre, self._last, lam, kappa, beta))
 
     def leave(self, w: np.ndarray) -> None:
         """Turn w̃ back into w, in place."""
-        _leave(w, _listed(self._places), self._centre, self.lam, self.kappa)
+        _leave(w, _listed(self._indices), self._centre, self.lam, self.kappa)
 
     def fail(self, w: np.ndarray) -> None:
         """Turn w̃ back into w, in place, which is the first w̃ with half of κ."""
         self.leave(w)
         self._failed = True
         self.kappa /= 2.0
-        self._begin(w, self._places)
+        self._begin(w, self._indices)
 
     def end(self, w: np.ndarray) -> None:
         """End an iteration's passes: turn w̃ back into w, and need no more memory."""
         self.leave(w)
         self._begin(np.zeros(0), None)
 
-    def _begin(self, w: np.ndarray, places: np.ndarray | None) -> None:
-        """Let centre and last w̃ be w, at its places."""
-        self._places = places
-        self._centre, self._last = at(w, places), at(w, places)
+    def _begin(self, w: np.ndarray, indices: np.ndarray | None) -> None:
+        """Let centre and last w̃ be w, at its indices."""
+        self._indices = indices
+        self._centre, self._last = at(w, indices), at(w, indices)
 
 
-def at(w: np.ndarray, places: np.ndarray | None) -> np.ndarray:
-    """Return a copy of w at some places, or all of it."""
-    return w.copy() if places is None else w[places]
+def at(w: np.ndarray, indices: np.ndarray | None) -> np.ndarray:
+    """Return a copy of w at some indices, or all of it."""
+    return w.copy() if indices is None else w[indices]
 
 
-def _listed(places: np.ndarray | None) -> np.ndarray:
-    """Return the places as kernels take them, which look at the size of the centre first."""
-    return np.zeros(0, np.uint32) if places is None else places
+def _listed(indices: np.ndarray | None) -> np.ndarray:
+    """Return the indices as kernels take them, which look at the size of the centre first."""
+    return np.zeros(0, np.uint32) if indices is None else indices
 
 
 @kernel
-def _turn(w, places, centre, last, lam, kappa, beta):
+def _turn(w, indices, centre, last, lam, kappa, beta):
     """Do an `Acceleration.turn` in one go: with many features, vectors are larger than caches."""
     norm2 = 0.0
     everywhere = centre.size == w.size
     last_place = centre.size - 1
     for s in range(centre.size):
         if not everywhere:
-            prefetch(w, np.int64(places[min(s + _AHEAD, last_place)]))
-        k = s if everywhere else np.int64(places[s])
+            prefetch(w, np.int64(indices[min(s + _AHEAD, last_place)]))
+        k = s if everywhere else np.int64(indices[s])
         tilde = w[k]
         value = (tilde * (lam + kappa) - kappa * centre[s]) / lam
         norm2 += value * value
@@ -159,10 +159,10 @@ def _turn(w, places, centre, last, lam, kappa, beta):
 
 
 @kernel
-def _leave(w, places, centre, lam, kappa):
+def _leave(w, indices, centre, lam, kappa):
     everywhere = centre.size == w.size
     for s in range(centre.size):
-        k = s if everywhere else np.int64(places[s])
+        k = s if everywhere else np.int64(indices[s])
         w[k] = (w[k] * (lam + kappa) - kappa * centre[s]) / lam
 
 
@@ -211,9 +211,9 @@ class AcceleratedPasses(PlainPasses):
         state = self.phi.state
         w, average = state.w, state.average
         if number == 1:
-            self.acceleration.begin(w, self.phi.places)
+            self.acceleration.begin(w, self.phi.indices)
             self._saved = [array.copy() for array in self._changing()]
-            self._saved_w = at(w, self.phi.places)
+            self._saved_w = at(w, self.phi.indices)
             self._saved_dual = self._dual
         z = average.z.copy()
         lam = self.acceleration.tilde
@@ -238,15 +238,15 @@ class AcceleratedPasses(PlainPasses):
     def end(self) -> None:
         """Undo the accelerated passes of an iteration if they have lowered F all in all."""
         if self._saved:
-            w, places = self.phi.state.w, self.phi.places
+            w, indices = self.phi.state.w, self.phi.indices
             self.acceleration.end(w)
             if self.phi.dual() < self._saved_dual:
                 for array, saved in zip(self._changing(), self._saved, strict=True):
                     array[:] = saved
-                w[slice(None) if places is None else places] = self._saved_w
+                w[slice(None) if indices is None else indices] = self._saved_w
         self._saved, self._saved_w = [], np.zeros(0)
 
-    def go_on(self, lam: float) -> None:
+    def warm_start(self, lam: float) -> None:
         """Begin with another λ."""
         self.acceleration = Acceleration(lam, self._most)
 

@@ -20,38 +20,47 @@ sampling      ``permutation``: one per outer iteration, shared by its passes; ``
               with replacement
 average       report the interpolation, with the best dual, of the averages over exact and over
               approximate steps (section 3.5)
-start         the planes at which the φ^i begin: :mod:`ssvm_bench.solvers.starts`
+start         the plane at which each φ^i begins, the first of W_i, too (lines 1 and 3): ``truth``,
+              the ground truth's, which is 0; ``oracle``, the exact oracle's at w = 0. Its n calls
+              count, and so does their time
 approx_order  ``same``: approximate passes share the order of their iteration; ``fresh``: each has
               one of its own
 ============  ==================================================================================
 
-A solver is put together from an order of the terms (:mod:`ssvm_bench.solvers.orders`), what a visit
-does (:mod:`~ssvm_bench.solvers.block.one_step`), averages (:mod:`ssvm_bench.solvers.averages`), and
-approximate passes with the rule that ends them
-(:mod:`~ssvm_bench.solvers.block.approximate_passes`). All work on one dual iterate
-(:mod:`ssvm_bench.planes.dual_iterate`).
+**Averages** (section 3.5), φ̄^(k+1) = k/(k+2) φ̄^(k) + 2/(k+2) φ^(k+1). There is one over the
+iterates after exact steps, and one over those after approximate steps; what is reported is the
+point between the two with the highest dual value. The latest iterate's may be higher still: both
+bound the optimum from below, and the larger one is the dual value reported. How an average is kept
+by sparse updates is told in :mod:`ssvm_bench.planes.dual_iterate`.
+
+**The rule** that ends approximate passes (section 3.4): after each, its increase of F per second is
+compared with that of the iteration so far, from the start of the exact pass; if it is lower, the
+iteration ends.
+
+A solver is put together from the orders of the terms (:mod:`ssvm_bench.solvers.orders`), what a
+visit does (:mod:`~ssvm_bench.solvers.block.steps`), averages, and approximate passes. All work on
+one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, one_of
-from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
-from ssvm_bench.solvers.averages import Averages
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
-from ssvm_bench.solvers.block.approximate_passes import PlainPasses, SlopeRule
-from ssvm_bench.solvers.block.one_step import OneStep
-from ssvm_bench.solvers.block.visits import Visits
-from ssvm_bench.solvers.fw import STEPS
-from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Order
-from ssvm_bench.solvers.starts import ORACLE, STARTS, TRUTH, begin_at_oracle
+from ssvm_bench.oracles.base import Problem, best_interpolation
+from ssvm_bench.planes.dual_iterate import Average, DualIterate, no_average
+from ssvm_bench.planes.iterates import dual_iterate
+from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
+from ssvm_bench.solvers.block.steps import AtOracle, OneStep
+from ssvm_bench.solvers.fw import ORACLE, STARTS, STEPS, TRUTH
+from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
 
 CODE_VERSION = 1
 
@@ -60,19 +69,25 @@ _REBUILD_EVERY = 10
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
-    """Options of the block solvers; see the module's docstring."""
+class BlockConfig(SolverConfig):
+    """Options that MP-BCFW and the methods beyond it share; see the modules' docstrings."""
 
     follows_paths: ClassVar[bool] = True
 
     N: Natural = 1000
     M: Natural = 1000
     T: Count = 10
-    step: Annotated[str, one_of(STEPS)] = "line_search"
-    sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
     average: bool = False
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
+
+
+@dataclass(frozen=True)
+class Config(BlockConfig):
+    """Options of BCFW and MP-BCFW."""
+
+    step: Annotated[str, one_of(STEPS)] = "line_search"
+    sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
 
     def __post_init__(self) -> None:
         """Check that steps towards cached planes ascend."""
@@ -88,58 +103,25 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, config.N)
     phi.set(line_search=config.step == "line_search")
-    visits = Visits(OneStep(config.N, config.T))
-    return MultiPlane(
-        Parts(
-            phi=phi,
-            order=Order(problem.n, config.sampling, seed, config.approx_order),
-            visits=visits,
-            passes=PlainPasses(phi, visits),
-            most_passes=config.M if config.N > 0 else 0,
-            averages=Averages(phi, config.average),
-            start=config.start,
-        ),
-        clock,
-    )
+    passes = PlainPasses(phi, Visits(OneStep(config.N, config.T)))
+    order = Orders(problem.n, config.sampling, seed, config.approx_order)
+    return MultiPlane(config, passes, order, clock)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a multi-plane solver is put together from.
+class MultiPlane(DualSolver):
+    """The loop of Algorithm 3.
 
-    Attributes
+    Parameters
     ----------
-    phi : DualIterate
-        φ, the φ^i and the W_i.
-    order : Order
-        The order of the terms.
-    visits : Visits
-        What is done at a term.
+    config : BlockConfig
     passes : PlainPasses
-        How approximate passes are done.
-    most_passes : int
-        Most of them in an outer iteration.
-    averages : Averages
-        What is reported.
-    start : str
-        One of ``STARTS``.
+        How approximate passes are done, on which iterate, and by which visits.
+    order : Orders
+        The orders of the terms.
+    clock : Clock
     refresh : int
         Every so many iterations, the exact pass follows the order as it is, and calls the oracle
-        of every term, whatever ``order`` and ``visits`` would have it do.
-    """
-
-    phi: DualIterate
-    order: Order
-    visits: Visits
-    passes: PlainPasses
-    most_passes: int
-    averages: Averages
-    start: str = TRUTH
-    refresh: int = 1
-
-
-class MultiPlane(Solver):
-    """The loop of Algorithm 3.
+        of every term, whatever ``order`` and the visits would have it do.
 
     Attributes
     ----------
@@ -149,16 +131,28 @@ class MultiPlane(Solver):
 
     alternates = True
 
-    def __init__(self, parts: Parts, clock: Clock) -> None:
-        super().__init__(parts.phi.problem, clock)
-        self.parts = parts
-        self.phi, self.visits, self.averages = parts.phi, parts.visits, parts.averages
+    def __init__(
+        self,
+        config: BlockConfig,
+        passes: PlainPasses,
+        order: Orders,
+        clock: Clock,
+        refresh: int = 1,
+    ) -> None:
+        super().__init__(passes.phi, clock)
+        self.config = config
+        self.passes, self.visits, self.order = passes, passes.visits, order
+        self.averages = Averages(self.phi, config.average)
+        self.most_passes = config.M if config.N > 0 else 0
+        self.refresh = refresh
         self.iteration = self._begun = 0
 
     def begin(self) -> None:
         """Go to the start."""
-        if self.parts.start == ORACLE:
-            begin_at_oracle(self.phi, self.clock)
+        if self.config.start == ORACLE:
+            order = np.arange(self.problem.n)
+            self.phi.exact_pass(AtOracle(self.phi.N), order, self.clock, still=True)
+            self.phi.recompute()
 
     def iterate(self) -> None:
         """Do one exact pass and as many approximate passes as pay."""
@@ -167,20 +161,20 @@ class MultiPlane(Solver):
         self.phi.set(now=self.iteration)
         if self.iteration % _REBUILD_EVERY == 0:
             self.phi.recompute()
-        order = self.parts.order.next()
+        order = next(self.order)
         self.approx_passes = 0
         optimal = self._exact_pass(order)
         self.converged = optimal and not self.averages.wanted  # an average is still on its way
         self.exact_pass_ended()
-        if not optimal and self.parts.most_passes > 0:
+        if not optimal and self.most_passes > 0:
             self._approximate_passes(order, rule)
 
     def _exact_pass(self, order: np.ndarray) -> bool:
         """Visit terms with their oracles; return whether that shows that φ is optimal."""
-        whole = (self.iteration - self._begun - 1) % self.parts.refresh == 0
+        whole = (self.iteration - self._begun - 1) % self.refresh == 0
         visited, changed, skipped = [], 0, 0
-        with self.averages.of_exact_steps():
-            for part in [order] if whole else self.parts.order.parts(order):
+        with self.averages.of_steps(exact=True):
+            for part in [order] if whole else self.order.parts(order):
                 self.visits.prepare(self.phi.blocks.n_planes, part, whole)
                 may_skip = self.visits.may_skip and not whole
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
@@ -192,26 +186,25 @@ class MultiPlane(Solver):
 
     def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
         """Visit terms with their working sets, until that does not pay any more."""
-        passes = self.parts.passes
-        with self.averages.of_approximate_steps():
+        with self.averages.of_steps(exact=False):
             rule.begin(self.clock.now(), self.phi.dual())
-            while self.approx_passes < self.parts.most_passes:
-                visited = self.parts.order.of_approximate_pass(order)
+            while self.approx_passes < self.most_passes:
+                visited = self.order.of_approximate_pass(order)
                 if self.approx_passes > 0:
                     visited = self.visits.worth_visiting(visited)
-                dual = passes.do(self.approx_passes, visited, self.clock)
+                dual = self.passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
-                if passes.judged and not rule.pays(self.clock.now(), dual):
+                if self.passes.judged and not rule.pays(self.clock.now(), dual):
                     break
-            passes.end()
+            self.passes.end()
 
-    def go_on(self, lam: float, clock: Clock) -> None:
-        """Go on with another λ from the best multiple of φ, with all working sets."""
-        self.visits.go_on(self.phi.blocks.n_planes)
-        self.phi.go_on(lam, self.visits.policy)
-        self.parts.passes.go_on(lam)
+    def warm_start(self, lam: float, clock: Clock) -> None:
+        """Continue with another λ from the best multiple of φ, with all working sets."""
+        self.visits.warm_start(self.phi.blocks.n_planes)
+        self.phi.warm_start(lam, self.visits.policy)
+        self.passes.warm_start(lam)
         self.averages.restart()
-        self.problem, self.clock = self.phi.problem, clock
+        self.clock = clock
         self._begun = self.iteration
         self.converged = False
 
@@ -222,17 +215,193 @@ class MultiPlane(Solver):
             return False
         self.phi.recompute()
         self.visits.renew(self.phi.blocks, changed)
-        self.go_on(problem.lam, self.clock)
+        self.warm_start(problem.lam, self.clock)
         return True
 
     def reported(self) -> Iterate:
         """Return φ, or the best interpolation of its averages."""
         return self.averages.reported()
 
-    def working_set_mean(self) -> float:
-        """Return the mean of |W_i|."""
-        return self.phi.working_set_mean()
-
     def diagnostics(self) -> dict[str, float]:
         """Return the averages' own dual value."""
         return self.averages.diagnostics()
+
+
+class Visits:
+    """What a solver does at each term: a policy, and what it needs around passes.
+
+    Attributes
+    ----------
+    policy : NamedTuple
+        For the kernels.
+    may_skip : bool
+        Whether a visit may do without the oracle.
+    """
+
+    may_skip: bool = False
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+
+    def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
+        """Get ready for an exact pass.
+
+        Parameters
+        ----------
+        n_planes : ndarray of int64, shape (n,)
+            |W_i| now.
+        order : ndarray of int64
+            The terms that it will visit.
+        whole : bool
+            Whether it has to call the oracle at every visit.
+        """
+
+    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
+        """Return the terms that an approximate pass should visit, if it is not the first."""
+        return order
+
+    def warm_start(self, n_planes: np.ndarray) -> None:
+        """Get ready for another λ."""
+
+    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+        """Get ready for other planes of some terms."""
+
+
+class PlainPasses:
+    """Passes over the working sets, as Algorithm 3 has them.
+
+    Parameters
+    ----------
+    phi : DualIterate
+    visits : Visits
+        What is done at a term.
+    """
+
+    def __init__(self, phi: DualIterate, visits: Visits) -> None:
+        self.phi = phi
+        self.visits = visits
+
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
+        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``.
+
+        Returns
+        -------
+        float
+            F after it.
+        """
+        self.phi.approximate_pass(self.visits.policy, order, clock)
+        return self.phi.dual()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the rule that ends the passes is to be asked after the last one."""
+        return True
+
+    def end(self) -> None:
+        """Do what is left to do after the last pass of an iteration."""
+
+    def warm_start(self, lam: float) -> None:
+        """Begin with another λ."""
+
+
+class SlopeRule:
+    """The rule that ends approximate passes.
+
+    Parameters
+    ----------
+    now, dual : float
+        Clock and F at the start of the outer iteration.
+    """
+
+    def __init__(self, now: float, dual: float) -> None:
+        self._start = now, dual
+
+    def begin(self, now: float, dual: float) -> None:
+        """Take note of clock and F before the first approximate pass."""
+        self._last = now, dual
+
+    def pays(self, now: float, dual: float) -> bool:
+        """Tell whether the passes since the last time have paid; take note of where they end."""
+        (start, dual_before), (before, last) = self._start, self._last
+        self._last = now, dual
+        # slopes, compared without dividing by what a coarse clock may call zero
+        return (dual - last) * (now - start) > (dual - dual_before) * (now - before)
+
+
+class Averages:
+    """Both averages, or none.
+
+    Parameters
+    ----------
+    phi : DualIterate
+        Whose averages.
+    wanted : bool
+        Without, the iterate itself is reported, and nothing is kept.
+
+    Attributes
+    ----------
+    exact, approximate : Average
+    """
+
+    def __init__(self, phi: DualIterate, wanted: bool) -> None:
+        self.phi = phi
+        self.wanted = wanted
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin both averages anew, at the next iterate."""
+        size = self.phi.w.size if self.wanted else 0
+        self.exact = no_average()._replace(z=np.zeros(size))
+        self.approximate = no_average()._replace(z=np.zeros(size))
+
+    @contextmanager
+    def of_steps(self, exact: bool) -> Iterator[None]:
+        """Let the block's steps enter their average one by one, and the other one in one go."""
+        mine, other = self.exact, self.approximate
+        if not exact:
+            mine, other = other, mine
+        w, offset = self.phi.w.copy() if self.wanted else None, self.phi.offset
+        self.phi.set(average=mine)
+        yield
+        if w is not None:
+            self._shift(other, w, offset)
+
+    def _shift(self, average: Average, w: np.ndarray, offset: float) -> None:
+        """Let an average know of all steps since φ was this, which have the same weight in it."""
+        weight = _weight(average)
+        average.z[:] += weight * (self.phi.w - w)
+        average.offset[0] += weight * (self.phi.offset - offset)
+
+    def reported(self) -> Iterate:
+        """Return w of the best interpolation of the averages, or of the iterate; the best bound."""
+        problem, (w, offset) = self.phi.problem, self._best()
+        bound = problem.dual(w, offset)
+        return Iterate(w, max(bound, problem.dual(*self._latest())) if self.wanted else bound)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the average's own F, if averages are wanted."""
+        return {"dual_of_average": self.phi.problem.dual(*self._best())} if self.wanted else {}
+
+    def _latest(self) -> tuple[np.ndarray, float]:
+        """Return w and φ∘ of the latest iterate, in the outer layout."""
+        return self.phi.outer_w(), self.phi.offset
+
+    def _best(self) -> tuple[np.ndarray, float]:
+        """Return w and φ∘ of the best interpolation of the averages, or of the latest iterate."""
+        phi = self.phi
+        averages = [
+            (
+                phi.layout.outer(phi.w - average.z / weight),
+                phi.offset - float(average.offset[0]) / weight,
+            )
+            for average in (self.exact, self.approximate)
+            if self.wanted and (weight := _weight(average)) > 0
+        ]
+        if not averages:
+            return self._latest()
+        return best_interpolation(phi.problem, averages[0], averages[-1])
+
+
+def _weight(average: Average) -> float:
+    """Return W_k = k(k + 1)/2."""
+    return float(0.5 * average.k[0] * (average.k[0] + 1.0))

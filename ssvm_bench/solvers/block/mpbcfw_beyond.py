@@ -31,23 +31,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
+from ssvm_bench.config.validation import Count, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.solvers.averages import Averages
-from ssvm_bench.solvers.base import SolverConfig
+from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
-from ssvm_bench.solvers.block.approximate_passes import PlainPasses
-from ssvm_bench.solvers.block.mpbcfw import MultiPlane, Parts
-from ssvm_bench.solvers.block.several_steps import STEPS
-from ssvm_bench.solvers.block.visits import SeveralStepVisits
-from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, GapOrder, Order
-from ssvm_bench.solvers.starts import STARTS, TRUTH
+from ssvm_bench.solvers.block.mpbcfw import BlockConfig, MultiPlane, PlainPasses
+from ssvm_bench.solvers.block.several_steps import STEPS, SeveralStepVisits
+from ssvm_bench.solvers.orders import GapOrders, Orders
 
 CODE_VERSION = 1
 
@@ -55,14 +50,9 @@ SAMPLING = ("permutation", "gap")
 
 
 @dataclass(frozen=True)
-class Config(SolverConfig):
+class Config(BlockConfig):
     """Options; see the module's docstring."""
 
-    follows_paths: ClassVar[bool] = True
-
-    N: Natural = 1000
-    M: Natural = 1000
-    T: Count = 10
     steps: Annotated[str, one_of(STEPS)] = "fw"
     inner_steps: Count = 1
     sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
@@ -70,9 +60,6 @@ class Config(SolverConfig):
     share: NotNegative | None = None
     shrink: NotNegative = 0.0
     kappa: NotNegative = 0.0
-    average: bool = False
-    start: Annotated[str, one_of(STARTS)] = TRUTH
-    approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
     window: Count = 1
 
 
@@ -81,29 +68,17 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
     phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
     visits = SeveralStepVisits(
         problem.n,
-        share=np.inf if config.share is None else float(config.share),
+        cache_hit_factor=np.inf if config.share is None else float(config.share),
         shrink=config.shrink,
         N=config.N,
         T=config.T,
         steps=config.steps,
         inner_steps=config.inner_steps,
     )
-    by_gap = config.sampling == "gap"
-    accelerated = AcceleratedPasses(phi, visits, config.kappa, config.window)
-    return MultiPlane(
-        Parts(
-            phi=phi,
-            order=(
-                GapOrder(problem.n, seed, visits.policy.gaps, config.approx_order)
-                if by_gap
-                else Order(problem.n, "permutation", seed, config.approx_order)
-            ),
-            visits=visits,
-            passes=accelerated if config.kappa > 0 else PlainPasses(phi, visits),
-            most_passes=config.M if config.N > 0 else 0,
-            averages=Averages(phi, config.average),
-            start=config.start,
-            refresh=config.refresh,
-        ),
-        clock,
-    )
+    passes = PlainPasses(phi, visits)
+    if config.kappa > 0:
+        passes = AcceleratedPasses(phi, visits, config.kappa, config.window)
+    order = Orders(problem.n, "permutation", seed, config.approx_order)
+    if config.sampling == "gap":
+        order = GapOrders(problem.n, seed, visits.policy.gaps, config.approx_order)
+    return MultiPlane(config, passes, order, clock, config.refresh)

@@ -40,28 +40,29 @@ pairwise steps in blocks) and 3.3 (when the planes of a term will do); Shah et a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
+from ssvm_bench.planes import simplex
 from ssvm_bench.planes.operations import (
+    approximate_visit,
     drop_plane,
+    exact_visit,
     gather,
     insert,
+    insert_truth,
     plane_value,
     present_value,
     set_direction,
     set_direction_of_mixture,
-)
-from ssvm_bench.planes.passes import (
-    approximate_visit,
-    exact_visit,
-    insert_truth,
     visit_without_oracle,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
+from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
 
 # mypy: disable-error-code="no-untyped-def"
@@ -72,6 +73,8 @@ _ALMOST_ALL = 1.0 - 1e-9
 """No step away from a plane with more weight than this: it would be as long as 1/(1 − α)."""
 _NOISE = 1e-14
 """Slopes below this, relative to their terms, are rounding."""
+_FLOOR = 0.01
+"""The planes of a term must also have this share of the mean gap (Osokin et al., ν)."""
 
 
 class SeveralSteps(NamedTuple):
@@ -85,9 +88,10 @@ class SeveralSteps(NamedTuple):
         ``FW``, ``AWAY`` or ``PAIRWISE``.
     inner_steps : int
         Most steps of a visit.
-    share, floor : float
-        The planes of a term will do without its oracle if their gap is at least ``share`` of the
-        term's last exact gap, and at least ``floor``; ``share`` = ∞ always calls the oracle.
+    cache_hit_factor, floor : float
+        The planes of a term will do without its oracle if their gap is at least
+        ``cache_hit_factor`` of the term's last exact gap, and at least ``floor``; ∞ always calls
+        the oracle.
     simplex : Simplex
         Weights and inner products of the planes.
     gaps : ndarray of float64, shape (n,)
@@ -102,7 +106,7 @@ class SeveralSteps(NamedTuple):
     T: int
     steps: int
     inner_steps: int
-    share: float
+    cache_hit_factor: float
     floor: float
     simplex: Simplex
     gaps: np.ndarray
@@ -110,13 +114,91 @@ class SeveralSteps(NamedTuple):
     drops: np.ndarray
 
 
+class SeveralStepVisits(Visits):
+    """Visits of several steps.
+
+    Parameters
+    ----------
+    n : int
+        Number of terms.
+    policy : dict
+        ``N``, ``T``, ``steps`` (one of ``STEPS``) and ``inner_steps``, as in `SeveralSteps`.
+    cache_hit_factor : float
+        As in `SeveralSteps`.
+    shrink : float
+        Terms whose planes had less than this share of the mean gap are not worth visiting.
+    """
+
+    policy: SeveralSteps
+
+    def __init__(
+        self, n: int, cache_hit_factor: float = np.inf, shrink: float = 0.0, **policy: Any
+    ) -> None:
+        self.cache_hit_factor = cache_hit_factor if policy["N"] > 0 else np.inf
+        self.may_skip = self.cache_hit_factor < np.inf
+        self.shrink = shrink
+        policy["steps"] = STEPS.index(policy["steps"])
+        super().__init__(
+            SeveralSteps(
+                **policy,
+                cache_hit_factor=self.cache_hit_factor,
+                floor=0.0,
+                simplex=simplex.allocate(n),
+                gaps=np.full(n, np.inf),
+                planes_gaps=np.zeros(n),
+                drops=np.zeros(1, np.int64),
+            )
+        )
+
+    def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
+        """Make room for a new plane at every visit, and look at the gaps."""
+        policy = self.policy
+        if policy.N > 0:
+            known = policy.gaps[np.isfinite(policy.gaps)]
+            visits = np.bincount(order, minlength=n_planes.size)
+            self.policy = policy._replace(
+                simplex=simplex.reserve(policy.simplex, n_planes + visits + 1),
+                cache_hit_factor=np.inf if whole else self.cache_hit_factor,
+                floor=_FLOOR * float(known.mean()) if known.size else 0.0,
+            )
+
+    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
+        """Leave out the terms with little to gain."""
+        if self.shrink == 0:
+            return order
+        gaps = self.policy.planes_gaps
+        return order[gaps[order] > self.shrink * gaps.mean()]
+
+    def warm_start(self, n_planes: np.ndarray) -> None:
+        """Make room for the ground truths' planes, and forget the gaps."""
+        self.prepare(n_planes, np.arange(n_planes.size), whole=True)
+        self.policy.gaps[:] = np.inf
+
+    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+        """Compute the inner products of the planes that have changed, and forget the gaps."""
+        self.policy.gaps[:] = np.inf
+        simplex.renew(self.policy.simplex, blocks, changed)
+
+    def gap(self) -> float:
+        """Return the gap over the working sets, as the last approximate visits found it."""
+        return float(self.policy.planes_gaps.sum()) / self.policy.gaps.size
+
+    def without_drops(self) -> SeveralSteps:
+        """Return the policy of approximate passes that drop no plane."""
+        return self.policy._replace(T=sys.maxsize)
+
+    def changing(self) -> list[np.ndarray]:
+        """Return the arrays that approximate passes change, as long as no plane is dropped."""
+        return [getattr(self.policy.simplex, name) for name in simplex.CHANGED]
+
+
 @implements(visit_without_oracle, SeveralSteps)
 def _visit_without_oracle(policy, blocks, i, state):
-    if policy.share == np.inf or policy.gaps[i] == np.inf:
+    if policy.cache_hit_factor == np.inf or policy.gaps[i] == np.inf:
         return 0
     gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
-    if gap <= max(policy.share * policy.gaps[i], policy.floor):
+    if gap <= max(policy.cache_hit_factor * policy.gaps[i], policy.floor):
         return 0
     evaluated = blocks.n_planes[i]
     _steps(policy, blocks, i, best, gap, state)
@@ -269,15 +351,15 @@ def _steps(policy, blocks, i, best, gap, state):
                 best = p
 
     numbers.square[i] = u
-    delta_circ = own * blocks.circ[i]
+    delta_offset = own * blocks.term_offset[i]
     moved = own
     for p in range(m):
         moved += abs(change[p])
-        delta_circ += change[p] * blocks.offset[blocks.start[i] + p]
+        delta_offset += change[p] * blocks.offset[blocks.start[i] + p]
     if moved == 0.0 and own == 0.0:
         return move(blocks, i, 0.0, 0.0, state)
     set_direction_of_mixture(blocks, i, own, change)
-    return move(blocks, i, 1.0, delta_circ, state)
+    return move(blocks, i, 1.0, delta_offset, state)
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""A step of the block-coordinate methods (MP-BCFW, Algorithm 2 and section 3.2, step 7).
+"""Visits of one step: BCFW and MP-BCFW (MP-BCFW, Algorithms 2 and 3, and section 3.2, step 7).
 
-One step on term i towards a plane φ̂, in the units of :mod:`ssvm_bench.planes.operations`, which are
+A step on term i towards a plane φ̂, in the units of :mod:`ssvm_bench.planes.operations`, which are
 n times the paper's: with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩ (n times the block gap) and w = −φ⋆/λ,
 
 .. code-block:: text
@@ -12,23 +12,97 @@ symbol  name
 ======  ===================
 γ       ``gamma``
 g       ``gap``
-n φ∘^i  ``blocks.circ[i]``
-φ∘      ``state.circ[0]``
+n φ∘^i  ``blocks.term_offset[i]``
+φ∘      ``state.offset[0]``
 ======  ===================
 """
 
 from __future__ import annotations
 
-from ssvm_bench.base.jit import kernel
+from typing import NamedTuple
+
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.operations import (
     add_direction,
     add_direction_to_both,
+    approximate_visit,
+    best_plane,
+    drop_inactive,
+    drop_plane,
+    exact_visit,
+    gather,
+    insert,
+    insert_candidate,
+    insert_truth,
     move_term,
+    set_direction,
     squared_length,
 )
 
 # mypy: disable-error-code="no-untyped-def"
+
+
+class OneStep(NamedTuple):
+    """The policy of one step a visit.
+
+    Attributes
+    ----------
+    N : int
+        Most planes of a working set.
+    T : int
+        Planes that were not active in the last T outer iterations are dropped.
+    """
+
+    N: int
+    T: int
+
+
+class AtOracle(NamedTuple):
+    """The policy of visits that move φ^i to the oracle's plane, and leave w where it is.
+
+    Attributes
+    ----------
+    N : int
+        Most planes of a working set.
+    """
+
+    N: int
+
+
+@implements(exact_visit, OneStep)
+def _exact_visit(policy, blocks, i, state):
+    p = blocks.n_planes[i]
+    changed = step_towards(blocks, i, p, set_direction(blocks, i, p), state)
+    insert_candidate(blocks, i, policy.N, state.now)
+    return changed
+
+
+@implements(approximate_visit, OneStep)
+def _approximate_visit(policy, blocks, i, state):
+    evaluated = blocks.n_planes[i]
+    gather(blocks, state.w, i)
+    p = best_plane(blocks, i)
+    blocks.active[blocks.start[i] + p] = state.now
+    step_towards(blocks, i, p, set_direction(blocks, i, p), state)
+    drop_inactive(blocks, i, state.now - policy.T)
+    return evaluated
+
+
+@implements(insert_truth, OneStep)
+def _insert_truth(policy, blocks, i, scale, now):
+    insert_candidate(blocks, i, policy.N, now)
+
+
+@implements(exact_visit, AtOracle)
+def _exact_visit_at_start(policy, blocks, i, state):
+    p = blocks.n_planes[i]
+    set_direction(blocks, i, p)
+    move_term(blocks, i, 1.0)
+    blocks.term_offset[i] = blocks.offset[blocks.start[i] + p]
+    if policy.N > 0 and insert(blocks, i, state.now) > 0:
+        drop_plane(blocks, i, 0)  # the ground truth's
+    return True
 
 
 @kernel
@@ -56,13 +130,13 @@ def step_towards(blocks, i, p, gap, state):
             gamma = line_search(state.lam * n * gap, squared_length(blocks, i))
     else:
         gamma = 2.0 * n / (state.steps[0] + 2.0 * n)
-    delta_circ = gamma * (blocks.offset[blocks.start[i] + p] - blocks.circ[i])
-    return move(blocks, i, gamma, delta_circ, state)
+    delta_offset = gamma * (blocks.offset[blocks.start[i] + p] - blocks.term_offset[i])
+    return move(blocks, i, gamma, delta_offset, state)
 
 
 @kernel
-def move(blocks, i, gamma, delta_circ, state):
-    """Move φ^i by γ δ, n φ∘^i by ``delta_circ``, and φ with them; count one iterate to average.
+def move(blocks, i, gamma, delta_offset, state):
+    """Move φ^i by γ δ, n φ∘^i by ``delta_offset``, and φ with them; count one iterate to average.
 
     Returns
     -------
@@ -78,13 +152,13 @@ def move(blocks, i, gamma, delta_circ, state):
         return False
 
     scale = -gamma / (state.lam * n)
-    state.circ[0] += delta_circ / n
+    state.offset[0] += delta_offset / n
     if average.z.size > 0:
         weight = 0.5 * k * (k + 1.0)
         add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
-        average.circ[0] += weight * (delta_circ / n)
+        average.offset[0] += weight * (delta_offset / n)
     else:
         add_direction(blocks, i, scale, state.w)
     move_term(blocks, i, gamma)
-    blocks.circ[i] += delta_circ
+    blocks.term_offset[i] += delta_offset
     return True

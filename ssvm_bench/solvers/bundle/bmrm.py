@@ -168,7 +168,7 @@ class BundleMethod(Solver):
             return
         self.learn(*self.sample(self.point))
 
-    def go_on(self, lam: float, clock: Clock) -> None:
+    def warm_start(self, lam: float, clock: Clock) -> None:
         """Begin anew with another λ, at the solution so far."""
         self.clock = clock
         self.qp_time = self.gram_time = 0.0

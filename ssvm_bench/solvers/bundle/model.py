@@ -173,13 +173,6 @@ class Model:
         self.size = kept.size
         return True
 
-    def value(self, w: np.ndarray) -> float:
-        """Return R_t(w)."""
-        heights = self._planes[: self.size] @ w + self._offsets[: self.size]
-        highest = np.full(self.P, -np.inf)
-        np.maximum.at(highest, self._block[: self.size], heights)
-        return float(highest.sum())
-
     def weights(self, proximal: bool) -> np.ndarray:
         """Return β of the last solution with α > 0, or with α = 0; shape (m,), a view."""
         if proximal not in self._weights:
@@ -243,7 +236,7 @@ def _add_rows(gram, planes, begin, across, sums):
     """Compute the last P rows and columns of G, from ``begin`` on: a product of matrices.
 
     ``across`` holds those planes as columns, shape (d, P): with them side by side, the inner loop
-    runs over P products at once, for four of all planes, and four places: each number that is
+    runs over P products at once, for four of all planes, and four entries: each number that is
     loaded enters four products. ``sums`` is scratch, of shape (4, P).
     """
     d, P = across.shape

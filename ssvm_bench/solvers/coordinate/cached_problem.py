@@ -20,12 +20,11 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.linalg import dot, squared_norm
 from ssvm_bench.planes import cache as caches
-from ssvm_bench.planes import passes
+from ssvm_bench.planes import dual_iterate
 from ssvm_bench.planes.cache import PLANES, TERMS, Cache
-from ssvm_bench.planes.dual_iterate import no_average
-from ssvm_bench.planes.passes import State
+from ssvm_bench.planes.dual_iterate import State, at_zero
 from ssvm_bench.solvers.coordinate.nonnegative import cone
-from ssvm_bench.solvers.coordinate.turns import Coordinates
+from ssvm_bench.solvers.coordinate.turns import Coordinates, coordinates
 from ssvm_bench.solvers.orders import permutation
 
 _BETWEEN = 4
@@ -82,29 +81,12 @@ class CachedProblem:
         self._unit = terms / n
         self._bits = np.random.PCG64([seed, 2])
         self._orders = np.random.PCG64([seed, 3])
-        self.policy = Coordinates(
-            epsilon=epsilon,
-            shuffles=True,
-            simplex=self.cache.numbers,
-            cone=cone(floor),
-            words=np.zeros(0, np.uint64),
-            drawn=np.zeros(1, np.int64),
-            places=np.zeros(self.cache.numbers.values.size, np.int64),
-            met=np.zeros(1),
-            violations=np.zeros(terms),
-            steps=np.zeros(2, np.int64),
+        self.policy = coordinates(
+            epsilon, True, self.cache.numbers, cone(floor), violations=np.zeros(terms)
         )
-        self.state = State(
-            w=np.zeros(D),
-            circ=np.zeros(1),
-            steps=np.zeros(1, np.int64),
-            average=no_average(),
-            lam=lam / self._unit,
-            line_search=True,
-            now=0,
-        )
+        self.state = at_zero(D, lam / self._unit)
         self.fixed = 0
-        self._fixed_w, self._fixed_circ = np.zeros(D), 0.0
+        self._fixed_w, self._fixed_offset = np.zeros(D), 0.0
         self._lowest = np.zeros(terms)
         self.fix(capacity)  # its kernels are there then, before any example is
 
@@ -124,9 +106,9 @@ class CachedProblem:
         return self.cache, self.policy, self.state
 
     @property
-    def circ(self) -> float:
+    def offset(self) -> float:
         """φ∘."""
-        return self._unit * float(self.state.circ[0])
+        return self._unit * float(self.state.offset[0])
 
     @property
     def steps(self) -> int:
@@ -139,7 +121,7 @@ class CachedProblem:
 
     def lower(self) -> float:
         """Return LB."""
-        return self.circ - self.half_norm()
+        return self.offset - self.half_norm()
 
     def upper(self) -> float:
         """Return UB, by a look at all cached planes."""
@@ -148,7 +130,7 @@ class CachedProblem:
     def _bound(self, slack: float) -> float:
         """Return UB of the sum that it has over the cached examples."""
         w, v = self.state.w, self._fixed_w
-        of_fixed = self._fixed_circ - self.lam * dot(v, w, w.size)
+        of_fixed = self._fixed_offset - self.lam * dot(v, w, w.size)
         return self.half_norm() + of_fixed + slack / self.n
 
     def optimise(self, gap: float, most: int, clock: Clock) -> None:
@@ -182,7 +164,7 @@ class CachedProblem:
         self.draw(int(planes[terms].sum()))
         self.policy.met[0] = 0.0
         order = terms[permutation(terms.size, self._orders)]
-        evaluated = passes.approximate_pass(self.policy, self.cache.blocks, order, self.state)
+        evaluated = dual_iterate.approximate_pass(self.policy, self.cache.blocks, order, self.state)
         clock.approximate(order.size, evaluated)
 
     def draw(self, words: int) -> None:
@@ -197,9 +179,7 @@ class CachedProblem:
     def reserve(self, planes: int, nonzeros: int) -> None:
         """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
         self.cache = caches.reserve(self.cache, planes, nonzeros)
-        self.policy = self.policy._replace(
-            simplex=self.cache.numbers, places=np.zeros(self.cache.numbers.values.size, np.int64)
-        )
+        self.policy = self.policy._replace(simplex=self.cache.numbers)
 
     def drop_idle(self) -> None:
         """Drop planes with α = 0, and examples that then have none."""
@@ -218,7 +198,7 @@ class CachedProblem:
         planes = cache.blocks.n_planes[order] - 1
         leaving = order[np.cumsum(planes) - planes < used[PLANES] - most]
         scale = -1.0 / (self.lam * self.n)
-        self._fixed_circ += caches.add_terms(cache, leaving, scale, self._fixed_w) / self.n
+        self._fixed_offset += caches.add_terms(cache, leaving, scale, self._fixed_w) / self.n
         self.fixed += leaving.size
         caches.close_all(cache, leaving)
         caches.compact(cache, True)
@@ -228,7 +208,7 @@ class CachedProblem:
         w, limits, terms = self.state.w, self.policy.cone, np.arange(self.cache.used[TERMS])
         v = limits.v if limits.floor.size else w
         v[:] = self._fixed_w
-        circ = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), v) / self.n
+        offset = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), v) / self.n
         if limits.floor.size:
             np.maximum(v, limits.floor, out=w)
-        self.state.circ[0] = (self._fixed_circ + circ) / self._unit
+        self.state.offset[0] = (self._fixed_offset + offset) / self._unit

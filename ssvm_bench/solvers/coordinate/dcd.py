@@ -36,31 +36,35 @@ nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in 
              (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
 ===========  ==================================================================================
 
-Units are those of P, in which L of the paper is P/λ. Its hot start is `DCD.go_on`: another λ, with
-the same weights.
+Units are those of P, in which L of the paper is P/λ. The paper's hot start is `DCD.warm_start`:
+another λ, with the same weights.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.all_planes import with_all_planes
-from ssvm_bench.planes.dual_iterate import DualIterate, dual_iterate
-from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.block.approximate_passes import SlopeRule
-from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
+from ssvm_bench.planes import simplex
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
+from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
+from ssvm_bench.solvers.base import DualSolver
+from ssvm_bench.solvers.block.mpbcfw import SlopeRule
+from ssvm_bench.solvers.coordinate import line, turns
+from ssvm_bench.solvers.coordinate.nonnegative import Cone, ConstrainedConfig, cone
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
-from ssvm_bench.solvers.coordinate.visits import visits_of
 from ssvm_bench.solvers.orders import Orders
 
 CODE_VERSION = 1
@@ -91,7 +95,7 @@ class Config(ConstrainedConfig):
     T: Count = 10
 
 
-class DCD(Solver):
+class DCD(DualSolver):
     """The method, from α = 0, where all weight is the ground truths'.
 
     Attributes
@@ -109,7 +113,6 @@ class DCD(Solver):
     alternates = True
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        super().__init__(problem, clock)
         self.config = config
         floor = config.floor(problem.d)
         every = None
@@ -121,15 +124,16 @@ class DCD(Solver):
                 "label each, which the oracle can list. Set solver.planes=found."
             )
         self.finds = every is None
-        self.phi: DualIterate = every or dual_iterate(problem, N=sys.maxsize)
-        self.visits = visits_of(
-            self.phi,
-            seed,
-            config.epsilon,
-            shuffles=config.order == "random",
-            keeps=config.products == KEEP,
-            floor=floor,
-        )
+        phi = every or dual_iterate(problem, N=sys.maxsize)
+        super().__init__(phi, clock)
+        limits = cone(phi.layout.inner(floor) if floor.size else floor)
+        self.visits: Visits
+        if isinstance(phi.blocks, LineRows):
+            self.visits = LineVisits(phi, config.epsilon, limits)
+        else:
+            keeps = config.products == KEEP and not floor.size
+            shuffles = config.order == "random"
+            self.visits = TurnVisits(phi, seed, config.epsilon, shuffles, keeps, limits)
         self.iteration = 0
         self.upper = self.tracked = math.nan
         self._orders = Orders(problem.n, ORDERS[config.order], seed)
@@ -155,14 +159,14 @@ class DCD(Solver):
     def _judge(self, changed: bool) -> None:
         """Look at the bounds after a sweep over all terms."""
         config, policy, lower = self.config, self.visits.policy, self.phi.dual()
-        half_norm = 0.5 * self.problem.lam * squared_norm(self.phi.state.w)
+        half_norm = 0.5 * self.problem.lam * squared_norm(self.phi.w)
         self.tracked = half_norm + float(policy.met[0]) / self.problem.n
         self.upper = math.nan
         if not changed:
             self.upper = self.tracked
         elif config.bound == TRUE or self.tracked - lower <= config.tol * self.tracked:
             with self.clock.exact(self.problem.n):
-                self.upper = self.problem.primal(self.phi.outer(self.phi.state.w))
+                self.upper = self.problem.primal(self.phi.outer_w())
         least = 2.0 * config.epsilon  # one gradient may be ε, and another one −ε
         no_step_left = not changed and float(self.visits.violations.max()) <= least
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
@@ -178,12 +182,12 @@ class DCD(Solver):
             if not rule.pays(self.clock.now(), self.phi.dual()):
                 break
 
-    def go_on(self, lam: float, clock: Clock) -> None:
-        """Go on with another λ from the best multiple of the weights."""
-        self.phi.go_on(lam, self.visits.policy)
+    def warm_start(self, lam: float, clock: Clock) -> None:
+        """Continue with another λ from the best multiple of the weights."""
+        self.phi.warm_start(lam, self.visits.policy)
         if self.config.constraint:
             self.visits.recompute()
-        self.problem, self.clock = self.phi.problem, clock
+        self.clock = clock
         self.converged = False
         self.upper = self.tracked = math.nan
 
@@ -194,17 +198,8 @@ class DCD(Solver):
             return False
         self.visits.renew(changed)
         self.visits.recompute()
-        self.go_on(problem.lam, self.clock)
+        self.warm_start(problem.lam, self.clock)
         return True
-
-    def reported(self) -> Iterate:
-        """Return w and LB."""
-        w = self.phi.outer(self.phi.state.w)
-        return Iterate(w, self.problem.dual(w, self.phi.circ))
-
-    def working_set_mean(self) -> float:
-        """Return the mean number of planes of a term, the ground truth's included."""
-        return self.phi.working_set_mean()
 
     def diagnostics(self) -> dict[str, float]:
         """Return UB and UB' after the last sweep over all terms, and the numbers of steps."""
@@ -215,6 +210,130 @@ class DCD(Solver):
             "single_steps": float(steps[SINGLE]),
             "pair_steps": float(steps[PAIR]),
         }
+
+
+class Visits(ABC):
+    """What a solver does at each term, and what that needs around sweeps.
+
+    Attributes
+    ----------
+    phi : DualIterate
+    policy : NamedTuple
+        For the kernels.
+    violations : ndarray of float64, shape (n,)
+        By how much each term violated optimality at its last visit.
+    """
+
+    def __init__(self, phi: DualIterate, policy: Any, violations: np.ndarray) -> None:
+        self.phi = phi
+        self.policy = policy
+        self.violations = violations
+
+    def prepare(self, order: np.ndarray, new: int) -> None:
+        """Get ready for a sweep, in which ``new`` planes may come into each W_i.
+
+        Parameters
+        ----------
+        order : ndarray of int64
+            The terms that it will visit, none twice.
+        new : int
+            0 or 1.
+        """
+        self.policy.met[0] = 0.0
+
+    def recompute(self) -> None:
+        """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+        state, limits = self.phi.state, self.policy.cone
+        if not limits.floor.size:
+            state.offset[0] = self._sum_of_planes(state.w)
+            return
+        state.offset[0] = self._sum_of_planes(limits.v)
+        np.maximum(limits.v, limits.floor, out=state.w)
+
+    @abstractmethod
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        """Let v be −φ⋆/λ, and return φ∘."""
+
+    def drop_idle(self, T: int) -> None:  # noqa: B027 - where all planes are known, none is dropped
+        """Drop planes found that had no weight in the last T iterations."""
+
+    def renew(self, changed: np.ndarray) -> None:  # noqa: B027 - where all planes are known, they stay
+        """Get ready for other planes of some terms, with the weights that these have."""
+
+    def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
+        """Return the terms with a violation above ε, and above a share of the mean one."""
+        worth = np.empty_like(order)
+        size = turns.select(self.violations, order, self.policy.epsilon, shrink, worth)
+        return worth[:size]
+
+
+class TurnVisits(Visits):
+    """A turn for each plane."""
+
+    policy: turns.Coordinates
+
+    def __init__(
+        self,
+        phi: DualIterate,
+        seed: int,
+        epsilon: float,
+        shuffles: bool,
+        keeps: bool,
+        limits: Cone,
+    ) -> None:
+        self._bits = np.random.PCG64([seed, 2])
+        n, room = phi.problem.n, phi.blocks.n_planes.copy()
+        if keeps:
+            _check_products_fit(room)
+        numbers = simplex.allocate(n, room, with_gram=keeps)
+        violations = np.full(n, np.inf)
+        policy = turns.coordinates(epsilon, shuffles, numbers, limits, violations)
+        super().__init__(phi, policy, violations)
+
+    def prepare(self, order: np.ndarray, new: int) -> None:
+        """Make room for weights and inner products, and draw random words."""
+        super().prepare(order, new)
+        policy, n_planes = self.policy, self.phi.blocks.n_planes
+        room = simplex.room_for(policy.simplex, n_planes + new)
+        if policy.simplex.gram.size and not np.array_equal(room, policy.simplex.room):
+            _check_products_fit(room)
+        numbers = simplex.reserve(policy.simplex, n_planes + new)
+        of_terms = n_planes[order] + (new - 1)
+        words = self._bits.random_raw(int(of_terms[of_terms > 1].sum()))
+        policy.drawn[0] = 0
+        self.policy = policy._replace(simplex=numbers, words=words)
+
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        return float(turns.sum_of_planes(self.policy, self.phi.blocks, self.phi.problem.lam, v))
+
+    def renew(self, changed: np.ndarray) -> None:
+        """Compute their inner products anew, if these are kept."""
+        if self.policy.simplex.gram.size:
+            simplex.renew(self.policy.simplex, self.phi.blocks, changed)
+
+    def drop_idle(self, T: int) -> None:
+        """See `Visits`."""
+        turns.drop_idle(self.policy, self.phi.blocks, self.phi.state.now, T)
+
+
+def _check_products_fit(room: np.ndarray) -> None:
+    """Raise ``RunFailedError`` if inner products of so many planes a term take too much memory."""
+    check_room(
+        8.0 * float(np.square(room, dtype=np.float64).sum()),
+        f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",
+        "Set solver.products=compute.",
+    )
+
+
+class LineVisits(Visits):
+    """All planes of a term along one line."""
+
+    def __init__(self, phi: DualIterate, epsilon: float, limits: Cone) -> None:
+        policy = line.Line(epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
+        super().__init__(phi, policy, phi.blocks.numbers[VIOLATION::STRIDE])
+
+    def _sum_of_planes(self, v: np.ndarray) -> float:
+        return float(line.sum_of_planes(self.phi.blocks, self.phi.problem.lam, v))
 
 
 build = DCD

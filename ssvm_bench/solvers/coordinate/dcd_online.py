@@ -60,10 +60,9 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.planes.cache import terms_of
+from ssvm_bench.planes.dual_iterate import Layout
 from ssvm_bench.solvers.base import Iterate, Solver
-from ssvm_bench.solvers.coordinate import exploring
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
-from ssvm_bench.solvers.coordinate.constraint import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.exploring import (
     ENTERED,
     FULL,
@@ -75,7 +74,9 @@ from ssvm_bench.solvers.coordinate.exploring import (
     WORDS,
     Plan,
     Seen,
+    explore,
 )
+from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.orders import permutation
 
@@ -165,13 +166,13 @@ class DCDOnline(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        self._head = problem.oracle.head
+        self._layout = Layout(problem.oracle.head)
         self.schedule = SCHEDULES[config.schedule]
-        D, floor = exploring.inner_dimension(self._head), config.floor(problem.d)
+        floor = config.floor(problem.d)
         if floor.size:
-            floor = exploring.inner(self._head, floor)
+            floor = self._layout.inner(floor)
         self.cached = CachedProblem(
-            problem.n, D, problem.lam, config.cache, config.epsilon, seed, floor
+            problem.n, self._layout.D, problem.lam, config.cache, config.epsilon, seed, floor
         )
         self.plan = Plan(
             steps=self.schedule.steps,
@@ -212,14 +213,13 @@ class DCDOnline(Solver):
         order = np.arange(part.n)
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
-        explorer = exploring.explorer_of(part)
         due = {ROOM: self._reserve, FULL: self._make_room, WORDS: self._draw, GAP: self._optimise}
         position, reason = 0, NOTHING
         while position < part.n:
             terms = terms_of(self.cached.cache, begin, part.n)
             seen = self.seen._replace(begin=begin, terms=terms)
-            position, reason = explorer.explore(
-                self.cached, self.plan, seen, order, position, self.clock
+            position, reason = explore(
+                part, self.cached, self.plan, seen, order, position, self.clock
             )
             if reason != NOTHING:
                 due[reason]()
@@ -268,7 +268,7 @@ class DCDOnline(Solver):
             self.upper = math.nan
         if self.config.verify:
             with self.clock.exact(self.problem.n):
-                self.upper = self.problem.primal(exploring.outer(self._head, cached.state.w))
+                self.upper = self.problem.primal(self._layout.outer(cached.state.w))
             self.converged = self._is_close()
 
     def _is_close(self) -> bool:
@@ -277,8 +277,8 @@ class DCDOnline(Solver):
 
     def reported(self) -> Iterate:
         """Return w and LB."""
-        w = exploring.outer(self._head, self.cached.state.w)
-        return Iterate(w, self.problem.dual(w, self.cached.circ))
+        w = self._layout.outer(self.cached.state.w)
+        return Iterate(w, self.problem.dual(w, self.cached.offset))
 
     def working_set_mean(self) -> float:
         """Return the mean number of cached planes of a term, those of ground truths not counted."""

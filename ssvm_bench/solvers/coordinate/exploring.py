@@ -22,16 +22,15 @@ from there. So what happens at an example does not depend on where chunks end.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
-from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import difference_row, longest, unary_scores
@@ -40,13 +39,12 @@ from ssvm_bench.planes.cache import (
     TERMS,
     add_candidate,
     close,
+    find_candidate,
     has_room,
     moved_behind,
     open_term,
-    place_of_candidate,
 )
-from ssvm_bench.planes.operations import gather, plane_value
-from ssvm_bench.planes.passes import approximate_visit
+from ssvm_bench.planes.operations import approximate_visit, gather, plane_value
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
 from ssvm_bench.solvers.coordinate.turns import below
 
@@ -158,7 +156,7 @@ def _enter(cache, state, plan, seen, i, g, count, offset):
     highest = 0.0
     planes, nonzeros = 2, count
     if t >= 0:
-        if place_of_candidate(cache, t, count, offset) > 0:
+        if find_candidate(cache, t, count, offset) > 0:
             return NOTHING
         gather(blocks, state.w, t)
         for p in range(1, blocks.n_planes[t]):
@@ -218,7 +216,7 @@ class Explored(NamedTuple):
 
 @allocating_kernel
 def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
-    """Go through a chunk with a compiled oracle; see `Explorer.explore`."""
+    """Go through a chunk with a compiled oracle; see `explore`."""
     features = oracle.features
     most = longest(features)
     y = np.zeros(most, features.truth.dtype)
@@ -244,7 +242,7 @@ def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
         count = 0
         if loss + score > policy.epsilon:
             count = difference_row(
-                features, i, y, labels, signs, cache.blocks.dense, cache.places, cache.values
+                features, i, y, labels, signs, cache.blocks.dense, cache.indices, cache.values
             )
         reason = _consider(cache, policy, state, plan, seen, i, loss + score, count, loss)
         if reason in (NOTHING, GAP):
@@ -259,127 +257,70 @@ def _consider_row(indices, values, offset, g, cache, policy, state, plan, seen, 
     if not _has_words(cache, policy, plan):
         return WORDS
     for k in range(indices.size):
-        cache.places[k], cache.values[k] = indices[k], values[k]
+        cache.indices[k], cache.values[k] = indices[k], values[k]
     return _consider(cache, policy, state, plan, seen, i, g, indices.size, offset)
 
 
-class Explorer(ABC):
-    """The oracle of a chunk, as a pass asks it."""
+def explore(
+    oracle: Oracle,
+    cached: CachedProblem,
+    plan: Plan,
+    seen: Seen,
+    order: np.ndarray,
+    position: int,
+    clock: Clock,
+) -> tuple[int, int]:
+    """Meet examples until something is due, and tell the clock.
 
-    def __init__(self, oracle: Oracle) -> None:
-        self.oracle = oracle
+    Parameters
+    ----------
+    oracle : Oracle
+        Of the chunk.
+    cached : CachedProblem
+    plan : Plan
+    seen : Seen
+    order : ndarray of int64
+        Examples of the chunk.
+    position : int
+        Where to begin in it.
+    clock : Clock
 
-    def explore(
-        self,
-        cached: CachedProblem,
-        plan: Plan,
-        seen: Seen,
-        order: np.ndarray,
-        position: int,
-        clock: Clock,
-    ) -> tuple[int, int]:
-        """Meet examples until something is due, and tell the clock.
+    Returns
+    -------
+    position, reason : int
+        Where to go on, and why it has stopped.
+    """
+    checkpoint()
+    seen.tally[:ENTERED] = 0
+    parts = *cached.parts, plan, seen
+    with clock.exact(0) as made:
+        if isinstance(oracle, LabelingOracle) and oracle.caller is None:
+            found = Explored(*_explore(oracle.compiled, oracle.exact, *parts, order, position))
+        else:
+            found = _ask_one_by_one(oracle, parts, order, position)
+        made.calls, made.share = found.position - position, found.share
+    if found.fault != checks.NONE:
+        checks.check_fault(oracle, int(order[found.position]), found.fault)
+    clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
+    return found.position, found.reason
 
-        Parameters
-        ----------
-        cached : CachedProblem
-        plan : Plan
-        seen : Seen
-        order : ndarray of int64
-            Examples of the chunk.
-        position : int
-            Where to begin in it.
-        clock : Clock
 
-        Returns
-        -------
-        position, reason : int
-            Where to go on, and why it has stopped.
-        """
+def _ask_one_by_one(oracle: Oracle, parts: Any, order: np.ndarray, position: int) -> Explored:
+    """Do `explore` with an oracle that others call, or that is called from Python."""
+    n, (cache, policy, state, plan, seen) = oracle.n, parts
+    reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
+    while position < order.size and reason == NOTHING and fault == checks.NONE:
         checkpoint()
-        seen.tally[:ENTERED] = 0
-        with clock.exact(0) as made:
-            found = self._explore(cached, plan, seen, order, position)
-            made.calls, made.share = found.position - position, found.share
-        if found.fault != checks.NONE:
-            checks.check_fault(self.oracle, int(order[found.position]), found.fault)
-        clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
-        return found.position, found.reason
-
-    @abstractmethod
-    def _explore(
-        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
-    ) -> Explored:
-        """Meet examples."""
-
-
-class _Compiled(Explorer):
-    """An oracle over labelings: a part of a pass is one compiled call."""
-
-    oracle: LabelingOracle
-
-    def _explore(
-        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
-    ) -> Explored:
-        oracle, (cache, policy, state) = self.oracle, cached.parts
-        exact, about = oracle.exact, (cache, policy, state, plan, seen)
-        caller = oracle.caller
-        if caller is None:
-            return Explored(*_explore(oracle.compiled, exact, *about, order, position))
-        waited, begin = caller.waited, perf_counter()
-        reason, fault = NOTHING, checks.NONE
-        while position < order.size and reason == NOTHING and fault == checks.NONE:
-            checkpoint()
-            end = position + 1
-            answered = oracle.answering(state.w, order[position:end])
-            position, reason, _, fault = _explore(answered, exact, *about, order[:end], position)
-        share = (caller.waited - waited) / max(perf_counter() - begin, 1e-9)
-        return Explored(position, reason, share, fault)
-
-
-class _CalledFromPython(Explorer):
-    """Any oracle."""
-
-    def _explore(
-        self, cached: CachedProblem, plan: Plan, seen: Seen, order: np.ndarray, position: int
-    ) -> Explored:
-        n, w, parts = self.oracle.n, cached.state.w, (*cached.parts, plan, seen)
-        oracle_time, begin = 0.0, perf_counter()
-        reason = NOTHING
-        while position < order.size and reason == NOTHING:
-            checkpoint()
-            i = int(order[position])
-            start = perf_counter()
-            (((indices, values, offset), value),) = self.oracle.best_planes(w, [i])
-            oracle_time += perf_counter() - start
-            reason = _consider_row(indices, n * values, n * offset, n * value, *parts, i)
+        asked, start = order[position : position + 1], perf_counter()
+        if isinstance(oracle, LabelingOracle):
+            answered = oracle.answering(state.w, asked)
+            seconds += perf_counter() - start
+            met = cache, policy, state, plan, seen, order[: position + 1], position
+            position, reason, _, fault = _explore(answered, oracle.exact, *met)
+        else:
+            (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
+            seconds += perf_counter() - start
+            row = indices, n * values, n * offset, n * value
+            reason = _consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
             position += reason in (NOTHING, GAP)
-        share = oracle_time / max(perf_counter() - begin, 1e-9)
-        return Explored(position, reason, share, checks.NONE)
-
-
-def explorer_of(oracle: Oracle) -> Explorer:
-    """Return what asks the oracle of a chunk."""
-    kind = _Compiled if isinstance(oracle, LabelingOracle) else _CalledFromPython
-    return kind(oracle)
-
-
-def inner_dimension(oracle: Oracle) -> int:
-    """Return the length of w in the layout of an explorer's planes."""
-    if isinstance(oracle, LabelingOracle):
-        return joint_features.inner_dimension(oracle.features)
-    return oracle.d
-
-
-def inner(oracle: Oracle, w: np.ndarray) -> np.ndarray:
-    """Return w, given in the outer layout, in that one; a copy."""
-    if isinstance(oracle, LabelingOracle):
-        return joint_features.pack(oracle.features, w)
-    return w.copy()
-
-
-def outer(oracle: Oracle, w: np.ndarray) -> np.ndarray:
-    """Return w, given in that layout, in the outer one; a copy."""
-    if isinstance(oracle, LabelingOracle):
-        return joint_features.unpack(oracle.features, w)
-    return w.copy()
+    return Explored(position, reason, seconds / max(perf_counter() - begin, 1e-9), fault)

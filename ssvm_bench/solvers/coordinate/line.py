@@ -1,6 +1,6 @@
 """Visits of dual coordinate descent where the planes of each term lie along one line.
 
-With β of :mod:`ssvm_bench.planes.line_rows`, s = ⟨x, w⟩, g_1 = s + a, g_2 = −s + b, h = ‖x‖² and
+With β of :mod:`ssvm_bench.planes.given_rows`, s = ⟨x, w⟩, g_1 = s + a, g_2 = −s + b, h = ‖x‖² and
 the tolerance ε, a visit is the step of liblinear's solvers for the hinge and the ε-insensitive
 loss: if a plane violates optimality by more than ε, the best β there is,
 
@@ -24,17 +24,16 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.planes.line_rows import (
+from ssvm_bench.planes.given_rows import (
     ABOVE,
     BELOW,
     BETA,
     SQUARE,
     STRIDE,
     VIOLATION,
-    add_plane,
-    circ,
+    term_offset,
 )
-from ssvm_bench.planes.passes import insert_truth, whole_visit
+from ssvm_bench.planes.operations import add_direction, approximate_visit, gather, insert_truth
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 
@@ -61,8 +60,15 @@ class Line(NamedTuple):
     steps: np.ndarray
 
 
-@implements(whole_visit, Line)
-def _whole_visit(policy, blocks, i, state):
+@implements(approximate_visit, Line)
+def _approximate_visit(policy, blocks, i, state):
+    gather(blocks, state.w, i)
+    _step(policy, blocks, i, state)
+    return blocks.n_planes[i]
+
+
+@kernel
+def _step(policy, blocks, i, state):
     numbers = blocks.numbers[STRIDE * i :]
     lam_n = state.lam * blocks.n_planes.size
     beta = numbers[BETA]
@@ -74,16 +80,16 @@ def _whole_visit(policy, blocks, i, state):
         lowest = min(lowest, above if beta > 0.0 else below)
     numbers[VIOLATION] = highest - lowest
     if highest - lowest <= policy.epsilon:
-        return False
+        return
     if policy.cone.floor.size > 0:
         best = beta + _constrained(policy.cone, blocks, i, above, below, beta, lam_n, state.w)
     else:
         best = _best(lam_n * above, lam_n * below, numbers[SQUARE], beta)
-        add_plane(blocks, i, (beta - best) / lam_n, state.w)
+        add_direction(blocks, i, (beta - best) / lam_n, state.w)
     numbers[BETA] = best
-    state.circ[0] += (circ(numbers, best) - circ(numbers, beta)) / blocks.n_planes.size
+    climb = term_offset(numbers, best) - term_offset(numbers, beta)
+    state.offset[0] += climb / blocks.n_planes.size
     policy.steps[PAIR if beta * best < 0.0 else SINGLE] += 1
-    return True
 
 
 @kernel
@@ -115,6 +121,6 @@ def sum_of_planes(blocks, lam, w):
     total = 0.0
     for i in range(n):
         numbers = blocks.numbers[STRIDE * i :]
-        total += circ(numbers, numbers[BETA])
-        add_plane(blocks, i, -numbers[BETA] / (lam * n), w)
+        total += term_offset(numbers, numbers[BETA])
+        add_direction(blocks, i, -numbers[BETA] / (lam * n), w)
     return total / n

@@ -6,7 +6,7 @@
     w_k = max(v_k, 0) for k ∈ N        w_k = v_k for the others
 
 With the multipliers β of w ≥ 0, w = v + β (41), and β = max(0, −v) is their optimum for any α. So
-v is kept beside w, and β is not. (The paper's step 2 clips w in place; then w forgets v, and what
+v is kept beside w, and β is not. (The paper's step 2 clips w in index; then w forgets v, and what
 follows is no ascent of F.) As ⟨v, w⟩ = ‖w‖², the gap is what it is without the constraint,
 P(w) − F = Σ_i (H_i(w) − ⟨φ^i, [w 1]⟩): bounds and tolerances mean the same.
 
@@ -23,12 +23,16 @@ a few times O(non-zeros of δ⋆).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.planes.operations import add_direction, direction_places
+from ssvm_bench.config import ranges
+from ssvm_bench.planes.operations import add_direction, direction_indices
+from ssvm_bench.solvers.base import SolverConfig
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -36,6 +40,47 @@ _EXACT = 1e-13
 """Of the slope at the beginning: what is left at the end of a step is rounding."""
 
 _MOST_TRIALS = 100
+
+_OPTION = "solver.nonnegative"
+
+
+@dataclass(frozen=True)
+class ConstrainedConfig(SolverConfig):
+    """Options of a solver with such steps.
+
+    Attributes
+    ----------
+    nonnegative : str or tuple
+        ``none``, ``all``, or ranges (:mod:`ssvm_bench.config.ranges`), written in one way.
+    """
+
+    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SolverConfig.NEUTRAL, "nonnegative": ranges.NONE}
+
+    nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the options, and write ranges of weights in one way."""
+        super().__post_init__()
+        object.__setattr__(self, "nonnegative", ranges.canonical(_OPTION, self.nonnegative))
+
+    @property
+    def constraint(self) -> str:
+        """See the base class."""
+        weights = ranges.text(ranges.parse(_OPTION, self.nonnegative))
+        return {"": "", "0-": "w ≥ 0"}.get(weights, f"w[{weights}] ≥ 0")
+
+    def floor(self, d: int) -> np.ndarray:
+        """Return the least value of each of d weights, or an empty array if all may be negative.
+
+        Raises
+        ------
+        ConfigError
+            If there are not as many weights.
+        """
+        if self.nonnegative == ranges.NONE:
+            return np.zeros(0)
+        given = ranges.parse(_OPTION, self.nonnegative)
+        return np.where(ranges.chosen(_OPTION, given, d), 0.0, -np.inf)
 
 
 class Cone(NamedTuple):
@@ -48,7 +93,7 @@ class Cone(NamedTuple):
     v : ndarray of float64
     delta : ndarray of float64
         Scratch: δ⋆; all 0 between steps.
-    places : ndarray of int64
+    indices : ndarray of int64
     listed : ndarray of bool
         Scratch: where δ⋆ may not be 0, first come first; whether a coordinate is among these.
     """
@@ -56,7 +101,7 @@ class Cone(NamedTuple):
     floor: np.ndarray
     v: np.ndarray
     delta: np.ndarray
-    places: np.ndarray
+    indices: np.ndarray
     listed: np.ndarray
 
 
@@ -86,14 +131,14 @@ def constrained_step(cone, blocks, i, slope, taker, giver, lam_n, w):
     """
     sign = 1.0 if slope > 0.0 else -1.0
     add_direction(blocks, i, sign, cone.delta)
-    size = direction_places(blocks, i, cone.listed, cone.places)
+    size = direction_indices(blocks, i, cone.listed, cone.indices)
     a = _best_step(cone, size, sign * slope, giver if slope > 0.0 else taker, lam_n, w)
     for k in range(size):
-        place = cone.places[k]
-        cone.v[place] -= a / lam_n * cone.delta[place]
-        w[place] = max(cone.v[place], cone.floor[place])
-        cone.delta[place] = 0.0
-        cone.listed[place] = False
+        index = cone.indices[k]
+        cone.v[index] -= a / lam_n * cone.delta[index]
+        w[index] = max(cone.v[index], cone.floor[index])
+        cone.delta[index] = 0.0
+        cone.listed[index] = False
     return sign * a
 
 
@@ -102,7 +147,7 @@ def _best_step(cone, size, slope, limit, lam_n, w):
     """Return argmax over a in [0, limit] of F, where its slope is not below 0 but for rounding."""
     total = 0.0
     for k in range(size):
-        total += cone.delta[cone.places[k]] ** 2
+        total += cone.delta[cone.indices[k]] ** 2
     if not total < np.inf:
         return np.nan
     if slope * lam_n >= limit * total:
@@ -111,11 +156,11 @@ def _best_step(cone, size, slope, limit, lam_n, w):
     for _ in range(_MOST_TRIALS):
         rest, curvature = slope, 0.0
         for k in range(size):
-            place = cone.places[k]
-            delta, moved = cone.delta[place], cone.v[place] - a / lam_n * cone.delta[place]
-            if moved > cone.floor[place]:
+            index = cone.indices[k]
+            delta, moved = cone.delta[index], cone.v[index] - a / lam_n * cone.delta[index]
+            if moved > cone.floor[index]:
                 curvature += delta * delta / lam_n
-            rest += delta * (max(moved, cone.floor[place]) - w[place])
+            rest += delta * (max(moved, cone.floor[index]) - w[index])
         if abs(rest) <= _EXACT * slope:
             return a
         if rest > 0.0:

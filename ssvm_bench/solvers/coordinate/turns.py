@@ -9,10 +9,32 @@ with g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
     |g_j| > ε otherwise         a single step                                          (25), (26)
 
 (α_i0 is the weight of the ground truth's plane, the paper's 1 − α_i). A pair with a slope
-|g_j − g_k| ≤ ε stays as it is. Steps are those of :mod:`ssvm_bench.solvers.coordinate.steps`.
+|g_j − g_k| ≤ ε stays as it is.
 
-Inner products between planes of a term are either kept, as K of :mod:`ssvm_bench.planes.simplex`:
-then w is looked at once a visit, and changed once,
+**Steps** (section 3). A step moves weight a from one plane of term i to another. With all planes of
+the term, the ground truth's too, which is 0 and has what weight the others leave, Σ_p α_ip = 1,
+
+.. code-block:: text
+
+    F(α + a e_ij − a e_ik) = F(α) + a/n g − a²/(2 λ n²) h            −α_ij ≤ a ≤ α_ik
+    g = ⟨n φ^{ij} − n φ^{ik}, [w 1]⟩         h = ‖n φ^{ij}⋆ − n φ^{ik}⋆‖²
+    a* = clip( λ n g / h )
+
+A *single* step, (25), is that with the ground truth's plane for k, whose gradient is 0 and whose
+weight is the paper's 1 − α_i; a *pair* step, (28), that with another one. The paper's further
+bounds, a ≤ 1 − α_ij and a ≥ α_ik − 1, follow from these.
+
+=============================  ==================================================================
+paper                          here
+=============================  ==================================================================
+C                              1/(λ n)
+x_ij, l_ij                     −C n φ^{ij}⋆ and C n φ^{ij}∘
+g_ij                           C ⟨n φ^{ij}, [w 1]⟩: a tolerance is in units of the loss here, not C
+L(w), F(α)                     P(w)/λ and F/λ
+=============================  ==================================================================
+
+**Inner products** between planes of a term are either kept, as K of
+:mod:`ssvm_bench.planes.simplex`: then w is looked at once a visit, and changed once,
 
 .. code-block:: text
 
@@ -30,25 +52,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.operations import (
     add_direction,
+    approximate_visit,
     drop_plane,
+    exact_visit,
     gather,
     insert,
+    insert_truth,
     plane_value,
     set_direction_of_mixture,
     squared_length,
-)
-from ssvm_bench.planes.passes import (
-    approximate_visit,
-    exact_visit,
-    insert_truth,
-    visit_without_oracle,
     whole_visit,
 )
 from ssvm_bench.planes.simplex import Simplex, enter, forget
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
-from ssvm_bench.solvers.coordinate.steps import exchange, exchanged
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -72,8 +91,6 @@ class Coordinates(NamedTuple):
     words : ndarray of uint64
     drawn : ndarray of int64, shape (1,)
         Random words for a pass, one for each turn at terms with a choice, and which comes next.
-    places : ndarray of int64, shape (most planes of a term,)
-        Scratch: the planes in the order of their turns.
     met : ndarray of float64, shape (1,)
         Σ_i max(0, max_j g_j) over the visits so far, each g_j at its turn: what UB' sums, (36).
     violations : ndarray of float64, shape (n,)
@@ -89,15 +106,26 @@ class Coordinates(NamedTuple):
     cone: Cone
     words: np.ndarray
     drawn: np.ndarray
-    places: np.ndarray
     met: np.ndarray
     violations: np.ndarray
     steps: np.ndarray
 
 
-@implements(visit_without_oracle, Coordinates)
-def _visit_without_oracle(policy, blocks, i, state):
-    return 0
+def coordinates(
+    epsilon: float, shuffles: bool, simplex: Simplex, cone: Cone, violations: np.ndarray
+) -> Coordinates:
+    """Return the policy of visits that begin with these weights and violations."""
+    return Coordinates(
+        epsilon,
+        shuffles,
+        simplex,
+        cone,
+        words=np.zeros(0, np.uint64),
+        drawn=np.zeros(1, np.int64),
+        met=np.zeros(1),
+        violations=violations,
+        steps=np.zeros(2, np.int64),
+    )
 
 
 @implements(exact_visit, Coordinates)
@@ -155,7 +183,7 @@ def _turns(policy, blocks, i, highest, state):
     change[:m] = 0.0
     lowest = 0.0 if alpha[0] > 0.0 else np.inf
     highest = max(highest, 0.0)
-    order = policy.places
+    order = numbers.order
     for p in range(1, m):
         order[p] = p
     moved = False
@@ -201,7 +229,7 @@ def _turns(policy, blocks, i, highest, state):
         moved = True
         first = blocks.start[i]
         climb = a * (blocks.offset[first + j] - blocks.offset[first + k])
-        state.circ[0] += climb / blocks.n_planes.size
+        state.offset[0] += climb / blocks.n_planes.size
         if kept:
             change[j] += a
             change[k] -= a
@@ -266,15 +294,15 @@ def sum_of_planes(policy, blocks, lam, w):
     numbers, n = policy.simplex, blocks.n_planes.size
     change = numbers.change
     w[:] = 0.0
-    circ = 0.0
+    offset = 0.0
     for i in range(n):
         for p in range(blocks.n_planes[i]):
             change[p] = numbers.alpha[numbers.start[i] + p]
-            circ += change[p] * blocks.offset[blocks.start[i] + p]
+            offset += change[p] * blocks.offset[blocks.start[i] + p]
         change[0] -= 1.0  # a difference of planes: that of the ground truth is 0
         set_direction_of_mixture(blocks, i, 0.0, change)
         add_direction(blocks, i, -1.0 / (lam * n), w)
-    return circ / n
+    return offset / n
 
 
 @kernel
@@ -294,3 +322,26 @@ def drop_idle(policy, blocks, now, T):
                 forget(numbers, i, p)
             else:
                 p += 1
+
+
+@kernel
+def exchanged(slope, curvature, taker, giver):
+    """Return a*, the weight that goes from plane k to plane j.
+
+    Parameters
+    ----------
+    slope, curvature : float
+        λ n g and h, or both times the same; a flat direction leads to a bound.
+    taker, giver : float
+        α_ij and α_ik.
+    """
+    if slope > 0.0:
+        return line_search(slope, curvature, giver)
+    return -line_search(-slope, curvature, taker)
+
+
+@kernel
+def exchange(alpha, j, k, a):
+    """Let α_j grow by a and α_k fall by as much; one that gives all it has is 0 then."""
+    alpha[j] = 0.0 if a == -alpha[j] else alpha[j] + a
+    alpha[k] = 0.0 if a == alpha[k] else alpha[k] - a

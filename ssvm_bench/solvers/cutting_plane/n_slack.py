@@ -28,18 +28,26 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import implements
 from ssvm_bench.config.validation import Count, Share
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.planes.iterates import dual_iterate
+from ssvm_bench.planes.operations import (
+    exact_visit,
+    plane_value,
+    set_direction,
+)
+from ssvm_bench.solvers.base import DualSolver, SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
-from ssvm_bench.solvers.block.visits import SeveralStepVisits
-from ssvm_bench.solvers.cutting_plane.visits import Adding
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 from ssvm_bench.solvers.orders import Orders
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
@@ -64,13 +72,12 @@ class Config(SolverConfig):
     qp_passes: Count = 100_000
 
 
-class CuttingPlanes(Solver):
+class CuttingPlanes(DualSolver):
     """The method, from φ^i = 0 for all i."""
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        super().__init__(problem, clock)
+        super().__init__(dual_iterate(problem, N=sys.maxsize), clock)
         self.config = config
-        self.phi = dual_iterate(problem, N=sys.maxsize)
         self.visits = SeveralStepVisits(
             problem.n, N=sys.maxsize, T=sys.maxsize, steps="pairwise", inner_steps=_STEPS
         )
@@ -107,18 +114,9 @@ class CuttingPlanes(Solver):
             return False
         self.phi.recompute()
         self.visits.renew(self.phi.blocks, changed)
-        self.passes.go_on(problem.lam)
-        self.problem, self.converged, self.ended = problem, False, None
+        self.passes.warm_start(problem.lam)
+        self.converged, self.ended = False, None
         return True
-
-    def reported(self) -> Iterate:
-        """Return φ."""
-        w = self.phi.outer(self.phi.state.w)
-        return Iterate(w, self.problem.dual(w, self.phi.circ))
-
-    def working_set_mean(self) -> float:
-        """Return the mean of |W_i|."""
-        return self.phi.working_set_mean()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on QPs."""
@@ -150,6 +148,40 @@ class CuttingPlanes(Solver):
                 break
         self.passes.end()
         return number + 1
+
+
+class Adding(NamedTuple):
+    """The policy: put a plane into W_i if it is violated by more than ``tol``, and take no step.
+
+    φ^i is left alone. Values are n times the paper's.
+
+    Attributes
+    ----------
+    tol : float
+        By how much it must exceed the slack, n ξ_i = max over W_i.
+    sums : ndarray of float64, shape (2,)
+        Sums of ⟨n (φ̂^i − φ^i), [w 1]⟩ over the terms visited, and over the planes added of what
+        they exceeded the slack.
+    """
+
+    tol: float
+    sums: np.ndarray
+
+
+@implements(exact_visit, Adding)
+def _add(policy, blocks, i, state):
+    candidate = blocks.n_planes[i]
+    slack = plane_value(blocks, i, 0)
+    for p in range(1, candidate):
+        slack = max(slack, plane_value(blocks, i, p))
+    policy.sums[0] += set_direction(blocks, i, candidate)
+    violation = plane_value(blocks, i, candidate) - slack
+    if violation <= policy.tol:
+        return False
+    policy.sums[1] += violation
+    blocks.active[blocks.start[i] + candidate] = state.now
+    blocks.n_planes[i] = candidate + 1
+    return True
 
 
 build = CuttingPlanes

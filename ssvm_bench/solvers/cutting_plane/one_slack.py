@@ -27,18 +27,30 @@ minimiser of the reduced problem, and its value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.jit import implements
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, Share
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import dual_iterate
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.planes.iterates import dual_iterate
+from ssvm_bench.planes.operations import (
+    add_direction,
+    approximate_visit,
+    best_plane,
+    exact_visit,
+    gather,
+    insert_candidate,
+    set_direction,
+)
+from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model
-from ssvm_bench.solvers.cutting_plane.visits import Collecting
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
@@ -56,7 +68,7 @@ class Config(SolverConfig):
     qp_steps: Count = 10_000_000
 
 
-class OneSlack(Solver):
+class OneSlack(DualSolver):
     """The method, from w = 0; it makes no random choices.
 
     Attributes
@@ -69,17 +81,19 @@ class OneSlack(Solver):
     """
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
-        super().__init__(problem, clock)
+        super().__init__(dual_iterate(problem, N=config.cache), clock)
         self.config = config
-        self.phi = dual_iterate(problem, N=config.cache)
-        D = self.phi.state.w.size
-        self.collecting = Collecting(config.cache, np.zeros(D), np.zeros(2))
-        self.model = Model(D, 1, truth=True)
-        self.lower = self.primal = self.violation = 0.0
+        self.collecting = Collecting(config.cache, np.zeros(self.phi.w.size), np.zeros(2))
         self.qp_time = self.gram_time = 0.0
-        self.iteration = 0
         self._order = np.arange(problem.n)
-        self._best = np.inf, self.phi.state.w.copy()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of the risk but that it is not negative."""
+        self.model = Model(self.phi.w.size, 1, truth=True)
+        self.lower = self.primal = self.violation = 0.0
+        self.iteration = 0
+        self._best = np.inf, self.phi.w.copy()
 
     def iterate(self) -> None:
         """Take planes of the caches while they will do, then one of the oracle."""
@@ -92,7 +106,7 @@ class OneSlack(Solver):
         self.phi.exact_pass(self.collecting, self._order, self.clock, still=True)
         self.primal = self._collected()
         if self.primal < self._best[0]:
-            self._best = self.primal, self.phi.state.w.copy()
+            self._best = self.primal, self.phi.w.copy()
         self.violation = self.primal - self.lower
         self.converged = self.violation <= self._tol()
         if not self.converged and not self.ended:
@@ -102,21 +116,14 @@ class OneSlack(Solver):
         """See `Solver`: w and the caches stay, the planes of the risk do not."""
         if self.phi.update_latent(problem) is None:
             return False
-        self.model = Model(self.phi.state.w.size, 1, truth=True)
-        self.lower = self.primal = self.violation = 0.0
-        self.iteration = 0
-        self._best = np.inf, self.phi.state.w.copy()
-        self.problem, self.converged, self.ended = problem, False, None
+        self._forget()
+        self.converged, self.ended = False, None
         return True
 
     def reported(self) -> Iterate:
         """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
-        w = self._best[1] if self.ended else self.phi.state.w
-        return Iterate(self.phi.outer(w), self.lower)
-
-    def working_set_mean(self) -> float:
-        """Return the mean number of planes that a term keeps."""
-        return self.phi.working_set_mean()
+        w = self._best[1] if self.ended else self.phi.w
+        return Iterate(self.phi.layout.outer(w), self.lower)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on inner QPs, and on the Gram matrix."""
@@ -138,7 +145,7 @@ class OneSlack(Solver):
 
     def _collected(self) -> float:
         """Return λ/2 ‖w‖² + the value at w of the plane collected."""
-        norm2 = squared_norm(self.phi.state.w)
+        norm2 = squared_norm(self.phi.w)
         return 0.5 * self.problem.lam * norm2 + float(self.collecting.sums[0]) / self.problem.n
 
     def _tol(self) -> float:
@@ -155,11 +162,52 @@ class OneSlack(Solver):
         self.gram_time += added - begin
         tol = QP_SHARE * self._tol()
         found = self.model.minimise(self.problem.lam, 0.0, tol, config.qp_steps)
-        self.phi.state.w[:] = found.w
+        self.phi.w[:] = found.w
         self.lower = max(self.lower, found.value)
         if found.gap > tol:
             self.ended = "qp_steps"
         self.qp_time += self.clock.now() - added
+
+
+class Collecting(NamedTuple):
+    """The policy: sum the planes of the terms visited, and let each term keep those last used.
+
+    φ^i is left alone. Values are n times the paper's.
+
+    Attributes
+    ----------
+    N : int
+        Number of planes that a term keeps.
+    star : ndarray of float64, shape (D,)
+        Sum of n φ̂⋆^i, in the layout of the storage.
+    sums : ndarray of float64, shape (2,)
+        Sums of ⟨n φ̂^i, [w 1]⟩ and of n φ̂∘^i.
+    """
+
+    N: int
+    star: np.ndarray
+    sums: np.ndarray
+
+
+@implements(exact_visit, Collecting)
+def _collect(policy, blocks, i, state):
+    p = blocks.n_planes[i]
+    policy.sums[0] += set_direction(blocks, i, p)  # φ^i stays at the truth's plane, which is 0
+    policy.sums[1] += blocks.offset[blocks.start[i] + p]
+    add_direction(blocks, i, 1.0, policy.star)
+    insert_candidate(blocks, i, policy.N, state.now)
+    return False
+
+
+@implements(approximate_visit, Collecting)
+def _collect_best(policy, blocks, i, state):
+    gather(blocks, state.w, i)
+    p = best_plane(blocks, i)
+    blocks.active[blocks.start[i] + p] = state.now
+    policy.sums[0] += set_direction(blocks, i, p)
+    policy.sums[1] += blocks.offset[blocks.start[i] + p]
+    add_direction(blocks, i, 1.0, policy.star)
+    return blocks.n_planes[i]
 
 
 build = OneSlack

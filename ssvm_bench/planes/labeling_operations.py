@@ -9,14 +9,25 @@ difference of two marginals (over labels l, and over transitions t),
     ‖δ⋆‖²      = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩ + Σ_t δ_t²
 
 A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing.
+
+A plane's φ⋆ is a difference of indicators, that of its labeling minus that of the ground truth, and
+so is φ^i⋆ with marginals in place of the former. With one of them written down densely over parts
+and labels, D[m, c], and over transitions, D[t], its inner product with the plane of a labeling y is
+
+.. code-block:: text
+
+    Σ_{l: y_l ≠ y_i^l} Σ_m G[l, m] (D[m, y_l] − D[m, y_i^l]) + Σ_{t of y} D[t] − Σ_{t of y_i} D[t]
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
+    label_difference_product,
     label_index,
     label_scores,
     label_size,
@@ -29,10 +40,16 @@ from ssvm_bench.planes.labelings import Labelings
 
 
 @kernel
+def _parts(features, i):
+    """Return the first part of term i, and their number L."""
+    return features.offsets[i], features.offsets[i + 1] - features.offsets[i]
+
+
+@kernel
 def gather_from(storage, w, i, theta):
     """Do what ``gather`` does, given the unary scores ``theta`` of term i, shape (≥ L, stride)."""
-    first = storage.features.offsets[i]
-    for l in range(storage.features.offsets[i + 1] - first):
+    first, L = _parts(storage.features, i)
+    for l in range(L):
         for k in range(storage.seen_count[first + l]):
             storage.theta[l, k] = theta[l, storage.seen[first + l, k]]
     _load_moves(storage, w, i)
@@ -46,11 +63,11 @@ def _load_moves(storage, w, i):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
 
-@implements(operations.prefetch_term, Labelings)
-def _prefetch_term(blocks, i):
+@implements(operations.look_ahead, Labelings)
+def _look_ahead(blocks, order, k):
+    i = order[min(k + 1, order.size - 1)]
     features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = _parts(features, i)
     begin, end = features.indptr[first], features.indptr[first + L]
     _fetch_range(features.indices, begin, end)
     _fetch_range(features.values, begin, end)
@@ -59,9 +76,9 @@ def _prefetch_term(blocks, i):
         _fetch_range(blocks.mu[first + l], 0, blocks.mu.shape[1])
         prefetch(blocks.seen[first + l], 0)
     _fetch_range(blocks.seen_count, first, first + L)
-    places = blocks.plane_start[i]
-    _fetch_range(blocks.labels, places, places + blocks.n_planes[i] * L)
-    _fetch_range(blocks.links, places, places + blocks.n_planes[i] * L)
+    first_label = blocks.plane_start[i]
+    _fetch_range(blocks.labels, first_label, first_label + blocks.n_planes[i] * L)
+    _fetch_range(blocks.links, first_label, first_label + blocks.n_planes[i] * L)
     moves = blocks.moves_start[i]
     _fetch_range(blocks.moves, moves, moves + blocks.moves_count[i])
     _fetch_range(blocks.nu, moves, moves + blocks.moves_count[i])
@@ -76,8 +93,8 @@ def _fetch_range(array, begin, end):
 @implements(operations.gather, Labelings)
 def _gather(blocks, w, i):
     features = blocks.features
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
+    first, L = _parts(features, i)
+    for l in range(L):
         q = first + l
         if blocks.seen_count[q] == 1:
             blocks.theta[l, 0] = 0.0  # all planes agree here: it makes no difference
@@ -89,7 +106,7 @@ def _gather(blocks, w, i):
 @implements(operations.plane_value, Labelings)
 def _plane_value(blocks, i, p):
     features = blocks.features
-    L = features.offsets[i + 1] - features.offsets[i]
+    _, L = _parts(features, i)
     base = blocks.plane_start[i] + p * L
     total = blocks.offset[blocks.start[i] + p]
     for l in range(L):
@@ -103,10 +120,9 @@ def _plane_value(blocks, i, p):
 @implements(operations.set_direction, Labelings)
 def _set_direction(blocks, i, p):
     features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = _parts(features, i)
     base = blocks.plane_start[i] + p * L
-    total = blocks.offset[blocks.start[i] + p] - blocks.circ[i]
+    total = blocks.offset[blocks.start[i] + p] - blocks.term_offset[i]
     moved = 0
     for l in range(L):
         here = blocks.labels[base + l]
@@ -134,32 +150,20 @@ def _set_direction(blocks, i, p):
 @implements(operations.set_direction_from_truth, Labelings)
 def _set_direction_from_truth(blocks, i):
     features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = _parts(features, i)
     for l in range(L):
         blocks.moved[l] = l
         for k in range(blocks.seen_count[first + l]):
             blocks.delta[l, k] = blocks.mu[first + l, k]
         blocks.delta[l, 0] -= 1.0
     blocks.moved[blocks.moved.size - 1] = L
-    if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.move_delta[k] = blocks.nu[begin + k]
-        for l in range(1, L):
-            here = features.truth[first + l]
-            place = here * features.stride + features.truth[first + l - 1]
-            k = 0
-            while blocks.moves[begin + k] != place:  # seen since the beginning
-                k += 1
-            blocks.move_delta[k] -= 1.0
+    _set_moves_from_truth(blocks, i)
 
 
 @implements(operations.squared_length, Labelings)
 def _squared_length(blocks, i):
     features = blocks.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = _parts(features, i)
     total = 0.0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -198,22 +202,22 @@ def _add_direction(blocks, i, scale, v):
             v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
 
 
-@implements(operations.direction_places, Labelings)
-def _direction_places(blocks, i, listed, places):
+@implements(operations.direction_indices, Labelings)
+def _direction_indices(blocks, i, listed, indices):
     features = blocks.features
     size = 0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         q = features.offsets[i] + blocks.moved[s]
         for k in range(label_size(features, q)):
             for c in range(blocks.seen_count[q]):
-                place = label_index(features, q, k, blocks.seen[q, c])
-                size = operations.list_place(place, listed, places, size)
+                index = label_index(features, q, k, blocks.seen[q, c])
+                size = operations.list_index(index, listed, indices, size)
     if features.transitions:
         base = features.n_features * features.stride
         begin = blocks.moves_start[i]
         for k in range(blocks.moves_count[i]):
-            place = base + blocks.moves[begin + k]
-            size = operations.list_place(place, listed, places, size)
+            index = base + blocks.moves[begin + k]
+            size = operations.list_index(index, listed, indices, size)
     return size
 
 
@@ -229,9 +233,9 @@ def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
         base = features.n_features * features.stride
         begin = blocks.moves_start[i]
         for k in range(blocks.moves_count[i]):
-            place = base + blocks.moves[begin + k]
-            v[place] += scale * blocks.move_delta[k]
-            other[place] += other_scale * blocks.move_delta[k]
+            index = base + blocks.moves[begin + k]
+            v[index] += scale * blocks.move_delta[k]
+            other[index] += other_scale * blocks.move_delta[k]
 
 
 @implements(operations.move_term, Labelings)
@@ -249,7 +253,7 @@ def _move_term(blocks, i, gamma):
 
 @implements(operations.same_plane, Labelings)
 def _same_plane(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    _, L = _parts(blocks.features, i)
     one = blocks.plane_start[i] + p * L
     other = blocks.plane_start[i] + q * L
     for l in range(L):
@@ -260,9 +264,162 @@ def _same_plane(blocks, i, p, q):
 
 @implements(operations.copy_plane, Labelings)
 def _copy_plane(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    _, L = _parts(blocks.features, i)
     source = blocks.plane_start[i] + p * L
     target = blocks.plane_start[i] + q * L
     for l in range(L):
         blocks.labels[target + l] = blocks.labels[source + l]
         blocks.links[target + l] = blocks.links[source + l]
+
+
+# ---- inner products ----------------------------------------------------------------------------
+
+
+@implements(operations.present_value, Labelings)
+def _present_value(blocks, i):
+    features = blocks.features
+    first = features.offsets[i]
+    total = blocks.term_offset[i]
+    for l in range(features.offsets[i + 1] - first):
+        mu = blocks.mu[first + l]
+        for k in range(blocks.seen_count[first + l]):
+            total += mu[k] * blocks.theta[l, k]
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            total += blocks.nu[begin + k] * blocks.move_theta[k]
+    return total
+
+
+@implements(operations.set_direction_of_mixture, Labelings)
+def _set_direction_of_mixture(blocks, i, own, change):
+    features = blocks.features
+    first, L = _parts(features, i)
+    base = blocks.plane_start[i]
+    moved = 0
+    for l in range(L):
+        mu = blocks.mu[first + l]
+        delta = blocks.delta[l]
+        for k in range(blocks.seen_count[first + l]):
+            delta[k] = own * mu[k]
+        only = -1  # the label of all planes in this part, −2 if there are several
+        for p in range(blocks.n_planes[i]):
+            if change[p] != 0.0:
+                label = np.int64(blocks.labels[base + p * L + l])
+                delta[label] += change[p]
+                only = label if only == -1 or only == label else -2
+        if only == -2 or (own != 0.0 and mu[max(only, 0)] != 1.0):
+            blocks.moved[moved] = l
+            moved += 1
+    blocks.moved[blocks.moved.size - 1] = moved
+    if features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = own * blocks.nu[begin + k]
+        for p in range(blocks.n_planes[i]):
+            if change[p] != 0.0:
+                for l in range(1, L):
+                    blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
+
+
+@implements(operations.inner_products, Labelings)
+def _inner_products(blocks, i, p, row):
+    features = blocks.features
+    first, L = _parts(features, i)
+    base = blocks.plane_start[i] + p * L
+    moved = 0
+    for l in range(L):
+        here = blocks.labels[base + l]
+        if here != 0:
+            blocks.moved[moved] = l
+            moved += 1
+            blocks.dense[l] = 0.0
+            blocks.dense[l, blocks.seen[first + l, here]] = 1.0
+            blocks.dense[l, features.truth[first + l]] = -1.0
+    blocks.moved[blocks.moved.size - 1] = moved
+    if features.transitions:
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = 0.0
+        for l in range(1, L):
+            blocks.move_delta[blocks.links[base + l]] += 1.0
+            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+    of_truth = _of_truth(blocks, i)
+    for q in range(p + 1):
+        row[q] = _against(blocks, i, q, of_truth)
+
+
+@implements(operations.product_with_term, Labelings)
+def _product_with_term(blocks, i, p):
+    features = blocks.features
+    first, L = _parts(features, i)
+    for l in range(L):
+        blocks.moved[l] = l
+        blocks.dense[l] = 0.0
+        for k in range(blocks.seen_count[first + l]):
+            blocks.dense[l, blocks.seen[first + l, k]] = blocks.mu[first + l, k]
+        blocks.dense[l, features.truth[first + l]] -= 1.0
+    blocks.moved[blocks.moved.size - 1] = L
+    _set_moves_from_truth(blocks, i)
+    return _against(blocks, i, p, _of_truth(blocks, i))
+
+
+@kernel
+def _against(blocks, i, q, of_truth):
+    """Return the product of ``dense``, ``moved`` and ``move_delta`` with plane q."""
+    features = blocks.features
+    first, L = _parts(features, i)
+    base = blocks.plane_start[i] + q * L
+    total = 0.0
+    for l in range(L):
+        label = blocks.labels[base + l]
+        if label != 0:
+            here = blocks.seen[first + l, label]
+            truth = features.truth[first + l]
+            gram = features.gram[features.gram_start[i] + l * L :]
+            for s in range(blocks.moved[blocks.moved.size - 1]):
+                m = blocks.moved[s]
+                if gram[m] != 0.0:
+                    row, labels = blocks.dense[m], blocks.seen[first + m]
+                    count = blocks.seen_count[first + m]
+                    total += gram[m] * label_difference_product(
+                        features, first + l, row, labels, count, here, truth
+                    )
+    if features.transitions:
+        for l in range(1, L):
+            total += blocks.move_delta[blocks.links[base + l]]
+        total -= of_truth
+    return total
+
+
+@kernel
+def _of_truth(blocks, i):
+    """Return the sum of ``move_delta`` over the transitions of the ground truth."""
+    total = 0.0
+    if blocks.features.transitions:
+        for l in range(1, _parts(blocks.features, i)[1]):
+            total += blocks.move_delta[_true_move(blocks, i, l)]
+    return total
+
+
+@kernel
+def _set_moves_from_truth(blocks, i):
+    """Let ``move_delta`` be ν minus the transitions of the ground truth."""
+    if blocks.features.transitions:
+        begin = blocks.moves_start[i]
+        for k in range(blocks.moves_count[i]):
+            blocks.move_delta[k] = blocks.nu[begin + k]
+        for l in range(1, _parts(blocks.features, i)[1]):
+            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+
+
+@kernel
+def _true_move(blocks, i, l):
+    """Return the index among the term's transitions of the true one from part l − 1 to l."""
+    features = blocks.features
+    part = features.offsets[i] + l
+    move = features.truth[part] * features.stride + features.truth[part - 1]
+    begin = blocks.moves_start[i]
+    k = 0
+    while blocks.moves[begin + k] != move:  # seen since the beginning
+        k += 1
+    return k

@@ -1,0 +1,318 @@
+"""Rows given once: storages of terms whose planes are all known from the beginning.
+
+W_i holds every plane of term i and never changes: the ground truth's, which is 0, first. φ^i is not
+kept: the solver keeps the weights of the planes. There are two storages.
+
+`FixedRows`: a plane is its non-zeros and their coordinates in w, so that it is evaluated, or added
+to w, in O(non-zeros), without a gather of what else its term touches. The weights are in a
+:mod:`~ssvm_bench.planes.simplex`.
+
+`LineRows`: the planes of a term lie along one line. Besides the ground truth's plane, term i has
+one other, or two of opposite direction:
+
+.. code-block:: text
+
+    φ^{i1} = [x, a]        φ^{i2} = [−x, b],  a + b ≤ 0        φ^i = α_i1 φ^{i1} + α_i2 φ^{i2}
+
+Weight on both is never better than moving the smaller one's to the ground truth: −(a + b) times
+that is gained. So one number determines φ^i, β_i = α_i1 − α_i2 in [−1, 1], or in [0, 1] where there
+is no second plane: b = −∞. Binary problems and regression are of this kind. What a visit needs of a
+term lies side by side, as in random order a pass mostly waits for memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.base.jit import implements, kernel, prefetch
+from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.planes import operations
+
+# mypy: disable-error-code="no-untyped-def"
+
+ABOVE, BELOW, SQUARE, BETA, VIOLATION = range(5)
+STRIDE = 5
+"""Entries of a term in ``LineRows.numbers``, and how many they are."""
+
+_AHEAD = 4
+"""Visits between prefetching a short row and reading it, and once more as many before that."""
+
+_LINE = 64
+"""Bytes that the processor fetches at once."""
+
+
+def narrow(d: int) -> type:
+    """Return the narrowest type of a coordinate of w: reading rows is what a pass waits for."""
+    return np.uint16 if d <= 1 << 16 else np.uint32
+
+
+@kernel
+def _squares(begin, values, square):
+    """Let ``square[k]`` be the sum of the squares of ``values[begin[k]:begin[k + 1]]``."""
+    for slot in range(square.size):
+        total = 0.0
+        for k in range(begin[slot], begin[slot + 1]):
+            total += values[k] * values[k]
+        square[slot] = total
+
+
+@kernel
+def _ahead(order, k):
+    """Return the terms whose beginnings, and whose rows, are prefetched at the k-th visit."""
+    last = order.size - 1
+    return order[min(k + 2 * _AHEAD, last)], order[min(k + _AHEAD, last)]
+
+
+@kernel
+def _fetch_rows(blocks, begin, end):
+    for k in range(begin, end, _LINE // blocks.values.itemsize):
+        prefetch(blocks.values, k)
+    for k in range(begin, end, _LINE // blocks.indices.itemsize):
+        prefetch(blocks.indices, k)
+
+
+class FixedRows(NamedTuple):
+    """Storage; ``start``, ``n_planes`` and ``offset`` as in :mod:`ssvm_bench.planes.operations`.
+
+    Attributes
+    ----------
+    begin : ndarray of int64, shape (slots + 1,)
+        Each plane's non-zeros are the entries ``begin[slot]:begin[slot + 1]``.
+    indices : ndarray of uint16 or uint32
+        Coordinates of w.
+    values : ndarray of float64
+        n φ⋆ there.
+    square : ndarray of float64, shape (slots,)
+        n² ‖φ⋆‖².
+    height, change : ndarrays of float64, shape (most planes of a term,)
+        Scratch: ⟨n φ^{ip}, [w 1]⟩ of the current term, and the coefficients of its δ.
+    dense : ndarray of float64, shape (d,)
+        Scratch: one plane; all 0 between calls.
+    """
+
+    start: np.ndarray
+    n_planes: np.ndarray
+    offset: np.ndarray
+    begin: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    square: np.ndarray
+    height: np.ndarray
+    change: np.ndarray
+    dense: np.ndarray
+
+
+def fixed_rows(constraints: Constraints, d: int) -> FixedRows:
+    """Return the storage of planes that have been checked."""
+    term_start, offset = constraints.term_start, constraints.offset
+    n, n_planes = term_start.size - 1, np.diff(term_start) + 1
+    lengths = np.insert(np.diff(constraints.indptr), term_start[:-1], 0)
+    most = int(n_planes.max())
+    blocks = FixedRows(
+        start=np.asarray(np.cumsum(n_planes) - n_planes, np.int64),
+        n_planes=np.asarray(n_planes, np.int64),
+        offset=np.insert(n * np.asarray(offset, np.float64), term_start[:-1], 0.0),
+        begin=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        indices=constraints.indices.astype(narrow(d)),
+        values=n * np.asarray(constraints.values, np.float64),
+        square=np.zeros(lengths.size),
+        height=np.zeros(most),
+        change=np.zeros(most),
+        dense=np.zeros(d),
+    )
+    _squares(blocks.begin, blocks.values, blocks.square)
+    return blocks
+
+
+@kernel
+def _row(blocks, slot):
+    """Return a plane: coordinates, and n φ⋆ there, both of shape (its non-zeros,)."""
+    begin, end = blocks.begin[slot], blocks.begin[slot + 1]
+    return blocks.indices[begin:end], blocks.values[begin:end]
+
+
+@implements(operations.look_ahead, FixedRows)
+def _look_ahead(blocks, order, k):
+    far, i = _ahead(order, k)
+    prefetch(blocks.start, far)
+    prefetch(blocks.n_planes, far)
+    first = blocks.start[i]
+    prefetch(blocks.offset, first)
+    _fetch_rows(blocks, blocks.begin[first], blocks.begin[first + blocks.n_planes[i]])
+
+
+@implements(operations.gather, FixedRows)
+def _gather(blocks, w, i):
+    first = blocks.start[i]
+    for p in range(blocks.n_planes[i]):
+        indices, values = _row(blocks, first + p)
+        blocks.height[p] = dot_at(values, indices, w) + blocks.offset[first + p]
+
+
+@implements(operations.plane_value, FixedRows)
+def _plane_value(blocks, i, p):
+    return blocks.height[p]
+
+
+@implements(operations.set_direction_of_mixture, FixedRows)
+def _set_direction_of_mixture(blocks, i, own, change):
+    for p in range(blocks.n_planes[i]):  # there is no φ^i: own is 0
+        blocks.change[p] = change[p]
+
+
+@implements(operations.squared_length, FixedRows)
+def _squared_length(blocks, i):
+    first = blocks.start[i]
+    total = 0.0
+    for p in range(blocks.n_planes[i]):
+        if blocks.change[p] == 0.0:
+            continue
+        total += blocks.change[p] * blocks.change[p] * blocks.square[first + p]
+        before = 0.0
+        _spread(blocks, first + p, 1.0)
+        for q in range(p):
+            if blocks.change[q] != 0.0:
+                indices, values = _row(blocks, first + q)
+                before += blocks.change[q] * dot_at(values, indices, blocks.dense)
+        _spread(blocks, first + p, 0.0)
+        total += 2.0 * blocks.change[p] * before
+    return total
+
+
+@implements(operations.add_direction, FixedRows)
+def _add_direction(blocks, i, scale, v):
+    first = blocks.start[i]
+    for p in range(blocks.n_planes[i]):
+        factor = scale * blocks.change[p]
+        if factor != 0.0:
+            for k in range(blocks.begin[first + p], blocks.begin[first + p + 1]):
+                v[blocks.indices[k]] += factor * blocks.values[k]
+
+
+@implements(operations.direction_indices, FixedRows)
+def _direction_indices(blocks, i, listed, indices):
+    first = blocks.start[i]
+    size = 0
+    for p in range(blocks.n_planes[i]):
+        if blocks.change[p] != 0.0:
+            for k in range(blocks.begin[first + p], blocks.begin[first + p + 1]):
+                size = operations.list_index(blocks.indices[k], listed, indices, size)
+    return size
+
+
+@implements(operations.inner_products, FixedRows)
+def _inner_products(blocks, i, p, row):
+    first = blocks.start[i]
+    _spread(blocks, first + p, 1.0)
+    for q in range(p):
+        indices, values = _row(blocks, first + q)
+        row[q] = dot_at(values, indices, blocks.dense)
+    _spread(blocks, first + p, 0.0)
+    row[p] = blocks.square[first + p]
+
+
+@kernel
+def _spread(blocks, slot, factor):
+    """Write a plane, times a factor, over its coordinates of the dense scratch."""
+    for k in range(blocks.begin[slot], blocks.begin[slot + 1]):
+        blocks.dense[blocks.indices[k]] = factor * blocks.values[k]
+
+
+class LineRows(NamedTuple):
+    """Storage of terms whose planes lie along one line.
+
+    Attributes
+    ----------
+    n_planes : ndarray of int64, shape (n,)
+        2 or 3: the ground truth's plane counts.
+    begin : ndarray of int64, shape (n + 1,)
+        The non-zeros of term i's first plane are the entries ``begin[i]:begin[i + 1]``.
+    indices : ndarray of uint16 or uint32
+        Coordinates of w.
+    values : ndarray of float64
+        n φ^{i1}⋆ there.
+    numbers : ndarray of float64, shape (STRIDE · n,)
+        Of each term n φ∘ of both planes, n² ‖φ⋆‖², β, and how much the last visit found it to
+        violate optimality.
+    height : ndarray of float64, shape (1,)
+        Scratch: ⟨n φ^{i1}⋆, w⟩ of the current term.
+    """
+
+    n_planes: np.ndarray
+    begin: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    numbers: np.ndarray
+    height: np.ndarray
+
+
+def line_rows(constraints: Constraints, d: int) -> LineRows | None:
+    """Return the storage, at β = 0, of planes that have been checked; None if they are others."""
+    wrong = np.diff(constraints.term_start)
+    n, first = wrong.size, constraints.term_start[:-1]
+    star, above, below = constraints.star(d), constraints.offset[first], np.full(n, -np.inf)
+    if (wrong == 2).all():
+        second = star[1::2]
+        star, below = star[::2], constraints.offset[first + 1]
+        opposite = (  # non-zeros in the same order
+            np.array_equal(star.indptr, second.indptr)
+            and np.array_equal(star.indices, second.indices)
+            and np.array_equal(star.data, -second.data)
+        )
+        if not (opposite and (above + below <= 0.0).all()):
+            return None
+    elif not (wrong == 1).all():
+        return None
+    blocks = LineRows(
+        n_planes=wrong + 1,
+        begin=np.asarray(star.indptr, np.int64),
+        indices=star.indices.astype(narrow(d)),
+        values=n * np.asarray(star.data, np.float64),
+        numbers=np.zeros(STRIDE * n),
+        height=np.zeros(1),
+    )
+    blocks.numbers[ABOVE::STRIDE] = n * above
+    blocks.numbers[BELOW::STRIDE] = n * below
+    blocks.numbers[VIOLATION::STRIDE] = np.inf
+    _squares(blocks.begin, blocks.values, blocks.numbers[SQUARE::STRIDE])
+    return blocks
+
+
+@implements(operations.look_ahead, LineRows)
+def _look_ahead_on_line(blocks, order, k):
+    far, i = _ahead(order, k)
+    prefetch(blocks.begin, far)
+    prefetch(blocks.numbers, STRIDE * far)
+    prefetch(blocks.numbers, STRIDE * far + STRIDE - 1)
+    _fetch_rows(blocks, blocks.begin[i], blocks.begin[i + 1])
+    prefetch(blocks.values, blocks.begin[i + 1])
+    prefetch(blocks.indices, blocks.begin[i + 1])
+
+
+@implements(operations.gather, LineRows)
+def _gather_on_line(blocks, w, i):
+    begin, end = blocks.begin[i], blocks.begin[i + 1]
+    blocks.height[0] = dot_at(blocks.values[begin:end], blocks.indices[begin:end], w)
+
+
+@implements(operations.direction_indices, LineRows)
+def _direction_indices_on_line(blocks, i, listed, indices):
+    size = 0
+    for k in range(blocks.begin[i], blocks.begin[i + 1]):
+        size = operations.list_index(blocks.indices[k], listed, indices, size)
+    return size
+
+
+@implements(operations.add_direction, LineRows)
+def _add_line(blocks, i, scale, v):  # δ = n φ^{i1}
+    for k in range(blocks.begin[i], blocks.begin[i + 1]):
+        v[blocks.indices[k]] += scale * blocks.values[k]
+
+
+@kernel
+def term_offset(numbers, beta):
+    """Return n φ∘^i at β, from the numbers of term i."""
+    return beta * numbers[ABOVE] if beta >= 0.0 else -beta * numbers[BELOW]

@@ -1,0 +1,338 @@
+"""The dual iterates, by how planes are stored; the oracle decides which.
+
+===================  ==========================================================================
+`LabelingIterate`    planes are labelings; a whole pass is one compiled call
+`RowIterate`         planes are sparse rows, for any oracle; it is called from Python
+`_AllLabels`         all labels of examples of one part, from the beginning
+`_GivenRows`         all planes, as the oracle lists them
+===================  ==========================================================================
+
+With all planes from the beginning, a solver asks no oracle: an exact pass visits the terms with all
+their planes instead.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Plane, Problem
+from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
+from ssvm_bench.oracles.scoring import longest, unary_scores
+from ssvm_bench.oracles.signed_features import SignedOracle
+from ssvm_bench.planes import given_rows, labelings, rows
+from ssvm_bench.planes.dual_iterate import (
+    DualIterate,
+    Layout,
+    Tally,
+    begin_at_candidates,
+    scale_term,
+)
+from ssvm_bench.planes.labeling_operations import gather_from
+from ssvm_bench.planes.labelings import Support, set_candidate
+from ssvm_bench.planes.operations import (
+    exact_visit,
+    gather,
+    insert,
+    insert_truth,
+    look_ahead,
+    visit_without_oracle,
+    whole_visit,
+)
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+def dual_iterate(problem: Problem, N: int) -> DualIterate:
+    """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
+    if isinstance(problem.oracle, LabelingOracle):
+        return LabelingIterate(problem, problem.oracle, N)
+    return RowIterate(problem, N)
+
+
+def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
+    """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
+
+    It can where the oracle lists its planes, and, if ``labels`` are wanted, too, where a plane is
+    the label of an example. φ^i stays at the ground truth's plane: solvers of this kind keep the
+    weights of the planes.
+    """
+    oracle = problem.oracle
+    if (
+        isinstance(oracle, LabelingOracle)
+        and not isinstance(oracle, SignedOracle)
+        and oracle.any_label
+        and longest(oracle.features) == 1
+    ):
+        return _AllLabels(problem, oracle) if labels else None
+    constraints = oracle.constraints()
+    if constraints is None:
+        return None
+    constraints.check(problem.n, problem.d)
+    line = given_rows.line_rows(constraints, problem.d)
+    blocks = given_rows.fixed_rows(constraints, problem.d) if line is None else line
+    return _GivenRows(problem, blocks, N=int(blocks.n_planes.max()))
+
+
+# ---- labelings ---------------------------------------------------------------------------------
+
+
+class LabelingIterate(DualIterate):
+    """Planes are labelings; a whole pass is one compiled call."""
+
+    _phi_i = labelings.CHANGED
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
+        self.oracle = oracle
+        super().__init__(problem, labelings.allocate(oracle.features), N)
+        self._support = Support(self.layout.D)
+        begin_at_candidates(self.blocks, N, 0)
+
+    @property
+    def indices(self) -> np.ndarray | None:
+        """Sorted indices where w may not be 0: what a plane of any term has touched; None: all."""
+        return self._support.indices
+
+    def update_latent(self, problem: Problem) -> np.ndarray | None:
+        """Compare the labelings with other truths, in place."""
+        assert isinstance(problem.oracle, LabelingOracle)
+        self.problem, self.oracle = problem, problem.oracle
+        self.layout = Layout(problem.oracle)
+        self.blocks = self.blocks._replace(features=self.oracle.features)
+        self._state.steps[0] = 0
+        self._support.forget()
+        return labelings.follow_truth(self.blocks)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        self._reserve(np.bincount(order, minlength=self.problem.n))
+        if self.oracle.caller is not None:
+            tally = super()._exact_pass(policy, order, may_skip, batch)
+        else:
+            tally = self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
+        self._support.update(self.blocks)
+        return tally
+
+    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
+        caller = self.oracle.caller
+        assert caller is not None
+        before = caller.waited
+        answered = self.oracle.answering(self.w, asked)
+        # the oracle's answers were checked against the truth at the w where it was asked
+        exact = self.oracle.exact and asked.size == 1
+        tally = self._visit(answered, policy, asked, False, exact)
+        return tally.changed, caller.waited - before
+
+    def _visit(
+        self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
+    ) -> Tally:
+        """Visit terms with a compiled oracle."""
+        tally = exact_pass(policy, oracle, exact, self.blocks, order, self.state, may_skip)
+        checks.check_fault(self.oracle, tally.last, tally.fault)
+        return tally
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        self._reserve(np.ones(self.problem.n, np.int64))
+        _scale_labelings(policy, self.blocks, scale, self._state.now)
+
+    def _reserve(self, visits: np.ndarray) -> None:
+        self.blocks = labelings.reserve(self.blocks, visits, self.N)
+
+
+@allocating_kernel
+def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
+    """Visit terms with a compiled oracle (Algorithm 3, step 5).
+
+    Parameters
+    ----------
+    policy : NamedTuple
+    oracle : NamedTuple
+        As :func:`ssvm_bench.oracles.labeling.maximise` takes it.
+    exact : bool
+        Whether it says that it finds a maximiser.
+    blocks : Labelings
+    order : ndarray of int64, shape (visits,)
+        The terms.
+    state : State
+    may_skip : bool
+        Whether the policy may do without the oracle.
+
+    Returns
+    -------
+    Tally
+    """
+    most = longest(oracle.features)
+    y = np.zeros(most, oracle.features.truth.dtype)
+    theta = np.zeros((most, oracle.features.stride))
+    timespec = np.zeros(2, np.int64)
+    changed = 0
+    skipped = 0
+    evaluated = 0
+    oracle_time = 0
+    i, fault = 0, checks.NONE
+    begin = nanoseconds(timespec)
+    for k in range(order.size):
+        i = order[k]
+        look_ahead(blocks, order, k)
+        if may_skip:
+            seen = visit_without_oracle(policy, blocks, i, state)
+            if seen > 0:
+                skipped += 1
+                evaluated += seen
+                continue
+        start = nanoseconds(timespec)
+        unary_scores(oracle.features, state.w, i, theta)
+        maximise(oracle, state.w, i, theta, 1.0, y)
+        oracle_time += nanoseconds(timespec) - start
+        _, _, fault = judged(oracle.features, exact, state.w, i, theta, 1.0, y)
+        if fault != checks.NONE:
+            break
+        set_candidate(blocks, i, y)
+        gather_from(blocks, state.w, i, theta)
+        changed += exact_visit(policy, blocks, i, state)
+    share = oracle_time / max(nanoseconds(timespec) - begin, 1)
+    return Tally(changed, share, order.size - skipped, skipped, evaluated, i, fault)
+
+
+@kernel
+def _scale_labelings(policy, blocks, scale, now):
+    """Do `scale_term` for all terms of a storage that has room for candidates."""
+    features = blocks.features
+    for i in range(blocks.n_planes.size):
+        set_candidate(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
+        scale_term(policy, blocks, i, scale, now)
+
+
+# ---- rows --------------------------------------------------------------------------------------
+
+
+class RowIterate(DualIterate):
+    """Planes are sparse rows; the oracle is called from Python, term by term."""
+
+    _phi_i = rows.CHANGED
+
+    def __init__(self, problem: Problem, N: int) -> None:
+        super().__init__(problem, rows.allocate(problem.n, problem.d), N)
+        begin_at_candidates(self.blocks, N, 0)
+
+    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
+        changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.state
+        at = state.w if len(terms) < 2 else state.w.copy()
+        planes = self.problem.oracle.best_planes(at, terms)
+        for i in terms:
+            start = perf_counter()
+            plane, _ = next(planes)
+            seconds += perf_counter() - start
+            changed += self._with_plane(_visit_with_row, policy, i, plane, state)
+        return changed, seconds
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        truth = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
+        for i in range(self.problem.n):
+            self._with_plane(_scale_with_row, policy, i, truth, scale, self._state.now)
+
+    def _with_plane(self, visit: Any, policy: Any, i: int, plane: Plane, *rest: Any) -> bool:
+        """Do a kernel's visit of term i with this plane as its candidate; make room if it must."""
+        changed, *room = visit(policy, self.blocks, i, *plane, *rest)
+        if any(room):
+            self.blocks = rows.make_room(self.blocks, i, *room)
+            changed, *_ = visit(policy, self.blocks, i, *plane, *rest)
+        return bool(changed)
+
+
+@kernel
+def _visit_with_row(policy, blocks, i, indices, values, offset, state):
+    """Do an `exact_visit` with the plane that an oracle has returned, scaled by 1/n.
+
+    Returns
+    -------
+    changed : bool
+        Whether anything has changed.
+    size, nonzeros : int
+        Zeros; or nothing has been done, and `rows.make_room` must make room for so much first.
+    """
+    size, nonzeros = rows.set_candidate(blocks, i, indices, values, offset)
+    if size > 0:
+        return False, size, nonzeros
+    gather(blocks, state.w, i)
+    return exact_visit(policy, blocks, i, state), 0, 0
+
+
+@kernel
+def _scale_with_row(policy, blocks, i, indices, values, offset, scale, now):
+    """Do `scale_term` with the truth's plane; return as `_visit_with_row`."""
+    size, nonzeros = rows.set_candidate(blocks, i, indices, values, offset)
+    if size == 0:
+        scale_term(policy, blocks, i, scale, now)
+    return size == 0, size, nonzeros
+
+
+# ---- all planes from the beginning -------------------------------------------------------------
+
+
+class _AllLabels(LabelingIterate):
+    """All labels of examples of one part."""
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
+        K = oracle.features.n_labels
+        super().__init__(problem, oracle, N=K)
+        self._reserve(np.full(problem.n, K))
+        _insert_all_labels(self.blocks, 0)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        changed = _whole_pass_of_labels(policy, self.blocks, order, self.state)
+        return Tally(changed, share=0.0, calls=order.size)  # it takes their time; nobody is asked
+
+
+class _GivenRows(DualIterate):
+    """All planes, given as rows: `FixedRows` or `LineRows`."""
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        before = policy.steps.sum()
+        self._approximate_pass(policy, order, self.state)
+        return Tally(int(policy.steps.sum() - before), share=0.0, calls=order.size)
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        _scale_weights(policy, self.blocks, scale, self._state.now)
+
+
+@allocating_kernel
+def _whole_pass_of_labels(policy, blocks, order, state):
+    """Visit terms all of whose labels are in W_i: one look at the features gives all scores.
+
+    Returns
+    -------
+    int
+        Number of visits that changed something.
+    """
+    features = blocks.features
+    theta = np.zeros((longest(features), features.stride))
+    changed = 0
+    for k in range(order.size):
+        i = order[k]
+        look_ahead(blocks, order, k)
+        unary_scores(features, state.w, i, theta)
+        gather_from(blocks, state.w, i, theta)
+        changed += whole_visit(policy, blocks, i, state)
+    return changed
+
+
+@allocating_kernel
+def _insert_all_labels(blocks, now):
+    """Put all labels of the only part of every term into its W_i, behind what is there."""
+    y = np.zeros(1, blocks.features.truth.dtype)
+    for i in range(blocks.n_planes.size):
+        for label in range(blocks.features.n_labels):
+            y[0] = label
+            set_candidate(blocks, i, y)
+            insert(blocks, i, now)
+
+
+@kernel
+def _scale_weights(policy, blocks, scale, now):
+    """Do `scale_term` for all terms of a storage that has no φ^i: only the policy has weights."""
+    for i in range(blocks.n_planes.size):
+        insert_truth(policy, blocks, i, scale, now)

@@ -23,9 +23,8 @@ a few times O(non-zeros of δ⋆).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,8 +52,6 @@ class ConstrainedConfig(SolverConfig):
     nonnegative : str or tuple
         ``none``, ``all``, or ranges (:mod:`ssvm_bench.config.ranges`), written in one way.
     """
-
-    NEUTRAL: ClassVar[Mapping[str, Any]] = {**SolverConfig.NEUTRAL, "nonnegative": ranges.NONE}
 
     nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
 

@@ -8,12 +8,12 @@ import pytest
 from helpers import random_multiclass
 from program import OCR, USPS, call, config_of, error_of, run_here
 
-from ssvm_bench import report
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.oracles import multiclass
 from ssvm_bench.oracles.base import Problem
+from ssvm_bench.report import page
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import loop
@@ -113,7 +113,7 @@ def test_stored_traces_and_the_report_keep_the_losses(outcome, tmp_path):
     trace = read_trace(outcome.folder)
     (stored,) = stored_traces.write([trace], tmp_path / "kept", "some")
     assert stored.summary["test_loss"] == trace.summary["test_loss"] == outcome.summary["test_loss"]
-    text = report.build(tmp_path).read_text(encoding="utf-8")
+    text = page.build(tmp_path).read_text(encoding="utf-8")
     for part in (">test loss<", f">{outcome.summary['test_loss']:.4g}<"):
         assert part in text
 
@@ -121,7 +121,7 @@ def test_stored_traces_and_the_report_keep_the_losses(outcome, tmp_path):
 def test_without_held_out_examples_nothing_is_said_of_them(tmp_path):
     made = run_here(tmp_path, *FEW, data=USPS)
     assert [name for name in made.summary if name.endswith("_loss")] == ["train_loss"]
-    text = report.build(tmp_path).read_text(encoding="utf-8")
+    text = page.build(tmp_path).read_text(encoding="utf-8")
     assert ">training loss<" in text
     assert "test loss" not in text
 

@@ -14,13 +14,11 @@ from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bmrm import (
     bundle_runs,
-    costs,
     relative,
     risks,
     speedup,
 )
-from ssvm_bench.papers.bmrm.claims import CLAIMS
-from ssvm_bench.papers.bmrm.costs import Range
+from ssvm_bench.papers.bmrm.speedup import CLAIMS, Range
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -168,7 +166,7 @@ def test_what_is_known_of_numbers_in_ranges():
     assert two.over(above) == (0, 2 / 3)
     shown = [one.text("{:g}".format) for one in (two, above, Range(0, 3), Range(2, 3))]
     assert shown == ["2", "> 3", "< 3", "2–3"]
-    assert above.over(above).text(str) == costs.UNKNOWN.text(str) == "–"
+    assert above.over(above).text(str) == speedup.UNKNOWN.text(str) == "–"
 
 
 def cost(table, title, lam_n):
@@ -182,14 +180,14 @@ def test_costs_are_medians_and_relative_to_bmrm():
         run_of("prox_bmrm", 10, seconds=2.0, iterations=5, qp=0.5),
         run_of("prox_bmrm", 1000),  # bmrm was not run there
     ]
-    table = costs.costs(traces)
+    table = speedup.costs(traces)
     assert set(table["lam_n"]) == {10}
     plain, prox = cost(table, "BMRM", 10), cost(table, "Prox-BMRM", 10)
     assert (plain["repeats"], plain["converged"]) == (3, 3)
-    assert costs.of(plain, "iterations") == (9, 9)
-    assert costs.of(plain, "seconds") == (6, 6)  # of CPU time
-    assert costs.of(plain, "speedup") == (1, 1)
-    assert costs.of(prox, "speedup") == (3, 3)
+    assert speedup.of(plain, "iterations") == (9, 9)
+    assert speedup.of(plain, "seconds") == (6, 6)  # of CPU time
+    assert speedup.of(plain, "speedup") == (1, 1)
+    assert speedup.of(prox, "speedup") == (3, 3)
     assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
     assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
     found, _ = speedup.tables(table)
@@ -204,7 +202,7 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
         run_of("bmrm", 10, iterations=100, seconds=10),
         run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
     ]
-    found, _ = speedup.tables(costs.costs(traces))
+    found, _ = speedup.tables(speedup.costs(traces))
     ours = [[row[k] for k in (0, 1, 2, 4, 6)] for row in found.rows]
     assert ours == [
         ["10", "BMRM", "100", "10", "1"],
@@ -220,9 +218,9 @@ def test_time_is_compared_at_the_same_gap_only():
         run_of("bmrm", 1, epsilon=0.01, seconds=8),
         run_of("prox_bmrm", 1, seconds=2),
     ]
-    table = costs.costs(traces)
-    assert costs.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
-    table = costs.costs([*traces, run_of("bmrm", 1, options={"K": 5})])
+    table = speedup.costs(traces)
+    assert speedup.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
+    table = speedup.costs([*traces, run_of("bmrm", 1, options={"K": 5})])
     assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
 
 
@@ -250,7 +248,7 @@ def statement_runs(**changes):
 
 
 def judged(runs):
-    return [judge(claim, costs.costs(runs)) for claim in CLAIMS]
+    return [judge(claim, speedup.costs(runs)) for claim in CLAIMS]
 
 
 def test_all_statements_hold_where_they_should():
@@ -306,7 +304,7 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     for name, several in seconds.items():
         runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
         runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
-    *_, table = speedup.tables(costs.costs(runs))
+    *_, table = speedup.tables(speedup.costs(runs))
     assert table.title == "What the report says of its benchmarks"
     assert [row[-1] for row in table.rows] == [bold(verdict)]
 
@@ -358,7 +356,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
             if "prox" in solver["name"]:
                 solver["accept"] = rule
                 runs.append(run)
-    costs_, claims = speedup.tables(costs.costs(runs))
+    costs_, claims = speedup.tables(speedup.costs(runs))
     assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
         "Prox-BMRM (accept=always)",
         "Prox-BMRM (accept=sufficient)",
@@ -475,7 +473,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     text = (tmp_path / "figures/some/speedup.md").read_text()
     assert "| 1 | Prox-BMRM | 150 | 698 | 15 | 25 % | 4 | 7.6 | 20 % |" in text
     assert text.count(f"**{HOLDS}**") == 5
-    table = costs.costs(runs).drop(columns="options")  # empty texts
+    table = speedup.costs(runs).drop(columns="options")  # empty texts
     csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
 

@@ -15,7 +15,7 @@ from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.mpbcfw import measures, selection
+from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.kinds import kinds
@@ -404,7 +404,7 @@ def test_the_median_decides_and_the_repeats_are_counted():
 
 def test_passes_count_iterations_that_were_not_evaluated():
     trace = run("ocr", "mpbcfw", keep=[0, 10, 13, 40])
-    series = selection.passes(trace)
+    series = measures.passes(trace)
     assert series.size == 40
     assert series.sum() == pytest.approx(run("ocr", "mpbcfw").frame["approx_passes"].sum())
     assert np.unique(series).size == 3

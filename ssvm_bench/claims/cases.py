@@ -15,10 +15,12 @@ counted   whether time is counted at a paper's costs: ``clock=work`` with ``orac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ssvm_bench.claims.claim import UnmeasurableError
 from ssvm_bench.config import shown_as
@@ -201,11 +203,42 @@ class Case:
         clocks = {str(trace.metadata.get("clock")) for runs in found for trace in runs}
         if "work" in clocks and not self.variant.counted:
             raise UnmeasurableError("clock=work counts work, it measures no time")
-        if len(clocks) > 1:
-            raise UnmeasurableError(
-                f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
-            )
+        check_clocks(run for runs in found for run in runs)
         return found
+
+
+def check_clocks(runs: Iterable[Trace]) -> None:
+    """Raise `UnmeasurableError` unless one clock has timed all runs."""
+    clocks = {str(run.metadata.get("clock")) for run in runs}
+    if len(clocks) > 1:
+        raise UnmeasurableError(
+            f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
+        )
+
+
+def same_seed(
+    here: Mapping[int, Trace],
+    there: Mapping[int, Trace],
+    otherwise: str = "no two runs with the same seed",
+) -> list[tuple[Trace, Trace]]:
+    """Return the runs of both that have the same seed; raise `UnmeasurableError` without any."""
+    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
+    if not pairs:
+        raise UnmeasurableError(otherwise)
+    return pairs
+
+
+def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
+    """Return the smallest positive value; raise `UnmeasurableError` without any."""
+    if not (values > 0).any():
+        raise UnmeasurableError(f"no positive {what}")
+    return float(values[values > 0].min())
+
+
+def relative_gap(run: Trace) -> np.ndarray:
+    """Return (P − F)/|P| of each row; NaN where P is not known."""
+    primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
+    return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
 
 
 def _option(config: Mapping[str, Any], name: str) -> Any:

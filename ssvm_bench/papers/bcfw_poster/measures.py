@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.cases import Case, Runs, least_positive, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality
 from ssvm_bench.figures.curves import along, crossing
@@ -114,21 +114,15 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
     """Return the calls to the smallest suboptimality that all runs reach."""
     n, fewer = int(case.data["n"]), int(part.data["n"])
     pairs = _pairs(runs, case, part)
-    errors = [
-        [suboptimality(where, run) for where, run in zip((case, part), pair, strict=True)]
-        for pair in pairs
-    ]
-    smallest = [_smallest(error) for both in errors for error in both]
+    made = [(where, run) for pair in pairs for where, run in zip((case, part), pair, strict=True)]
+    errors = [suboptimality(where, run) for where, run in made]
+    smallest = [least_positive(error, "suboptimality") for error in errors]
     target = max(*smallest, least_known(case), least_known(part))
-    calls = np.array(
-        [
-            [
-                crossing(along(run, "calls"), error, target)
-                for run, error in zip(pair, both, strict=True)
-            ]
-            for pair, both in zip(pairs, errors, strict=True)
-        ]
-    )
+    at = [
+        crossing(along(run, "calls"), error, target)
+        for (_, run), error in zip(made, errors, strict=True)
+    ]
+    calls = np.reshape(at, (-1, 2))
     if (calls < [n, fewer]).any():
         raise UnmeasurableError(TOO_LOOSE)
     here, there = np.median(calls, axis=0)
@@ -138,20 +132,10 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
 
 def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
     """Return the runs on two instances with the same seed, whose solver has the same options."""
-    here, there = (runs.by_seed(where) for where in (case, part))
-    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
-    if not pairs:
-        raise UnmeasurableError("no two runs with the same seed")
+    pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
     if any(a.metadata["config"]["solver"] != b.metadata["config"]["solver"] for a, b in pairs):
         raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
     return pairs
-
-
-def _smallest(error: np.ndarray) -> float:
-    """Return the smallest positive error."""
-    if not (error > 0).any():
-        raise UnmeasurableError("no positive suboptimality")
-    return float(error[error > 0].min())
 
 
 # ---- the duality gap --------------------------------------------------------------------------

@@ -1,20 +1,306 @@
-"""Table 2 of the bundle-method report, and what its section 4.4 says of that table, as pages."""
+"""Table 2 of the bundle-method report, and what its section 4.4 says of that table.
+
+What each method costs until it stops, for each λ:
+
+.. code-block:: text
+
+    iterations   oracle passes until the relative gap is at most ε
+    seconds      CPU seconds until then
+    in the QP    qp_time / time at the end: the share of the inner quadratic programs
+    speed-up     seconds of BMRM / seconds, on the same problem with the same ε
+    rises        share of the evaluated iterations in which P(w) rises, ``primal_rises``
+
+All are medians over repeats. A run that ended before its ε would have cost more than it did: its
+iterations and seconds are ranges from there to infinity, and so is what is computed from them.
+
+**Claims.** Where there are runs with both rules of accepting a point, ``accept=sufficient``
+(Algorithm 2) and ``accept=always`` (the authors' program), a claim is judged by each. A claim about
+all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers that are only
+known to lie in a range are compared where that suffices. The statements are in ``claims.yaml``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared
 from ssvm_bench.claims.judging import judge
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.curves import timing_notes
 from ssvm_bench.figures.document import Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.papers.bmrm import bundle_runs, costs
-from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, rules
-from ssvm_bench.results.words import NONE, number
+from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE, number, percent
+from ssvm_bench.solvers.bundle.bmrm import ACCEPT
+
+BASELINE = "bmrm"
+RANGES = ("iterations", "seconds", "speedup")
+COLUMNS = [
+    *bundle_runs.INSTANCE,
+    *("lam", "lam_n", "epsilon", "solver", "title", "P", "options", "repeats", "converged"),
+    *(f"{name}_{end}" for name in RANGES for end in ("from", "to")),
+    *("qp_share", "rises", "report_iterations", "report_speedup"),
+]
+
+
+class Range(NamedTuple):
+    """What is known of a number: that both ends are it, or that it is above ``low``.
+
+    In the second case, it is at most ``high``.
+    """
+
+    low: float
+    high: float
+
+    def below(self, other: Range) -> bool | None:
+        """Tell whether this number is smaller; None if that is not known."""
+        if self.high < other.low or self.high == other.low < other.high:
+            return True
+        return False if self.low >= other.high else None
+
+    def over(self, other: Range) -> Range:
+        """Return this number divided by the other one, both positive."""
+        if not (self.low > 0 and other.low > 0):
+            return UNKNOWN
+        low = 0.0 if math.isinf(other.high) else self.low / other.high
+        return Range(low, self.high / other.low)
+
+    def text(self, show: Callable[[float], str]) -> str:
+        """Return it as text, e.g. ``> 8000``."""
+        if math.isnan(self.low) or (self.low == 0 and math.isinf(self.high)):
+            return NONE
+        if self.low == self.high:
+            return show(self.low)
+        if math.isinf(self.high):
+            return f"> {show(self.low)}"
+        return f"< {show(self.high)}" if self.low == 0 else f"{show(self.low)}–{show(self.high)}"
+
+
+UNKNOWN = Range(math.nan, math.nan)
+
+
+def costs(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return what each method costs at each λ at which there are runs of BMRM.
+
+    Returns
+    -------
+    DataFrame
+        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
+        (the report's λ), ``epsilon``, ``solver`` (the method's label), ``title``, ``P``,
+        ``options``, ``repeats``, ``converged`` (how many of them stopped at their ε), ``RANGES``
+        as two columns each, ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``,
+        ``rises``, ``report_iterations`` and ``report_speedup``. NaN where there is no value.
+    """
+    rows = []
+    problems = grouped(bundle_runs.runs(traces), lambda run: (run.instance, run.lam, run.lam_n))
+    for (instance, lam, lam_n), runs in problems.items():
+        of_method = grouped(runs, lambda run: (run.method, run.epsilon))
+        bases = [key for key in of_method if key[0].solver == BASELINE]
+        for (method, epsilon), repeats in of_method.items() if bases else ():
+            of_base = [of_method[key] for key in bases if key[1] == epsilon]
+            row = {**instance._asdict(), "lam": lam, "lam_n": lam_n, "epsilon": epsilon}
+            row |= {"solver": method.label, "title": method.title}
+            row |= {"P": method.P, "options": method.options, "repeats": len(repeats)}
+            row["converged"] = sum(run.converged for run in repeats)
+            seconds = _cost(repeats, "cpu_time")
+            cost = {
+                "iterations": _cost(repeats, "iteration"),
+                "seconds": seconds,
+                "speedup": _speedup(of_base, method, seconds),
+            }
+            row |= {f"{name}_from": found.low for name, found in cost.items()}
+            row |= {f"{name}_to": found.high for name, found in cost.items()}
+            row["qp_share"] = float(np.median([_qp_share(run.trace) for run in repeats]))
+            row["rises"] = float(np.median([_rises(run.trace) for run in repeats]))
+            for name in ("iterations", "speedup"):
+                row[f"report_{name}"] = bundle_runs.printed(row, name, method)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _speedup(
+    of_base: Sequence[Sequence[bundle_runs.Run]], method: bundle_runs.Method, seconds: Range
+) -> Range:
+    """Return how much faster than BMRM a method is; unknown unless there is just one BMRM."""
+    if len(of_base) != 1:
+        return UNKNOWN
+    if method.solver == BASELINE:
+        return Range(1.0, 1.0)
+    return _cost(of_base[0], "cpu_time").over(seconds)
+
+
+def of(row: Any, name: str) -> Range:
+    """Return one of ``RANGES`` of a row of the table."""
+    return Range(row[f"{name}_from"], row[f"{name}_to"])
+
+
+def _cost(repeats: Sequence[bundle_runs.Run], column: str) -> Range:
+    """Return the median of what runs have spent at their end."""
+    ends = [float(run.trace.frame[column].iloc[-1]) for run in repeats]
+    highest = np.where([run.converged for run in repeats], ends, np.inf)
+    return Range(float(np.median(ends)), float(np.median(highest)))
+
+
+def _qp_share(trace: Trace) -> float:
+    last = trace.frame.iloc[-1]
+    if trace.metadata.get("clock") == "work" or "qp_time" not in last or not last["time"] > 0:
+        return math.nan  # counted work and measured seconds have no ratio
+    return float(last["qp_time"] / last["time"])
+
+
+def _rises(trace: Trace) -> float:
+    # Not counted in the rows: of a long run, a stored trace has but some.
+    rises = trace.summary.get("primal_rises")
+    return math.nan if rises is None else float(rises)
+
+
+# ---- claims -----------------------------------------------------------------------------------
+
+SAID = Statements(__file__)
+
+FLUCTUATES = 0.1
+"""Share of iterations in which the primal of a method that fluctuates rises, at least."""
+
+HARDLY = 0.5
+"""The same share of one that hardly does, at most so many times as large."""
+
+Row = dict[str, Any]
+
+
+def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows to judge by, for each rule of accepting a point that there are runs with."""
+    found = [f"accept={rule}" for rule in ACCEPT if f"accept={rule}" in set(block["options"])]
+    return {
+        rule: block[block["options"].isin(["", rule])].assign(options="") for rule in found
+    } or {"": block}
+
+
+def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
+    """Return the report's λ → row of a method, from the largest λ."""
+    rows: list[Any] = block.to_dict("records")
+    mine = [row for row in rows if (row["solver"].split(" ")[0], row["P"]) == (solver, P)]
+    name = bundle_runs.Method(solver, P).title
+    if not mine:
+        raise UnmeasurableError(f"no finished runs of {name}")
+    if any(row["options"] for row in mine):
+        raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+    return {row["lam_n"]: row for row in mine}
+
+
+def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[Row]]:
+    """Return the report's λ → rows of some methods, where all of them have runs."""
+    rows = [_runs(block, *method) for method in methods]
+    common = [lam for lam in rows[0] if all(lam in of for of in rows)]
+    if not common:
+        raise UnmeasurableError("no λ at which all of these methods have runs")
+    return {lam: [of[lam] for of in rows] for lam in common}
+
+
+def _all(judged: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold: false if one fails, else None if one is not known."""
+    if False in judged:
+        return False
+    return None if None in judged else True
+
+
+PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
+
+
+def _costs(block: pd.DataFrame, name: str, *methods: tuple[str, int]) -> dict[float, list[Range]]:
+    """Return the report's λ → one of ``RANGES`` of some methods, where all of them have runs."""
+    common = _common(block, *methods)
+    return {lam: [of(row, name) for row in rows] for lam, rows in common.items()}
+
+
+def _fewer_iterations(block: pd.DataFrame) -> Measured:
+    found = _costs(block, "iterations", PROX, PLAIN)
+    prox, plain = found[min(found)]
+    text = " against ".join(each.text("{:.0f}".format) for each in (prox, plain))
+    return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
+
+
+def _growing_speedup(block: pd.DataFrame) -> Measured:
+    found = {lam: prox for lam, (prox, _) in _costs(block, "speedup", PROX, PLAIN).items()}
+    if len(found) < 2:
+        raise UnmeasurableError("both methods have runs at one λ only")
+    holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
+    return compared(holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()}))
+
+
+def _more_planes_faster(block: pd.DataFrame) -> Measured:
+    found = _costs(block, "seconds", PROX_16, PROX)
+    several, one = found[min(found)]
+    ratios = {lam: one.over(several) for lam, (several, one) in found.items()}
+    shown = {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
+    return compared(several.below(one), _listed(shown))
+
+
+def _fewer_with_planes(block: pd.DataFrame) -> Measured:
+    several = block["solver"].str.partition(" ")[0] == "p_bmrm"
+    counts = [1, *sorted(set(block.loc[several, "P"]))]
+    if len(counts) == 1:
+        raise UnmeasurableError("no finished runs of P-BMRM")
+    of_count = [_runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts]
+    holds, texts = [], {}
+    for lam in of_count[0]:
+        found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count]
+        holds += [later.below(one) for one, later in pairwise(filter(None, found))]
+        texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
+    planes = ", ".join(str(P) for P in counts)
+    return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
+
+
+def _fluctuates(block: pd.DataFrame) -> Measured:
+    common = _common(block, PROX, PLAIN)
+    holds, texts = [], {}
+    for lam, (prox, plain) in common.items():
+        if pd.isna([prox["rises"], plain["rises"]]).any():
+            raise UnmeasurableError("a run does not say how often its primal rises")
+        high, low = plain["rises"], prox["rises"]
+        holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
+        texts[lam] = f"{percent(low)} against {percent(high)}"
+    return compared(_all(holds), _listed(texts))
+
+
+def _planes_by_data(table: pd.DataFrame) -> Measured:
+    ratios = {}
+    for name, block in table.groupby("dataset", sort=False):
+        found = _costs(block, "seconds", PROX, PROX_16)
+        one, several = found[min(found)]
+        ratios[str(name)] = one.over(several)
+    missing = {"plates", "mnist", "landmarks"} - set(ratios)
+    if missing:
+        raise UnmeasurableError(f"no runs on {' and '.join(sorted(missing))}")
+    less = (("mnist", "plates"), ("landmarks", "plates"), ("landmarks", "mnist"))
+    holds = _all([ratios[one].below(ratios[other]) for one, other in less])
+    shown = [f"{name}: {ratio.text('{:.2g}×'.format)}" for name, ratio in ratios.items()]
+    return compared(holds, ", ".join(shown))
+
+
+def _listed(texts: dict[float, str]) -> str:
+    return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
+
+
+CLAIMS = (
+    SAID.claim("fewer_iterations", _fewer_iterations),
+    SAID.claim("growing_speedup", _growing_speedup),
+    SAID.claim("more_planes_faster", _more_planes_faster),
+    SAID.claim("fewer_with_planes", _fewer_with_planes),
+    SAID.claim("fluctuates", _fluctuates, share=percent(FLUCTUATES), part=f"{HARDLY:g}"),
+)
+
+ACROSS = (SAID.claim("planes_by_data", _planes_by_data),)
+"""Judged by all benchmarks together."""
+
+# ---- the document -----------------------------------------------------------------------------
 
 HEADER = (
     *("λ", "method", "iterations", "the report's", "CPU seconds", "in the QP"),
@@ -56,7 +342,7 @@ def _judged(block: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> Iterator[l
 
 
 def _cells(row: dict) -> list[str]:
-    iterations, seconds, speedup = (costs.of(row, name) for name in costs.RANGES)
+    iterations, seconds, speedup = (of(row, name) for name in RANGES)
     return [
         *(f"{row['lam_n']:g}", row["title"]),
         *(iterations.text("{:.0f}".format), number(row["report_iterations"], "g")),
@@ -88,11 +374,11 @@ READING = (
 
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = costs.costs(data.traces)
+    table = costs(data.traces)
     if len(table):
         title = "Iterations, time and speed-up of the bundle methods"
         notes = timing_notes(bundle_runs.of_bundles(data.traces)) + bundle_runs.notes(table)
-        everything = costs.costs([*data.traces, *data.others])
+        everything = costs([*data.traces, *data.others])
         yield Output("speedup", table, title, [READING, *notes, *tables(table, everything)])
 
 

@@ -19,11 +19,12 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Runs
+from ssvm_bench.claims.cases import Runs, relative_gap
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Section, Shown
+from ssvm_bench.papers.dual_coordinate import measures
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
@@ -87,12 +88,9 @@ def _of_distances(*_: object) -> list[str]:
 def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
     """Return what tabulates the relative gap with each value of an option, as `tabulate` does."""
 
-    def values(run: Trace) -> dict[str, np.ndarray]:
-        primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
-        return {GAP: (primal - dual) / np.maximum(np.abs(primal), 1e-12)}
-
     def table(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
-        return tabulate(traces, values, axis, log=True, names=_named(traces, _value_of(option)))
+        names = _named(traces, _value_of(option))
+        return tabulate(traces, lambda run: {GAP: relative_gap(run)}, axis, log=True, names=names)
 
     return table
 
@@ -129,7 +127,7 @@ def kept(traces: Sequence[Trace]) -> pd.DataFrame:
         about = columns_of(max((run for run, _ in curve), key=_n).metadata)
         rows = []
         for n, repeats in sorted(grouped([run for run, _ in curve], _n).items()):
-            sizes = [_kept(run) for run in repeats]
+            sizes = [measures.kept(run) for run in repeats]
             middle = {"median": np.median(sizes), "min": min(sizes), "max": max(sizes)}
             rows.append({"x": n, **middle, "repeats": len(sizes)})
         if len(rows) > 1:
@@ -147,10 +145,6 @@ def _curve(named: tuple[Trace, str]) -> tuple[tuple[str, str, float], str]:
 
 def _n(run: Trace) -> int:
     return int(run.metadata["dataset"]["n"])
-
-
-def _kept(run: Trace) -> float:
-    return float(run.frame.loc[run.frame["iteration"] == 1, "cache_size"].iloc[0])
 
 
 def _full(run: Trace) -> str:

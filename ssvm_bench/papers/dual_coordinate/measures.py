@@ -21,7 +21,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.cases import (
+    Case,
+    Runs,
+    check_clocks,
+    least_positive,
+    relative_gap,
+    same_seed,
+)
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.claims.comparisons import half_of
 from ssvm_bench.figures.curves import along, crossing
@@ -55,13 +62,8 @@ def _column(run: Trace, name: str) -> np.ndarray:
 
 def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
     """Return the runs of both with the same seed."""
-    here, there = one.by_seed(case), other.by_seed(case)
-    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
-    if not pairs:
-        raise UnmeasurableError("no two runs with the same seed")
-    clocks = {str(run.metadata.get("clock")) for pair in pairs for run in pair}
-    if len(clocks) > 1:
-        raise UnmeasurableError(f"runs were timed by different clocks ({', '.join(clocks)})")
+    pairs = same_seed(one.by_seed(case), other.by_seed(case))
+    check_clocks(run for pair in pairs for run in pair)
     return pairs
 
 
@@ -189,7 +191,7 @@ def fewer_sweeps(case: Case, ours: Runs, rival: Runs) -> Measured:
             except UnmeasurableError:
                 continue
             more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
-    after_one = np.median([[_relative(run)[1] for run in pair] for pair in pairs], axis=0)
+    after_one = np.median([[relative_gap(run)[1] for run in pair] for pair in pairs], axis=0)
     mine, theirs = np.median(found, axis=0)
     note = f"{theirs:.3g} sweeps against {mine:.3g}; relative gap after one sweep "
     note += f"{after_one[1]:.3g} against {after_one[0]:.3g}"
@@ -200,33 +202,15 @@ def fewer_sweeps(case: Case, ours: Runs, rival: Runs) -> Measured:
 def _sweeps(case: Case, ours: Runs, rival: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
     """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
     pairs = _pairs(case, ours, rival)
-    relative = [[_relative(run) for run in pair] for pair in pairs]
-    if min(gap.size for both in relative for gap in both) < 2:
+    gaps = [(run, relative_gap(run)) for pair in pairs for run in pair]
+    if min(gap.size for _, gap in gaps) < 2:
         raise UnmeasurableError("a run made no sweep")
-    target = max(_least(gap) for both in relative for gap in both)
-    at = [
-        [
-            crossing(along(run, "iteration"), gap, target)
-            for run, gap in zip(pair, both, strict=True)
-        ]
-        for pair, both in zip(pairs, relative, strict=True)
-    ]
-    found = np.array(at)
+    target = max(least_positive(gap) for _, gap in gaps)
+    at = [crossing(along(run, "iteration"), gap, target) for run, gap in gaps]
+    found = np.reshape(at, (-1, 2))
     if (found <= 0).any():
         raise UnmeasurableError("a run reached no gap below that of its start")
     return pairs, found
-
-
-def _relative(run: Trace) -> np.ndarray:
-    """Return the relative gap of each row; NaN where P is not known."""
-    primal, dual = _column(run, "primal"), _column(run, "dual")
-    return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
-
-
-def _least(gap: np.ndarray) -> float:
-    if not (gap > 0).any():
-        raise UnmeasurableError("no positive duality gap")
-    return float(gap[gap > 0].min())
 
 
 # ---- the stream -------------------------------------------------------------------------------
@@ -237,7 +221,7 @@ def passes_to_tolerance(case: Case, runs: Runs) -> Measured:
     """Measure the passes after which the gap of all examples is within the tolerance."""
     passes, first = [], []
     for run in runs.of(case):
-        gap, at = _relative(run), along(run, "iteration")
+        gap, at = relative_gap(run), along(run, "iteration")
         met = gap <= float(run.metadata["config"]["solver"]["tol"])
         passes.append(float(at[met][0]) if met.any() else math.inf)
         first += [float(gap[at == 1][0])] if (at == 1).any() else []
@@ -252,12 +236,10 @@ def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
     """Measure what is kept after a pass over all examples, over that of one over half of them."""
     half = half_of(case)
     here, there = runs.by_seed(case), runs.by_seed(half)
-    kept = np.array([[_kept(here[s]), _kept(there[s])] for s in here if s in there])
-    if not kept.size:
-        raise UnmeasurableError("no two runs with the same seed")
-    if (kept[:, 1] == 0).any():
+    sizes_kept = np.array([[kept(run) for run in pair] for pair in same_seed(here, there)])
+    if (sizes_kept[:, 1] == 0).any():
         raise UnmeasurableError("nothing is kept")
-    all_, some = np.median(kept, axis=0)
+    all_, some = np.median(sizes_kept, axis=0)
     sizes = [int(where.data["n"]) for where in (case, half)]
     note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
     note += f"; {percent(all_ / sizes[0])} of the examples"
@@ -266,10 +248,10 @@ def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
         raise UnmeasurableError(
             f"the limit of the cache decides what stays: {left:.0f} examples had to leave; {note}"
         )
-    return Measured(kept[:, 0] / kept[:, 1], high=high, note=note)
+    return Measured(sizes_kept[:, 0] / sizes_kept[:, 1], high=high, note=note)
 
 
-def _kept(run: Trace) -> float:
+def kept(run: Trace) -> float:
     """Return the planes that are kept after the first pass."""
     after = _column(run, "cache_size")[along(run, "iteration") == 1]
     if not after.size:
@@ -285,11 +267,10 @@ def costlier_schedule(case: Case, ours: Runs, rival: Runs, column: str, low: flo
     tolerance of ours, or the smallest gap that all of our repeats reach.
     """
     mine, theirs = ours.of(case), rival.of(case)
-    clocks = {str(run.metadata.get("clock")) for run in (*mine, *theirs)}
-    if len(clocks) > 1 and column == TIME:
-        raise UnmeasurableError(f"runs were timed by different clocks ({', '.join(clocks)})")
+    if column == TIME:
+        check_clocks((*mine, *theirs))
     tol = float(mine[0].metadata["config"]["solver"]["tol"])
-    target = max(tol, *(_least(_relative(run)) for run in mine))
+    target = max(tol, *(least_positive(relative_gap(run)) for run in mine))
     spent, rivals = (_spent_on(runs, target) for runs in (mine, theirs))
     base, theirs_spent = spent.median(), rivals.median()
     ended = min(float(run.frame[column].iloc[-1]) for run in theirs)
@@ -305,7 +286,7 @@ def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
     """Return seconds and calls of each run at its first row within a gap; infinite: never."""
     found = pd.DataFrame(math.inf, range(len(runs)), COSTS)
     for k, run in enumerate(runs):
-        met = np.flatnonzero(_relative(run) <= target)
+        met = np.flatnonzero(relative_gap(run) <= target)
         if met.size:
             found.loc[k] = run.frame[list(COSTS)].iloc[met[0]]
     return found

@@ -24,7 +24,6 @@ from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.style import Look
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.papers.mpbcfw import selection
 from ssvm_bench.results.words import percent, seconds, times
 
 HORSES = "horseseg"
@@ -80,28 +79,18 @@ CLAIMS = (
     SAID.claim("share_bcfw", by.oracle_share("bcfw", BCFW_SHARES), percent),
     SAID.claim("share_mpbcfw", by.oracle_share("mpbcfw", MPBCFW_SHARES), percent),
     SAID.claim("call", by.call_time(), seconds),
-    SAID.claim(
-        "planes_small", selection.of_planes(lambda _, planes: float(planes.max()), high=5.0)
-    ),
+    SAID.claim("planes_small", by.of_planes(lambda _, planes: float(planes.max()), high=5.0)),
     SAID.claim(
         "passes_small",
-        selection.of_passes(
-            lambda series: float(np.quantile(series, 0.9)), high=math.nextafter(10.0, 0)
-        ),
+        by.of_passes(lambda series: float(np.quantile(series, 0.9)), high=math.nextafter(10.0, 0)),
     ),
-    SAID.claim("planes_fall", selection.of_planes(selection.end_over_peak, high=0.9)),
-    SAID.claim(
-        "passes_ocr", selection.of_passes(lambda series: float(np.median(series)), 10.0, 15.0)
-    ),
-    SAID.claim("planes_low", selection.of_planes(selection.end_over_peak, high=0.5)),
-    SAID.claim("planes_grow", selection.of_planes(selection.end_over_peak, low=0.9)),
-    SAID.claim("planes_stable", selection.of_planes(selection.late_change, high=0.1), percent),
-    SAID.claim(
-        "passes_hundreds", selection.of_passes(lambda series: float(series.max()), low=200.0)
-    ),
-    SAID.claim(
-        "passes_slowly", selection.later_than_on((HORSES, *STANDS_FOR), low=SUBSTANTIALLY), times
-    ),
+    SAID.claim("planes_fall", by.of_planes(by.end_over_peak, high=0.9)),
+    SAID.claim("passes_ocr", by.of_passes(lambda series: float(np.median(series)), 10.0, 15.0)),
+    SAID.claim("planes_low", by.of_planes(by.end_over_peak, high=0.5)),
+    SAID.claim("planes_grow", by.of_planes(by.end_over_peak, low=0.9)),
+    SAID.claim("planes_stable", by.of_planes(by.late_change, high=0.1), percent),
+    SAID.claim("passes_hundreds", by.of_passes(lambda series: float(series.max()), low=200.0)),
+    SAID.claim("passes_slowly", by.later_than_on((HORSES, *STANDS_FOR), low=SUBSTANTIALLY), times),
 )
 
 EXPERIMENT = "mpbcfw_costs"

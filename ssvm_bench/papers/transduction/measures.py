@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.cases import Case, Runs, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.papers.transduction.printed import Spread
 from ssvm_bench.results.trace import Trace
@@ -78,10 +78,9 @@ def deviation(case: Case, printed: Mapping[str, Spread], solver: str) -> Measure
 @measure
 def more_overlap(case: Case, ours: Runs, rival: Runs) -> Measured:
     """Measure how much larger our IoU is, picture by picture."""
-    first, second = ours.by_seed(case), rival.by_seed(case)
-    both = [(overlap(first[k]), overlap(second[k])) for k in first if k in second]
-    if not both:
-        raise UnmeasurableError("no two runs are on the same picture")
+    nothing = "no two runs are on the same picture"
+    pairs = same_seed(ours.by_seed(case), rival.by_seed(case), nothing)
+    both = [(overlap(one), overlap(other)) for one, other in pairs]
     means = np.mean(both, axis=0)
     note = f"mean IoU {percent(means[0])} against {percent(means[1])}"
     return Measured(np.array([a - b for a, b in both]), low=0.0, note=note)

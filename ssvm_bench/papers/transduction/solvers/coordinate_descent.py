@@ -11,10 +11,6 @@ each other in the first step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ssvm_bench.base.clock import Clock
-from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
 from ssvm_bench.papers.transduction.solvers.transductive import (
     TransductiveConfig,
     TransductiveSolver,
@@ -24,16 +20,7 @@ from ssvm_bench.papers.transduction.solvers.transductive import (
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Config(TransductiveConfig):
-    """Options; there is none but the start."""
-
-
-def build(
-    config: Config, problem: TransductiveProblem, clock: Clock, seed: int
-) -> CoordinateDescent:
-    """Return the solver at α = 0; it makes no random choices."""
-    return CoordinateDescent(config, problem, clock)
+Config = TransductiveConfig
 
 
 class CoordinateDescent(TransductiveSolver):
@@ -46,3 +33,6 @@ class CoordinateDescent(TransductiveSolver):
         self.scores = problem.kernel.scores(self.W)
         self.relabel(problem.unaries(self.scores))
         self.converged = self.label_changes == 0
+
+
+build = CoordinateDescent.build

@@ -78,11 +78,6 @@ class Config(TransductiveConfig):
     patience: Count = 20
 
 
-def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> DCADMM:
-    """Return the solver at α = 0; it makes no random choices."""
-    return DCADMM(config, problem, clock)
-
-
 class DCADMM(TransductiveSolver):
     """Algorithm 1."""
 
@@ -165,3 +160,6 @@ class DCADMM(TransductiveSolver):
             **super().diagnostics(),
             "supervised_gap": self.supervised_gap(),
         }
+
+
+build = DCADMM.build

@@ -9,8 +9,6 @@ It is the start ``inductive`` of the other solvers, and nothing after it: one it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
@@ -24,26 +22,20 @@ from ssvm_bench.papers.transduction.solvers.transductive import (
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Config(TransductiveConfig):
-    """Options; there is none but ``start: zero``: the iteration is what comes after it."""
-
-
-def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> Inductive:
-    """Return the solver; it makes no random choices.
-
-    Raises
-    ------
-    ConfigError
-        Another start is asked for.
-    """
-    if config.start != ZERO:
-        raise ConfigError(f"solver.start={config.start} is what solver={config.name} does itself.")
-    return Inductive(config, problem, clock)
+Config = TransductiveConfig
 
 
 class Inductive(TransductiveSolver):
     """The baseline."""
+
+    def __init__(
+        self, config: TransductiveConfig, problem: TransductiveProblem, clock: Clock
+    ) -> None:
+        if config.start != ZERO:
+            raise ConfigError(
+                f"solver.start={config.start} is what solver={config.name} does itself."
+            )
+        super().__init__(config, problem, clock)
 
     def iterate(self) -> None:
         """Train on the annotated points, and label the others."""
@@ -52,3 +44,6 @@ class Inductive(TransductiveSolver):
         super().begin()
         self.label_changes = int((self.y != before).sum())
         self.converged = True
+
+
+build = Inductive.build

@@ -13,7 +13,6 @@ the first means are those of the points whose label is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,7 @@ from ssvm_bench.papers.transduction.solvers.transductive import (
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Config(TransductiveConfig):
-    """Options; there is none but the start."""
-
-
-def build(config: Config, problem: TransductiveProblem, clock: Clock, seed: int) -> KernelKMeans:
-    """Return the solver; it makes no random choices."""
-    return KernelKMeans(config, problem, clock)
+Config = TransductiveConfig
 
 
 class KernelKMeans(TransductiveSolver):
@@ -84,3 +76,6 @@ class KernelKMeans(TransductiveSolver):
         """Return the method's own objective, before what all have."""
         value = sum_of(self._distances(), self.y) + self.problem.energy.value(self.y)
         return {"kmeans_objective": value, **super().diagnostics()}
+
+
+build = KernelKMeans.build

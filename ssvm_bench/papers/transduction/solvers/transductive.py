@@ -79,6 +79,13 @@ class TransductiveSolver(Solver):
         self.y = np.zeros(problem.n, np.int64)
         self.label_changes = 0
 
+    @classmethod
+    def build(
+        cls, config: Any, problem: TransductiveProblem, clock: Clock, seed: int
+    ) -> TransductiveSolver:
+        """Return the solver at α = 0; it makes no random choices."""
+        return cls(config, problem, clock)
+
     def begin(self) -> None:
         """Find the first classifier and labels."""
         problem = self.problem

@@ -239,48 +239,42 @@ def _of_bench(question: Question, results_dir: Path | None, source: str) -> Iter
 # ---- numbers ----------------------------------------------------------------------------------
 
 
-class Quantity(NamedTuple):
-    """What it is, from a row of the trace, and as text; whether it is about time."""
-
-    name: str
-    of: Callable[[pd.Series], float]
-    show: Callable[[float], str] = number
-    timed: bool = False
-
-
-QUANTITIES = {
-    "gap": Quantity("relative gap", lambda row: row["gap"] / abs(row["primal"])),
-    "primal": Quantity("primal value", lambda row: row["primal"]),
-    "dual": Quantity("dual value", lambda row: row["dual"]),
-    "call": Quantity(
+QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float], str]]] = {
+    "gap": ("relative gap", lambda row: row["gap"] / abs(row["primal"]), number),
+    "primal": ("primal value", lambda row: row["primal"], number),
+    "dual": ("dual value", lambda row: row["dual"], number),
+    "call": (
         "time of an oracle call",
         lambda row: row["oracle_time"] / row["oracle_calls"],
         seconds,
-        timed=True,
     ),
 }
+"""What it is, from a row of the trace, and as text."""
+
+TIMED = "call"
+"""The quantity that is about time."""
 
 
 def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
     """Return a number as a claim about datasets that holds whatever it is."""
-    quantity, solver = QUANTITIES[asked.what], solver_label(asked.solver)
-    text = f"{quantity.name} of {solver} after {asked.after} iterations"
+    name, _, show = QUANTITIES[asked.what]
+    text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
     paper = dict.fromkeys(datasets, "")
-    return Claim(asked.key, "", text, "", paper, _after(asked), quantity.show, quantity.timed)
+    return Claim(asked.key, "", text, "", paper, _after(asked), show, asked.what == TIMED)
 
 
 @measure
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    quantity = QUANTITIES[asked.what]
-    runs = case.timed(asked.solver)[0] if quantity.timed else case.repeats(asked.solver)
+    timed = asked.what == TIMED
+    runs = case.timed(asked.solver)[0] if timed else case.repeats(asked.solver)
     values, at = [], []
     for run in runs:
         iterations = run.frame["iteration"].to_numpy(int)
         if iterations[-1] < asked.after:
             raise UnmeasurableError(f"a run ended before iteration {asked.after}")
         row = run.frame[iterations <= asked.after].iloc[-1]
-        values.append(float(quantity.of(row)))
+        values.append(float(QUANTITIES[asked.what][1](row)))
         at.append(int(row["iteration"]))
     note = "" if set(at) == {asked.after} else f"evaluated at iteration {counts(at)}"
     return Measured(np.array(values), note=note)
@@ -348,18 +342,13 @@ def _values(finding: Finding) -> str:
 
 def _where(findings: Sequence[Finding]) -> str:
     """Return the datasets, and behind them what is unusual about the runs there."""
-    places = grouped(findings, lambda finding: (finding.start, finding.counted))
-    return "; ".join(
-        ", ".join([*dict.fromkeys(finding.title for finding in mine), *_unusual(*variant)])
-        for variant, mine in places.items()
-    )
-
-
-def _unusual(start: str, counted: bool) -> Iterator[str]:
-    if start != USUAL.start:
-        yield f"start at {start}"
-    if counted:
-        yield "at the paper's costs"
+    found = []
+    variants = grouped(findings, lambda finding: (finding.start, finding.counted))
+    for (start, counted), mine in variants.items():
+        said = [*dict.fromkeys(finding.title for finding in mine)]
+        said += [f"start at {start}"] * (start != USUAL.start)
+        found.append(", ".join(said + ["at the paper's costs"] * counted))
+    return "; ".join(found)
 
 
 def _repeats(findings: Sequence[Finding]) -> str:

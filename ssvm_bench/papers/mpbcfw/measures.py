@@ -58,18 +58,22 @@ def _common(case: Case, pair: str, column: str = "primal") -> list[Common]:
 
     Iteration 0 is left out: there w is the same for everyone.
     """
-    single, multi = PAIRS[pair]
-    of_single, of_multi = case.by_seed(single), case.by_seed(multi)
+    single, multi = (case.by_seed(solver) for solver in PAIRS[pair])
     found = []
-    for seed in sorted(of_single.keys() & of_multi.keys()):
-        one = of_single[seed].frame.set_index("iteration")["primal"]
-        frame = of_multi[seed].frame.set_index("iteration")
-        two = frame[column] if column in frame else frame["primal"] * math.nan
-        at = one.dropna().index.intersection(two.dropna().index).sort_values()
-        at = at[at > 0]
-        if len(at):
-            found.append(Common(at.to_numpy(), one[at].to_numpy(float), two[at].to_numpy(float)))
+    for seed in sorted(single.keys() & multi.keys()):
+        (k, one), (l, two) = _known(single[seed], "primal"), _known(multi[seed], column)
+        at, of_one, of_two = np.intersect1d(k, l, assume_unique=True, return_indices=True)
+        if at.size:
+            found.append(Common(at, one[of_one], two[of_two]))
     return found
+
+
+def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the iterations from 1 at which a column has a value, and these."""
+    at = run.frame["iteration"].to_numpy(int)
+    values = run.frame.get(column, pd.Series(math.nan, run.frame.index)).to_numpy(float)
+    known = (at > 0) & ~np.isnan(values)
+    return at[known], values[known]
 
 
 @measure

@@ -22,10 +22,10 @@ def cliques(members, low, high):
 
 
 def points(x, y, labeled=(), n_labels=None, **more):
-    """Return a set of points; ``labeled`` lists those whose label is told."""
+    """Return a set of points; ``labeled`` lists those whose label is observed."""
     y = np.asarray(y, np.uint8)
-    told = np.zeros(y.size, bool)
-    told[list(labeled)] = True
+    observed = np.zeros(y.size, bool)
+    observed[list(labeled)] = True
     return Points(
         name="tiny",
         source="synthetic",
@@ -34,7 +34,7 @@ def points(x, y, labeled=(), n_labels=None, **more):
         offsets=np.arange(y.size + 1),
         n_labels=n_labels or int(y.max()) + 1,
         structure="points",
-        labeled=told,
+        labeled=observed,
         **more,
     )
 
@@ -72,13 +72,13 @@ def solved(problem, kind="dcadmm", most=3000, **options):
     raise AssertionError("it has not converged")
 
 
-def labelings(told, L):
+def labelings(observed, L):
     """Yield every labeling that keeps what is told."""
-    choices = [range(L) if label < 0 else [label] for label in told]
+    choices = [range(L) if label < 0 else [label] for label in observed]
     for y in itertools.product(*choices):
         yield np.array(y)
 
 
-def best(u, told, L, energy):
+def best(u, observed, L, energy):
     """Return the least Σ u + E by trying all labelings."""
-    return min(u[np.arange(len(y)), y].sum() + energy(y) for y in labelings(told, L))
+    return min(u[np.arange(len(y)), y].sum() + energy(y) for y in labelings(observed, L))

@@ -12,12 +12,11 @@ from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.dual_coordinate import drawn
+from ssvm_bench.papers.dual_coordinate import figures
 from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
 from ssvm_bench.papers.dual_coordinate.paper import (
     BATCH,
     FIRST_SWEEP,
-    HOT,
     ONLINE,
     PAPER,
     SCHEDULES,
@@ -26,6 +25,7 @@ from ssvm_bench.papers.dual_coordinate.paper import (
     STEADY,
     SUBGRADIENT,
     TRUE_BOUND,
+    WARM,
 )
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import Best, instance_of
@@ -199,7 +199,7 @@ def without(runs, *kinds):
     ("missing", "unknown"),
     [
         (TRUE_BOUND, {"tracked_faster", "tracked_above"}),
-        (HOT, {"hot_start"}),
+        (WARM, {"hot_start"}),
         (SEQUENTIAL, {"random_order"}),
     ],
     ids=["true", "hot", "sequential"],
@@ -223,9 +223,14 @@ def test_what_the_bench_has_not_measured_is_unknown():
 
 
 def test_hot_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
-    hot, cold = dcd("usps", path=["2/n"], seconds=0.25), dcd("usps", seconds=1.0)
-    assert (HOT.has(hot), BATCH.has(hot), HOT.has(cold), BATCH.has(cold)) == (1, 0, 0, 1)
-    row = one([hot, cold], "hot_start", "usps")
+    warm_start, cold = dcd("usps", path=["2/n"], seconds=0.25), dcd("usps", seconds=1.0)
+    assert (WARM.has(warm_start), BATCH.has(warm_start), WARM.has(cold), BATCH.has(cold)) == (
+        1,
+        0,
+        0,
+        1,
+    )
+    row = one([warm_start, cold], "hot_start", "usps")
     assert (row.median, row.note) == (0.25, "250 ms from λ = 2/n, 1 s from α = 0")
 
 
@@ -308,8 +313,8 @@ def test_what_is_kept_is_compared_with_half_of_the_examples():
 
 def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     ours = online("ocr", "gap", gaps=(1, 0.5, 0.2), seconds=2.0)
-    rival = online("ocr", "larank", gaps=(1, 0.5, 0.3, 0.2, 0.1), seconds=8.0)
-    row = one([ours, rival], "schedule_larank", "ocr")
+    baseline = online("ocr", "larank", gaps=(1, 0.5, 0.3, 0.2, 0.1), seconds=8.0)
+    row = one([ours, baseline], "schedule_larank", "ocr")
     assert row.median == pytest.approx(3.0)
     assert row.note == ("to a relative gap of 0.2: 2 s and 2e+03 calls against 6 s and 3e+03 calls")
     poor = online("ocr", "larank", gaps=(1, 0.5), seconds=8.0)
@@ -317,7 +322,7 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
     short = online("ocr", "larank", gaps=(1, 0.5), seconds=1.0)
     assert "ended before" in one([ours, short], "schedule_larank", "ocr").note
-    row = one([ours, rival], "calls_larank", "ocr")
+    row = one([ours, baseline], "calls_larank", "ocr")
     assert (row.median, row.verdict) == (1.5, judging.HOLDS)
     early = online("ocr", "larank", gaps=(1, 0.2), seconds=8.0)
     assert one([ours, early], "calls_larank", "ocr").verdict == judging.FAILS
@@ -339,7 +344,7 @@ def test_self_checks_are_not_counted():
 
 def outputs(runs, *names):
     best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-    return {one.name: one.table for one in drawn.KIND.outputs(FigureData(runs, best), names)}
+    return {one.name: one.table for one in figures.KIND.outputs(FigureData(runs, best), names)}
 
 
 def test_bounds_are_drawn_from_runs_that_compute_both(monkeypatch):
@@ -374,7 +379,7 @@ def test_curves_are_named_by_what_is_compared(monkeypatch):
 
 
 def test_nothing_is_drawn_of_other_solvers():
-    assert outputs([ssg("ocr", "ssg")], *drawn.KIND.choices.names) == {}
+    assert outputs([ssg("ocr", "ssg")], *figures.KIND.choices.names) == {}
 
 
 def test_the_experiment_makes_the_runs_that_the_claims_need():
@@ -395,7 +400,9 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
         )
     }
     for name in BATCH_DATA:
-        assert {(name, "dcd", "tracked", "random", hot) for hot in (False, True)} <= made
+        assert {
+            (name, "dcd", "tracked", "random", warm_start) for warm_start in (False, True)
+        } <= made
         assert (name, "dcd", "true", "random", False) in made
         assert {(name, runs.solver, False) for runs in SUBGRADIENT} <= made
     for name in (*BATCH_DATA, "digits"):

@@ -17,7 +17,7 @@ from ssvm_bench.papers.bcfw_poster.paper import (
     BESIDE,
     CACHED,
     FACTOR,
-    OTHER_RIVALS,
+    OTHER_BASELINES,
     PAPER,
     SELF_CHECKS,
 )
@@ -161,13 +161,13 @@ def test_contrary_runs_flip_every_verdict():
     assert {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS} == set()
 
 
-def against(*rivals):
+def against(*baselines):
     """Return the claims that compare BCFW with these."""
     return {
-        f"{kind}_{ours}_{rival}"
+        f"{kind}_{ours}_{baseline}"
         for kind in ("ahead", "passes")
         for ours in ("bcfw", "bcfw_avg")
-        for rival in rivals
+        for baseline in baselines
     }
 
 
@@ -211,7 +211,7 @@ def test_self_checks_and_other_rivals_are_not_counted():
     rows = judge(everything())
     kinds = {kind: {row.key for row in rows if row.beside == kind} for kind in BESIDE}
     assert kinds[SELF_CHECKS] == {"certificate_bcfw", "certificate_fw"}
-    assert kinds[OTHER_RIVALS] == against("cached", "n_slack")
+    assert kinds[OTHER_BASELINES] == against("cached", "n_slack")
     text = claims_table.output(POSTER, rows).markdown()
     counted = [row for row in rows if not row.beside]
     assert f"Of {len(counted)} pairs of claim and dataset: holds: {len(counted)}; " in text
@@ -239,9 +239,9 @@ def test_a_missing_reference_optimum_is_a_reason():
 
 def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     ours = run("bcfw", [10, 6, 2, 0.9, 0.5], passes=[0, 1, 2, 3, 4])
-    # between passes 0 and 4, the rival's line is at 10^(1 − passes/4)
-    rival = run("eg", [10, 1], passes=[0, 4])
-    row = one([ours, rival], "ahead_bcfw_eg")
+    # between passes 0 and 4, the baseline's line is at 10^(1 − passes/4)
+    baseline = run("eg", [10, 1], passes=[0, 4])
+    row = one([ours, baseline], "ahead_bcfw_eg")
     assert 10**0.75 < 6  # so behind after one pass; ahead after two, three and four
     assert (row.median, row.verdict) == (3 / 4, judging.FAILS)
     assert row.note == (
@@ -252,15 +252,15 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
 
 def test_nothing_is_compared_beyond_the_end_of_a_rival():
     ours = run("bcfw", [10, 6, 2, 0.9], passes=[0, 1, 2, 3])
-    rivals = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
-    assert one([ours, *rivals], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
-    assert one([ours, *rivals], "ahead_bcfw_fw").verdict == judging.UNKNOWN
+    baselines = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
+    assert one([ours, *baselines], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
+    assert one([ours, *baselines], "ahead_bcfw_fw").verdict == judging.UNKNOWN
 
 
 def test_one_of_our_repeats_is_compared_with_the_median_of_the_rival():
     ours = [run("bcfw", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([1, 3, 5])]
-    rivals = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
-    row = one(ours + rivals, "ahead_bcfw_eg")
+    baselines = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
+    row = one(ours + baselines, "ahead_bcfw_eg")
     assert (row.min, row.median, row.max) == (0, 1, 1)
     assert (row.agree, row.repeats, row.verdict) == (2, 3, judging.HOLDS)
 

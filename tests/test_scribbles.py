@@ -132,13 +132,13 @@ def test_features_of_ones_own_take_the_place_of_those_of_pictures(tmp_path):
 def test_intersection_over_union_is_that_of_pixels():
     rng = np.random.default_rng(1)
     pixels, y = rng.integers(1, 20, (12, 3)), rng.integers(0, 3, 12)
-    told = np.full(12, -1)
+    observed = np.full(12, -1)
     both, union = pixels[y == 1, 1].sum(), pixels[:, 1].sum() + pixels[y == 1][:, [0, 2]].sum()
-    assert overlap_of(pixels, None, told).mean_iou(y) == pytest.approx(both / union)
+    assert overlap_of(pixels, None, observed).mean_iou(y) == pytest.approx(both / union)
     # picture by picture: 0 is told and does not count, 1 has no figure, 2 is half right
     pixels = np.array([[5, 0], [0, 5], [3, 0], [4, 0], [0, 6], [0, 6]])
-    frame, told = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, -1, -1, -1, -1])
-    scorer = overlap_of(pixels, frame, told)
+    frame, observed = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, -1, -1, -1, -1])
+    scorer = overlap_of(pixels, frame, observed)
     np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
     np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
     assert np.isnan(overlap_of(pixels, frame, np.zeros(6, int)).mean_iou(np.zeros(6)))

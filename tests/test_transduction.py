@@ -170,10 +170,10 @@ def test_permuting_points_changes_nothing(kind):
 def test_told_labels_and_bounds_are_kept_in_every_iteration(kind):
     for made in mixed():
         run = solver(made, kind)
-        told = made.energy.told
+        observed = made.energy.observed
         for _ in range(15):
             point = run.reported().w
-            assert (point.y[told >= 0] == told[told >= 0]).all()
+            assert (point.y[observed >= 0] == observed[observed >= 0]).all()
             assert np.isfinite(made.measured(point)[0])
             run.iterate()
 

@@ -8,9 +8,9 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import drawn, tables
+from ssvm_bench.papers.transduction import figures, tables
 from ssvm_bench.papers.transduction.datasets import moons
-from ssvm_bench.papers.transduction.paper import LEAST, MOST, PAPER, RIVALS
+from ssvm_bench.papers.transduction.paper import BASELINES, LEAST, MOST, PAPER
 from ssvm_bench.papers.transduction.printed import MOONS
 from ssvm_bench.results.trace import write_run
 
@@ -41,7 +41,7 @@ def trace(solver, draw, wrong, fingerprint=None, **options):
 
 def runs(**wrong):
     """Return runs with these shares of wrong labels, draw by draw."""
-    of = {OURS: [0.02] * 3, **dict.fromkeys(RIVALS, [0.6] * 3), **wrong}
+    of = {OURS: [0.02] * 3, **dict.fromkeys(BASELINES, [0.6] * 3), **wrong}
     return [trace(solver, k, share) for solver in of for k, share in enumerate(of[solver])]
 
 
@@ -55,7 +55,10 @@ def judged(traces):
     ("key", "bad"),
     [
         ("recovers", {OURS: [MOST / 2, MOST * 1.1, MOST * 1.2]}),
-        *((f"stuck_{rival}", {rival: [0.6, LEAST / 2, LEAST * 0.9]}) for rival in RIVALS),
+        *(
+            (f"stuck_{baseline}", {baseline: [0.6, LEAST / 2, LEAST * 0.9]})
+            for baseline in BASELINES
+        ),
     ],
 )
 def test_a_claim_holds_by_its_median_over_draws(key, bad):
@@ -98,12 +101,12 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     here = replace(here, folder=tmp_path / "run")
     away = trace("kernel_kmeans", 3, 0.6, data.fingerprint)
     chosen = [here, away, trace(OURS, 4, 0.1)]
-    assert not list(drawn.KIND.files(FigureData(chosen, {}), ["labels"]))
+    assert not list(figures.KIND.files(FigureData(chosen, {}), ["labels"]))
     rows = here.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
     arrays = {"w": np.zeros(2), "y": data.y}
     write_run(here.folder, rows, here.metadata, {}, summary, arrays)
-    (output,) = drawn.KIND.files(FigureData(chosen, {}, "moons"), ["labels"])
+    (output,) = figures.KIND.files(FigureData(chosen, {}, "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure.axes) == 2
@@ -112,9 +115,9 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
 def test_convergence_is_that_of_the_first_draw():
     traces = runs()
     for k, run in enumerate(traces):
-        columns = drawn.QUANTITIES.values()
+        columns = figures.QUANTITIES.values()
         run.frame[[*columns]] = [[8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0]]
-    (output,) = drawn.KIND.outputs(FigureData(traces, {}, "moons"), ["convergence"])
+    (output,) = figures.KIND.outputs(FigureData(traces, {}, "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}
     assert last["augmented Lagrangian"] == 4.0

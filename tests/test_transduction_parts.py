@@ -204,21 +204,21 @@ def test_a_kernel_too_large_for_memory_says_how_large_and_what_else_there_is():
 # ---- label steps --------------------------------------------------------------------------------
 
 
-def told_of(n, known):
-    told = np.full(n, -1)
+def observed_of(n, known):
+    observed = np.full(n, -1)
     for i, label in known.items():
-        told[i] = label
-    return told
+        observed[i] = label
+    return observed
 
 
-def check_step(energy, told, L, seed, exact=True):
+def check_step(energy, observed, L, seed, exact=True):
     """Compare some label steps with all labelings."""
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        u = rng.normal(size=(told.size, L))
+        u = rng.normal(size=(observed.size, L))
         y = energy.minimise(u, None)
-        assert (y[told >= 0] == told[told >= 0]).all()
-        found, goal = sum_of(u, y) + energy.value(y), best(u, told, L, energy.value)
+        assert (y[observed >= 0] == observed[observed >= 0]).all()
+        found, goal = sum_of(u, y) + energy.value(y), best(u, observed, L, energy.value)
         assert found < np.inf
         assert found >= goal - 1e-9
         if exact:
@@ -226,46 +226,46 @@ def check_step(energy, told, L, seed, exact=True):
 
 
 def test_labels_that_are_told_are_kept():
-    told = told_of(6, {1: 2, 4: 0})
-    check_step(Separate(told, 3), told, 3, 0)
-    assert Separate(told, 3).minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
+    observed = observed_of(6, {1: 2, 4: 0})
+    check_step(Separate(observed, 3), observed, 3, 0)
+    assert Separate(observed, 3).minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("known", [{}, {0: 1, 5: 0, 6: 1}])
 def test_sorting_is_exact_for_one_clique_and_two_labels(known):
-    told = told_of(9, known)
+    observed = observed_of(9, known)
     one = cliques([[0, 1, 2, 4, 5, 6, 8]], [[3, 2]], [[5, 3]])
-    energy = bounds_on_counts(told, 2, one)
+    energy = bounds_on_counts(observed, 2, one)
     assert isinstance(energy, OneClique)
-    check_step(energy, told, 2, 1)
-    check_step(Counts(told, 2, one), told, 2, 1)  # the general way agrees
+    check_step(energy, observed, 2, 1)
+    check_step(Counts(observed, 2, one), observed, 2, 1)  # the general way agrees
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_linear_programs_and_rounding_keep_bounds_and_are_exact_where_the_relaxation_is(seed):
     rng = np.random.default_rng(seed)
-    told = told_of(8, {0: 1, 3: 2})
-    truth = np.where(told < 0, rng.integers(0, 3, 8), told)
+    observed = observed_of(8, {0: 1, 3: 2})
+    truth = np.where(observed < 0, rng.integers(0, 3, 8), observed)
     members = [np.sort(rng.choice(8, 5, False)) for _ in range(4)]
     held = np.array([np.bincount(truth[of], minlength=3) for of in members])
-    energy = bounds_on_counts(told, 3, cliques(members, np.maximum(held - 1, 0), held))
+    energy = bounds_on_counts(observed, 3, cliques(members, np.maximum(held - 1, 0), held))
     assert energy.value(truth) == 0
-    check_step(energy, told, 3, seed, exact=False)
+    check_step(energy, observed, 3, seed, exact=False)
 
 
 def test_fractional_relaxations_are_rounded_within_the_bounds():
     # three overlapping pairs, each of one point of each label: half of everything, and no labeling
     odd = cliques([[0, 1], [1, 2], [0, 2]], [[0, 0]] * 3, [[1, 1]] * 3)
-    energy = Counts(told_of(3, {}), 2, odd)
+    energy = Counts(observed_of(3, {}), 2, odd)
     with pytest.raises(RunFailedError, match="HiGHS found no labels"):
         energy.minimise(np.zeros((3, 2)), None)
     # with a third label there is one, which the relaxation at half and half does not show
-    told = told_of(3, {})
+    observed = observed_of(3, {})
     three = cliques([[0, 1], [1, 2], [0, 2]], [[0] * 3] * 3, [[1] * 3] * 3)
-    energy, u = Counts(told, 3, three), np.array([[0.0, 0.0, 1.0]] * 3)
+    energy, u = Counts(observed, 3, three), np.array([[0.0, 0.0, 1.0]] * 3)
     y = energy.minimise(u, None)
     assert sorted(y) == [0, 1, 2]
-    assert sum_of(u, y) == best(u, told, 3, energy.value)
+    assert sum_of(u, y) == best(u, observed, 3, energy.value)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +277,9 @@ def test_fractional_relaxations_are_rounded_within_the_bounds():
         ([[0, 1], [0, 1]], [[2, 0], [0, 1]], [[2, 2], [2, 2]], {}, "contradict those of other"),
     ],
 )
-def test_bounds_that_nothing_keeps_name_the_clique(members, low, high, told, message):
+def test_bounds_that_nothing_keeps_name_the_clique(members, low, high, observed, message):
     with pytest.raises(ConfigError, match=message):
-        bounds_on_counts(told_of(4, told), 2, cliques(members, low, high))
+        bounds_on_counts(observed_of(4, observed), 2, cliques(members, low, high))
 
 
 PAIRS = np.array([[0, 1], [0, 2], [1, 3], [2, 3], [3, 4], [4, 5], [2, 6]])
@@ -287,21 +287,21 @@ PAIRS = np.array([[0, 1], [0, 2], [1, 3], [2, 3], [3, 4], [4, 5], [2, 6]])
 
 @pytest.mark.parametrize("known", [{}, {0: 1, 6: 0}])
 def test_minimum_cuts_are_exact(known):
-    told = told_of(7, known)
+    observed = observed_of(7, known)
     weights = np.random.default_rng(3).uniform(0, 1.5, len(PAIRS))
-    check_step(Potts(told, 2, PAIRS, weights), told, 2, 4)
+    check_step(Potts(observed, 2, PAIRS, weights), observed, 2, 4)
 
 
 def test_expansions_keep_what_is_told_and_are_within_their_factor():
-    told = told_of(7, {0: 1, 6: 2})
+    observed = observed_of(7, {0: 1, 6: 2})
     weights = np.random.default_rng(5).uniform(0, 1.0, len(PAIRS))
-    energy, rng = Potts(told, 3, PAIRS, weights), np.random.default_rng(6)
+    energy, rng = Potts(observed, 3, PAIRS, weights), np.random.default_rng(6)
     for _ in range(10):
         u = rng.uniform(size=(7, 3))
-        start = np.where(told < 0, rng.integers(0, 3, 7), told)
+        start = np.where(observed < 0, rng.integers(0, 3, 7), observed)
         y = energy.minimise(u, start)
-        assert (y[told >= 0] == told[told >= 0]).all()
-        value, goal = sum_of(u, y) + energy.value(y), best(u, told, 3, energy.value)
+        assert (y[observed >= 0] == observed[observed >= 0]).all()
+        value, goal = sum_of(u, y) + energy.value(y), best(u, observed, 3, energy.value)
         assert goal - 1e-9 <= value <= sum_of(u, start) + energy.value(start) + 1e-9
         # twice the pairs of the best labeling at most (Boykov, Veksler, Zabih 2001)
         assert value <= goal + weights.sum() + 1e-9

@@ -9,7 +9,7 @@ from traces import make_trace
 from ssvm_bench.claims import judging
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import pictured, tables
+from ssvm_bench.papers.transduction import pictures, tables
 from ssvm_bench.papers.transduction.datasets import scribbles
 from ssvm_bench.papers.transduction.paper import CLOSED, ENDED, PAPER, RISE, WITH_DELTA
 from ssvm_bench.papers.transduction.printed import SETS, TABLE_1
@@ -20,13 +20,13 @@ OURS = "dcadmm"
 
 def trace(dataset, options, columns, solver=OURS, oracle=None, config=None):
     """Return a run whose last rows have these further columns."""
-    count, told = len(next(iter(columns.values()))), "-".join(map(str, options.values()))
+    count, observed = len(next(iter(columns.values()))), "-".join(map(str, options.values()))
     run = make_trace(
         [8.0] * count,
         [np.nan] * count,
         solver=solver,
         lam=0.05,
-        dataset={"name": dataset, "source": "real", "n": 9, "d": 2, "fingerprint": told},
+        dataset={"name": dataset, "source": "real", "n": 9, "d": 2, "fingerprint": observed},
         objective=f"softmax, {(oracle or {}).get('kernel')}",
         options=config or {},
     )
@@ -130,7 +130,7 @@ def test_overlap_is_compared_picture_by_picture():
     for run in traces:
         run.frame["iou"] = 1.0 - run.frame["iou"]
     assert judged(traces)["scribbles"].verdict == judging.FAILS
-    table = tables.overlaps(pictured.of_methods(traces)).set_index("solver")
+    table = tables.overlaps(pictures.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]
     assert table.loc[OURS, ["runs", "min"]].tolist() == [3, pytest.approx(0.1)]
 
@@ -146,12 +146,12 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(pictured.KIND.files(FigureData(runs, {}), ["masks"]))
+        assert not list(pictures.KIND.files(FigureData(runs, {}), ["masks"]))
     for run in runs:
         rows = run.frame.to_dict("records")
         summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
         write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictured.KIND.files(FigureData(runs, {}, "scribbles"), ["masks"])
+    (output,) = pictures.KIND.files(FigureData(runs, {}, "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure.axes) == 4

@@ -163,14 +163,16 @@ class Case:
             and self.data["n"] < other.data["n"]
         )
 
-    def by_seed(self, solver: str, hot: bool | None = None, **options: Any) -> Mapping[int, Trace]:
+    def by_seed(
+        self, solver: str, warm_start: bool | None = None, **options: Any
+    ) -> Mapping[int, Trace]:
         """Return the runs of a solver with these options, in the order of their seeds.
 
         Parameters
         ----------
         solver : str
             Which.
-        hot : bool, optional
+        warm_start : bool, optional
             Whether they went on from the solution of a larger λ; None: whatever they did.
         **options
             Of the solver.
@@ -184,9 +186,9 @@ class Case:
             runs
             for label, runs in self.runs.items()
             if label.split(" ")[0] == solver
-            and _is_so(next(iter(runs.values())).metadata["config"], hot, options)
+            and _is_so(next(iter(runs.values())).metadata["config"], warm_start, options)
         ]
-        name = name_of(solver, options, hot)
+        name = name_of(solver, options, warm_start)
         if not found:
             raise UnmeasurableError(f"no finished runs of {name}")
         if len(found) > 1:
@@ -249,25 +251,28 @@ def _option(config: Mapping[str, Any], name: str) -> Any:
     return found
 
 
-def _is_so(config: Mapping[str, Any], hot: bool | None, options: Mapping[str, Any]) -> bool:
-    return options.items() <= config["solver"].items() and hot in (None, bool(config.get("path")))
+def _is_so(config: Mapping[str, Any], warm_start: bool | None, options: Mapping[str, Any]) -> bool:
+    return options.items() <= config["solver"].items() and warm_start in (
+        None,
+        bool(config.get("path")),
+    )
 
 
-def name_of(solver: str, options: Mapping[str, Any], hot: bool | None = None) -> str:
+def name_of(solver: str, options: Mapping[str, Any], warm_start: bool | None = None) -> str:
     """Return what a reader calls the runs of a solver with these options."""
     told = solver_label(" ".join([solver, *(f"{key}={value}" for key, value in options.items())]))
-    return told + " from the solution of a larger λ" * bool(hot)
+    return told + " from the solution of a larger λ" * bool(warm_start)
 
 
 class Runs(NamedTuple):
     """Runs to compare: a solver, and those of its options that have to be so.
 
-    ``hot`` is as of `Case.by_seed`.
+    ``warm_start`` is as of `Case.by_seed`.
     """
 
     solver: str
     options: Mapping[str, Any] = {}
-    hot: bool | None = None
+    warm_start: bool | None = None
 
     @property
     def name(self) -> str:
@@ -277,7 +282,9 @@ class Runs(NamedTuple):
     def has(self, run: Trace) -> bool:
         """Tell whether a run is one of them."""
         config = run.metadata["config"]
-        return config["solver"]["name"] == self.solver and _is_so(config, self.hot, self.options)
+        return config["solver"]["name"] == self.solver and _is_so(
+            config, self.warm_start, self.options
+        )
 
     def of(self, case: Case) -> list[Trace]:
         """Return the repeats on a problem instance."""
@@ -285,7 +292,7 @@ class Runs(NamedTuple):
 
     def by_seed(self, case: Case) -> Mapping[int, Trace]:
         """Return seed → run on a problem instance."""
-        return case.by_seed(self.solver, self.hot, **self.options)
+        return case.by_seed(self.solver, self.warm_start, **self.options)
 
 
 def cases(

@@ -43,10 +43,10 @@ def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
 @measure
 def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> Measured:
     """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
-    mine, rivals = ours.of(case), family_runs(case, family)
+    mine, baselines = ours.of(case), family_runs(case, family)
     shares, sizes, behind, ends = [], [], [], []
     for run in mine:
-        at, my, their, name = _common(case, run, rivals)
+        at, my, their, name = _common(case, run, baselines)
         shares.append(float(np.mean(my < their)))
         sizes.append(at.size)
         behind += at[my >= their].tolist()
@@ -61,14 +61,14 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> M
 
 
 def _common(
-    case: Case, run: Trace, rivals: Mapping[str, Sequence[Trace]]
+    case: Case, run: Trace, baselines: Mapping[str, Sequence[Trace]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Return passes ≥ 1 with values, the log of ours, of the lowest rival's; who it is at last."""
+    """Return passes ≥ 1 with values, the log of ours, of the lowest baseline's; its name."""
     x = along(run, "passes")
     at = np.unique(x[x >= 1])
     mine = read_off(at, x, suboptimality(case, run), True)
-    curves = {name: _median_curve(case, repeats, at) for name, repeats in rivals.items()}
-    # All rivals have to be known: else the lowest would be another one where one of them ends.
+    curves = {name: _median_curve(case, repeats, at) for name, repeats in baselines.items()}
+    # All baselines have to be known: else the lowest would be another one where one of them ends.
     theirs = np.min(list(curves.values()), axis=0)
     known = ~np.isnan(mine + theirs)
     if not known.any():
@@ -87,8 +87,8 @@ def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.nd
 
 
 @measure
-def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
-    """Measure the largest P(w) after iteration 0 over P(0); of the rival, tell it."""
+def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
+    """Measure the largest P(w) after iteration 0 over P(0); of the baseline, tell it."""
 
     def largest(run: Trace) -> float:
         primal = run.frame["primal"].to_numpy(float)
@@ -98,9 +98,9 @@ def above_start(case: Case, ours: Runs, rival: Runs) -> Measured:
 
     values = np.array([largest(run) for run in ours.of(case)])
     note = ""
-    if rival.solver in case.solvers:
-        peaks = [largest(run) for run in rival.of(case)]
-        note = f"{rival.name}: {span((min(peaks), max(peaks)), times)}"
+    if baseline.solver in case.solvers:
+        peaks = [largest(run) for run in baseline.of(case)]
+        note = f"{baseline.name}: {span((min(peaks), max(peaks)), times)}"
     return Measured(values, high=1.0, note=note)
 
 

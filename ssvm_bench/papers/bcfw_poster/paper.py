@@ -34,7 +34,7 @@ OURS = {"bcfw": ("BCFW", BCFW), "bcfw_avg": ("BCFW-avg", BCFW_AVG)}
 
 
 class Family(NamedTuple):
-    """Rivals that are taken for one: the lowest of their curves counts."""
+    """Baselines that are taken for one: the lowest of their curves counts."""
 
     key: str
     name: str
@@ -51,14 +51,14 @@ OTHERS = (
     Family("cached", "1-slack with a cache of constraints", (CACHED,)),
     Family("n_slack", "n-slack cutting planes", (N_SLACK,)),
 )
-"""Rivals that the poster does not have."""
+"""Baselines that the poster does not have."""
 
-SELF_CHECKS, OTHER_RIVALS = "self-checks", "other rivals"
+SELF_CHECKS, OTHER_BASELINES = "self-checks", "other rivals"
 BESIDE = {
     SELF_CHECKS: (
         "True of every right implementation: by weak duality, no dual value is above a primal one."
     ),
-    OTHER_RIVALS: (
+    OTHER_BASELINES: (
         "The poster's cutting-plane method has one plane more after each pass of the oracle: "
         "1-slack without a cache, or BMRM. These two do more between two passes, which is not seen "
         "in their number: with a cache, planes come from rounds over the labelings that each "
@@ -78,7 +78,7 @@ AN_ORDER = 10.0
 """A gap within it tells the suboptimality."""
 
 
-def _rival_claims(key: str, family: Family) -> list[Claim]:
+def _baseline_claims(key: str, family: Family) -> list[Claim]:
     name, ours = OURS[key]
     theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
     words = {"ours": name, "family": family.name, "theirs": theirs}
@@ -110,7 +110,9 @@ def _gap_claims(key: str, name: str, runs: Runs) -> list[Claim]:
     ]
 
 
-_RIVALS = [claim for key in OURS for family in FAMILIES for claim in _rival_claims(key, family)]
+_BASELINES = [
+    claim for key in OURS for family in FAMILIES for claim in _baseline_claims(key, family)
+]
 _NO_TUNING = [
     SAID.claim("start", above_start(BCFW, SSG), times),
     SAID.claim("step", share_ahead(BCFW, [BCFW_FIXED], 0.5), percent),
@@ -127,10 +129,10 @@ _TABLE = [
 ]
 _GAPS = [*_gap_claims("bcfw", "BCFW", BCFW), *_gap_claims("fw", "batch Frank–Wolfe", FW)]
 _OTHERS = [
-    claim._replace(beside=OTHER_RIVALS, paper=dict.fromkeys(claim.paper, NONE))
+    claim._replace(beside=OTHER_BASELINES, paper=dict.fromkeys(claim.paper, NONE))
     for key in OURS
     for family in OTHERS
-    for claim in _rival_claims(key, family)
+    for claim in _baseline_claims(key, family)
 ]
 
 LOOKS = {
@@ -152,7 +154,7 @@ PAPER = Paper(
     kinds=(rates.KIND,),
     looks=LOOKS,
     file="claims-poster",
-    claims=(*_RIVALS, *_NO_TUNING, *_TABLE, *_GAPS, *_OTHERS),
+    claims=(*_BASELINES, *_NO_TUNING, *_TABLE, *_GAPS, *_OTHERS),
     solvers=frozenset(runs.solver for family in (*FAMILIES, *OTHERS) for runs in family.members),
     beside=BESIDE,
 )

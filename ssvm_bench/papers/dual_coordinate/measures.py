@@ -37,10 +37,10 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
 
 SWEEPS = {"M": 0, "order": "random", "bound": "tracked"}
-BATCH = Runs("dcd", SWEEPS, hot=False)
-HOT = Runs("dcd", SWEEPS, hot=True)
-TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, hot=False)
-SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, hot=False)
+BATCH = Runs("dcd", SWEEPS, warm_start=False)
+WARM = Runs("dcd", SWEEPS, warm_start=True)
+TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, warm_start=False)
+SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, warm_start=False)
 
 ROUNDING = 1e-9
 """How far a dual value may be off, relative to it: it is a sum over all terms."""
@@ -145,10 +145,10 @@ def speedup(case: Case, fast: Runs, slow: Runs, low: float) -> Measured:
 
 
 @measure
-def cost_of_hot_start(case: Case, hot: Runs, cold: Runs, high: float) -> Measured:
+def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, high: float) -> Measured:
     """Measure the seconds to the tolerance from another solution over those from α = 0."""
     values, time = [], []
-    for ours, theirs in _pairs(case, hot, cold):
+    for ours, theirs in _pairs(case, warm, cold):
         ended = float(ours.frame["time"].iloc[-1])
         values.append(_ratio(_spent(ours), ended, _spent(theirs), high))
         time.append([ended, _spent(theirs)])
@@ -177,17 +177,17 @@ def single_first(case: Case, runs: Runs, low: float) -> Measured:
 
 
 @measure
-def fewer_sweeps(case: Case, ours: Runs, rival: Runs) -> Measured:
-    """Measure a rival's sweeps to a gap over ours, seed by seed; tell them on other datasets.
+def fewer_sweeps(case: Case, ours: Runs, baseline: Runs) -> Measured:
+    """Measure a baseline's sweeps to a gap over ours, seed by seed; tell them on other datasets.
 
     It is the smallest gap that all of these runs reach.
     """
-    pairs, found = _sweeps(case, ours, rival)
+    pairs, found = _sweeps(case, ours, baseline)
     more = []
     for other in case.others:
         if other.dataset != case.dataset:
             try:
-                _, there = _sweeps(other, ours, rival)
+                _, there = _sweeps(other, ours, baseline)
             except UnmeasurableError:
                 continue
             more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
@@ -199,9 +199,9 @@ def fewer_sweeps(case: Case, ours: Runs, rival: Runs) -> Measured:
     return Measured(found[:, 1] / found[:, 0], low=ABOVE_1, note=note)
 
 
-def _sweeps(case: Case, ours: Runs, rival: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
+def _sweeps(case: Case, ours: Runs, baseline: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
     """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
-    pairs = _pairs(case, ours, rival)
+    pairs = _pairs(case, ours, baseline)
     gaps = [(run, relative_gap(run)) for pair in pairs for run in pair]
     if min(gap.size for _, gap in gaps) < 2:
         raise UnmeasurableError("a run made no sweep")
@@ -260,19 +260,19 @@ def kept(run: Trace) -> float:
 
 
 @measure
-def costlier_schedule(case: Case, ours: Runs, rival: Runs, column: str, low: float) -> Measured:
+def costlier_schedule(case: Case, ours: Runs, baseline: Runs, column: str, low: float) -> Measured:
     """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
 
     The cost is in seconds (``time``) or calls of the oracle (``oracle_calls``). The gap is the
     tolerance of ours, or the smallest gap that all of our repeats reach.
     """
-    mine, theirs = ours.of(case), rival.of(case)
+    mine, theirs = ours.of(case), baseline.of(case)
     if column == TIME:
         check_clocks((*mine, *theirs))
     tol = float(mine[0].metadata["config"]["solver"]["tol"])
     target = max(tol, *(least_positive(relative_gap(run)) for run in mine))
-    spent, rivals = (_spent_on(runs, target) for runs in (mine, theirs))
-    base, theirs_spent = spent.median(), rivals.median()
+    spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
+    base, theirs_spent = spent.median(), baselines.median()
     ended = min(float(run.frame[column].iloc[-1]) for run in theirs)
     if math.isinf(theirs_spent[column]) and ended < spent[column].max():
         raise UnmeasurableError("a run to compare with ended before it reached that gap")

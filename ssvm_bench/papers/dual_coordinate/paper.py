@@ -13,9 +13,9 @@ from ssvm_bench.claims.claim import Claim, Statements
 from ssvm_bench.claims.comparisons import above_start, share_ahead
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.dual_coordinate import drawn
+from ssvm_bench.papers.dual_coordinate import figures
 from ssvm_bench.papers.dual_coordinate import measures as by
-from ssvm_bench.papers.dual_coordinate.measures import BATCH, HOT, SEQUENTIAL, TRUE_BOUND
+from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_BOUND, WARM
 from ssvm_bench.results.words import percent, times
 
 SAID = Statements(__file__)
@@ -27,7 +27,7 @@ SCHEDULES = {
 }
 """Schedules that the online gap is compared with: option → what a reader calls them."""
 
-ONLINE = Runs("dcd_online", {"schedule": "gap"}, hot=False)
+ONLINE = Runs("dcd_online", {"schedule": "gap"}, warm_start=False)
 SSG = Runs("ssg")
 SUBGRADIENT = (SSG, Runs("ssg_weighted"), Runs("ssg_tail"))
 
@@ -58,9 +58,9 @@ def _schedule_claims(said: str, column: str, low: float) -> list[Claim]:
     """Return a claim for each schedule that the online gap's is compared with, by one cost."""
     claims = []
     for schedule, name in SCHEDULES.items():
-        rival = Runs("dcd_online", {"schedule": schedule}, hot=False)
-        measured = by.costlier_schedule(ONLINE, rival, column, low)
-        claims.append(SAID.claim(said, measured, times, f"{said}_{schedule}", rival=name))
+        baseline = Runs("dcd_online", {"schedule": schedule}, warm_start=False)
+        measured = by.costlier_schedule(ONLINE, baseline, column, low)
+        claims.append(SAID.claim(said, measured, times, f"{said}_{schedule}", baseline=name))
     return claims
 
 
@@ -70,7 +70,7 @@ _BATCH = [
     SAID.claim("tracked_faster", by.speedup(BATCH, TRUE_BOUND, ABOUT), times, factor=f"{ABOUT:g}"),
     SAID.claim("tracked_above", by.share_above(TRUE_BOUND, MOST), percent, most=percent(MOST)),
     SAID.claim("random_order", by.fewer_sweeps(BATCH, SEQUENTIAL), times),
-    SAID.claim("hot_start", by.cost_of_hot_start(HOT, BATCH, CHEAP), times, share=percent(CHEAP)),
+    SAID.claim("hot_start", by.cost_of_warm_start(WARM, BATCH, CHEAP), times, share=percent(CHEAP)),
 ]
 _ONLINE = [
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE)),
@@ -108,7 +108,7 @@ LOOKS = {
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the dual-coordinate paper",
-    kinds=(drawn.KIND,),
+    kinds=(figures.KIND,),
     looks=LOOKS,
     file="claims-dual-coordinate",
     claims=(*_BATCH, *_ONLINE, *_NO_TUNING, *_THEOREMS),

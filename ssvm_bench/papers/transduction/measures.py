@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    error           1 − accuracy of the last row: the share of wrong labels among those not told
+    error           1 − accuracy of the last row: the share of wrong labels among those not observed
     accuracy        its mean over the repeats; deviation: its standard deviation
     more overlap    IoU of the last row, minus that of the other method, repeat by repeat
     largest rise    max (L_ρ⁺ − L_ρ)/|L_ρ| over iterations at an unchanged ρ for which (18) holds
@@ -76,10 +76,10 @@ def deviation(case: Case, printed: Mapping[str, Spread], solver: str) -> Measure
 
 
 @measure
-def more_overlap(case: Case, ours: Runs, rival: Runs) -> Measured:
+def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
     """Measure how much larger our IoU is, picture by picture."""
     nothing = "no two runs are on the same picture"
-    pairs = same_seed(ours.by_seed(case), rival.by_seed(case), nothing)
+    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
     both = [(overlap(one), overlap(other)) for one, other in pairs]
     means = np.mean(both, axis=0)
     note = f"mean IoU {percent(means[0])} against {percent(means[1])}"

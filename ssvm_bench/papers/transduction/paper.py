@@ -13,15 +13,15 @@ from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Measure, Statements
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.transduction import drawn, pictured, tables
+from ssvm_bench.papers.transduction import figures, pictures, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.printed import (
+    BASELINES,
     DRAWS,
     KERNELS,
     MOONS,
     NAMES,
     PROPOSED,
-    RIVALS,
     SETS,
     TABLE_1,
     Spread,
@@ -52,7 +52,7 @@ def _stuck(solver: str, name: str) -> Claim:
         by.errors(Runs(solver), LEAST),
         percent,
         f"stuck_{solver}",
-        rival=name,
+        baseline=name,
         printed=percent(MOONS[solver]),
         least=percent(LEAST),
     )
@@ -102,7 +102,7 @@ TITLES = {
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the transduction paper",
-    kinds=(*tables.KINDS, pictured.KIND, drawn.KIND),
+    kinds=(*tables.KINDS, pictures.KIND, figures.KIND),
     looks=LOOKS,
     titles=TITLES,
     file="claims-transduction",
@@ -114,7 +114,7 @@ PAPER = Paper(
             printed=percent(MOONS[PROPOSED]),
             most=percent(MOST),
         ),
-        *(_stuck(*rival) for rival in RIVALS.items()),
+        *(_stuck(*baseline) for baseline in BASELINES.items()),
         *(
             claim
             for labeled, kernel in product((10, 100), KERNELS)

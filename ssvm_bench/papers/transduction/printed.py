@@ -59,7 +59,7 @@ DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")
 """Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
 
 PROPOSED = "dcadmm"
-RIVALS = {
+BASELINES = {
     "kernel_kmeans": "constrained kernel k-means",
     "coordinate_descent": "coordinate descent on labels and classifier",
 }

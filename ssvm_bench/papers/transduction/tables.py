@@ -4,7 +4,7 @@
 errors       wrong labels of each solver
 accuracies   Table 1: accuracies of ``dcadmm`` on the SSL sets over splits. ``table``: a row per
              set and number of labels; ``settings``: a row per choice of what the paper leaves open
-overlaps     mean IoU of each method, over pictures or frames (:mod:`.pictured`)
+overlaps     mean IoU of each method, over pictures or frames (:mod:`.pictures`)
 ===========  ====================================================================================
 
 A mean of Table 1 is **as good** as the paper's if it is at least that minus the deviation that is

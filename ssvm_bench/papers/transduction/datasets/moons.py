@@ -1,7 +1,7 @@
 """Four moons and 25 cliques (Laude et al., appendix B): points without any label.
 
-600 points of the plane, 150 a class. Nothing is told but, for 25 possibly overlapping cliques of 25
-points, the number of points of every class, give or take 3. The paper says no more of the moons;
+600 points of the plane, 150 a class. Nothing is known but, for 25 possibly overlapping cliques of
+25 points, the number of points of every class, give or take 3. The paper says no more of the moons;
 here they are two pairs, side by side, in which they hook into each other:
 
 .. code-block:: text

@@ -74,7 +74,7 @@ class Points(Dataset):
     Attributes
     ----------
     labeled : ndarray of bool, shape (n,)
-        The points whose label is told.
+        The points whose label is observed.
     cliques : Cliques, optional
         Sets of points with bounds on counts.
     pairs : ndarray of int64, shape (E, 2), optional
@@ -107,7 +107,7 @@ class Points(Dataset):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen digits that are equal for equal points, labels told, cliques and pairs."""
+        """Sixteen digits that are equal for equal points, labels observed, cliques and pairs."""
         digest = hashlib.sha256(super().fingerprint.encode())
         known = (self.labeled, *(self.cliques or ()), self.pairs, self.weights)
         for array in (*known, self.pixels, self.frame):
@@ -175,7 +175,7 @@ def check(dataset: Any) -> None:
             raise WrongError("labeled must be an array of bool")
         if labeled.shape != (dataset.n,):
             raise WrongError(f"labeled has the shape {labeled.shape}, not ({dataset.n},)")
-        _told(dataset)
+        _labelled(dataset)
         if dataset.cliques is not None:
             _cliques(dataset.cliques, dataset.n, dataset.n_labels)
         if dataset.pairs is not None or dataset.weights is not None:
@@ -188,19 +188,19 @@ def check(dataset: Any) -> None:
                 raise WrongError("frame must have a number of 0 or more for each point")
 
 
-def check_told(dataset: Any) -> None:
+def check_labelled(dataset: Any) -> None:
     """Check that of every class a point is labeled, or none at all; raises as `check` does."""
     with explained(dataset):
-        _told(dataset)
+        _labelled(dataset)
 
 
-def _told(dataset: Any) -> None:
-    told = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
-    if told.any() and not told.all():
+def _labelled(dataset: Any) -> None:
+    observed = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
+    if observed.any() and not observed.all():
         raise WrongError(
-            f"no labeled point has the label {int(np.argmin(told))}, of which a classifier would "
-            "never learn. Label a point of every class, or none at all (dataset.n_samples may "
-            "have left some out)"
+            f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier "
+            "would never learn. Label a point of every class, or none at all (dataset.n_samples "
+            "may have left some out)"
         )
 
 

@@ -54,7 +54,7 @@ class SplitConfig(SourceConfig):
     Attributes
     ----------
     labeled : int
-        10 or 100 labels are told.
+        10 or 100 labels are observed.
     split : int
         Of the twelve choices of the labeled points.
     """

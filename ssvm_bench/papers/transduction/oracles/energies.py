@@ -65,13 +65,13 @@ class Energy(ABC):
     Parameters
     ----------
     told : ndarray of int64, shape (n,)
-        The label of a point, −1 where it is not told.
+        The label of a point, −1 where it is not observed.
     n_labels : int
     """
 
-    def __init__(self, told: np.ndarray, n_labels: int) -> None:
-        self.told, self.n_labels = told, n_labels
-        self.free = np.flatnonzero(told < 0)
+    def __init__(self, observed: np.ndarray, n_labels: int) -> None:
+        self.observed, self.n_labels = observed, n_labels
+        self.free = np.flatnonzero(observed < 0)
 
     @abstractmethod
     def value(self, y: np.ndarray) -> float:
@@ -91,8 +91,8 @@ class Energy(ABC):
     def nearest(self, u: np.ndarray) -> np.ndarray:
         """Return the labeling with every point by itself."""
         y = u.argmin(axis=1)
-        known = self.told >= 0
-        y[known] = self.told[known]
+        known = self.observed >= 0
+        y[known] = self.observed[known]
         return y
 
 
@@ -116,7 +116,7 @@ def sum_of(u: np.ndarray, y: np.ndarray) -> float:
 # ---- bounds on counts -------------------------------------------------------------------------
 
 
-def bounds_on_counts(told: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
+def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
     """Return the energy of bounds on counts.
 
     Raises
@@ -124,17 +124,17 @@ def bounds_on_counts(told: np.ndarray, n_labels: int, cliques: Cliques) -> Energ
     ConfigError
         No labeling keeps them; the message names a clique where that can be told.
     """
-    _check_each(told, n_labels, cliques)
+    _check_each(observed, n_labels, cliques)
     if len(cliques) == 1 and n_labels == 2:
-        return OneClique(told, n_labels, cliques)
-    return Counts(told, n_labels, cliques)
+        return OneClique(observed, n_labels, cliques)
+    return Counts(observed, n_labels, cliques)
 
 
-def _check_each(told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
     """Raise ``ConfigError`` if the bounds of a clique alone leave no labeling."""
     for c in range(len(cliques)):
         points = cliques.points(c)
-        known = told[points][told[points] >= 0]
+        known = observed[points][observed[points] >= 0]
         fixed, size = np.bincount(known, minlength=n_labels), points.size
         low, high = cliques.low[c], cliques.high[c]
         if (fixed > high).any():
@@ -164,17 +164,17 @@ class Counts(Energy):
         They contradict each other.
     """
 
-    def __init__(self, told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
-        super().__init__(told, n_labels)
+    def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+        super().__init__(observed, n_labels)
         self.cliques = cliques
         C, L = len(cliques), n_labels
         of = np.repeat(np.arange(C), np.diff(cliques.offsets))
         self._membership = csr_array(
-            (np.ones(of.size), (of, cliques.members)), shape=(C, told.size)
+            (np.ones(of.size), (of, cliques.members)), shape=(C, observed.size)
         )
-        in_some = np.zeros(told.size, bool)
+        in_some = np.zeros(observed.size, bool)
         in_some[cliques.members] = True
-        self.bound = np.flatnonzero(in_some & (told < 0))
+        self.bound = np.flatnonzero(in_some & (observed < 0))
         rows = self._membership[:, self.bound].tocoo()
         labels = np.arange(L)
         row = (rows.row[:, None] * L + labels).ravel()
@@ -185,7 +185,7 @@ class Counts(Energy):
         m = self.bound.size
         point = np.repeat(np.arange(m), L)
         self._one = csr_array((np.ones(m * L), (point, np.arange(m * L))), shape=(m, m * L))
-        fixed = self._count(np.flatnonzero(told >= 0), told)
+        fixed = self._count(np.flatnonzero(observed >= 0), observed)
         self._low = (np.asarray(cliques.low) - fixed).ravel()
         self._high = (np.asarray(cliques.high) - fixed).ravel()
         self._two_sided = csr_array(vstack((self._counts, -self._counts)))
@@ -273,13 +273,13 @@ class Counts(Energy):
 class OneClique(Energy):
     """One clique, two labels: exact, by sorting."""
 
-    def __init__(self, told: np.ndarray, n_labels: int, cliques: Cliques) -> None:
-        super().__init__(told, n_labels)
+    def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+        super().__init__(observed, n_labels)
         self.points = cliques.points(0)
-        inside = np.zeros(told.size, bool)
+        inside = np.zeros(observed.size, bool)
         inside[self.points] = True
-        self.movable = np.flatnonzero(inside & (told < 0))
-        fixed = np.bincount(told[inside & (told >= 0)], minlength=2)
+        self.movable = np.flatnonzero(inside & (observed < 0))
+        fixed = np.bincount(observed[inside & (observed >= 0)], minlength=2)
         low, high = cliques.low[0], cliques.high[0]
         size = self.points.size
         self.low, self.high = max(low[1], size - high[0]), min(high[1], size - low[0])
@@ -309,11 +309,11 @@ class Potts(Energy):
     """Pairs that like to have the same label."""
 
     def __init__(
-        self, told: np.ndarray, n_labels: int, pairs: np.ndarray, weights: np.ndarray
+        self, observed: np.ndarray, n_labels: int, pairs: np.ndarray, weights: np.ndarray
     ) -> None:
-        super().__init__(told, n_labels)
+        super().__init__(observed, n_labels)
         self.pairs, self.weights = pairs, weights
-        self.graphs: Graphs = one_graph(told.size, pairs)
+        self.graphs: Graphs = one_graph(observed.size, pairs)
         self.minimiser = Minimiser(self.graphs)
 
     def value(self, y: np.ndarray) -> float:
@@ -324,7 +324,7 @@ class Potts(Energy):
         """Return the minimiser of two labels; of more, what no expansion improves."""
         unary, capacity = self._integers(u)
         if self.n_labels == 2:
-            start = np.where(self.told > 0, 1, 0)
+            start = np.where(self.observed > 0, 1, 0)
             self._expand(unary, capacity, start, 1)
             return start
         starts = [self.nearest(u)] + ([] if y is None else [y])
@@ -349,20 +349,20 @@ class Potts(Energy):
     def _expand(self, u: np.ndarray, capacity: np.ndarray, y: np.ndarray, alpha: int) -> bool:
         """Let points of y take α, the best of all such moves; return whether one does."""
         of = self.minimiser.energy
-        self.minimiser.cut(*_expansion(self.graphs, u, capacity, alpha, self.told, y, of))
+        self.minimiser.cut(*_expansion(self.graphs, u, capacity, alpha, self.observed, y, of))
         taken = (of.x[: y.size] == 1) & (y != alpha)
         y[taken] = alpha
         return bool(taken.any())
 
 
 @kernel
-def _expansion(graphs, u, capacity, alpha, told, y, of):
-    """Set up the energy of an expansion, as in α-expansion of images; told points keep theirs."""
+def _expansion(graphs, u, capacity, alpha, observed, y, of):
+    """Set up the energy of an expansion, as in α-expansion of images; observed labels stay."""
     for l in range(y.size):
         if y[l] == alpha:
             of.x[l] = 1
         else:
-            of.x[l] = OPEN if told[l] < 0 else 0
+            of.x[l] = OPEN if observed[l] < 0 else 0
         of.d[l] = u[l, alpha] - u[l, y[l]]
     for e in range(capacity.size):
         k, l = graphs.tail[e], graphs.head[e]

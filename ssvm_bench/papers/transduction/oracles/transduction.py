@@ -5,7 +5,7 @@
     min over y ∈ L^n, α ∈ R^{n×L}  of   Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ + Σ_C E_C(y_C)          (5)
 
 (E. Laude et al., *Discrete-continuous ADMM for transductive inference in higher-order MRFs*, CVPR
-2018.) The points whose label is told keep it. The point of the problem that a solver reports is
+2018.) The points whose label is observed keep it. The point of the problem that a solver reports is
 (W, y) with W = Gᵀα (:mod:`.kernels`), so that its value is computed from G W and ‖W‖².
 
 =============  ================================================  ==============================
@@ -13,9 +13,9 @@ symbol         what                                              where
 =============  ================================================  ==============================
 ℓ              ``loss``                                          :mod:`.losses`
 K, G           ``kernel``, ``sigma``, ``components``, ``ridge``  :mod:`.kernels`
-E_C            labels told; bounds on counts (the dataset's      :mod:`.energies`
-               cliques, and ``balance``); Potts pairs (the
-               dataset's, times ``potts``)
+E_C            observed labels; bounds on counts (the            :mod:`.energies`
+               dataset's cliques, and ``balance``); Potts
+               pairs (the dataset's, times ``potts``)
 ν              ``nu``; there is no λ
 =============  ================================================  ==============================
 """
@@ -36,7 +36,7 @@ from ssvm_bench.papers.transduction.datasets.points import (
     POINTS,
     Cliques,
     Points,
-    check_told,
+    check_labelled,
     no_cliques,
 )
 from ssvm_bench.papers.transduction.oracles import kernels, losses
@@ -179,13 +179,13 @@ class TransductiveProblem(Objective):
         return found if fall > 0 and fall >= delta else y
 
     def measured(self, point: Point) -> tuple[float, dict[str, float]]:
-        """Return the objective, the accuracy on the points whose label is not told, and the IoU."""
+        """Return the objective, the accuracy on the other points, and the IoU."""
         value = self.value(self.kernel.scores(point.W), point.W, point.y)
         scored = {} if self.overlap is None else {"iou": self.overlap.mean_iou(point.y)}
         return value, {"accuracy": self.accuracy(point.y), **scored}
 
     def accuracy(self, y: np.ndarray) -> float:
-        """Return the share of right labels among those that are not told; NaN if all are."""
+        """Return the share of right labels among those that are not observed; NaN if all are."""
         free = self.energy.free
         return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
 
@@ -194,10 +194,10 @@ class TransductiveProblem(Objective):
         return float(np.linalg.norm(point.W))
 
     def losses(self, point: Point) -> dict[str, float]:
-        """Return the share of told points that the classifier gets wrong, and of other labels."""
-        told = np.flatnonzero(self.energy.told >= 0)
-        best = self.kernel.scores(point.W)[told].argmax(axis=1)
-        train = float(np.mean(best != self.truth[told])) if told.size else np.nan
+        """Return the share of observed labels that the classifier misses, and of others."""
+        observed = np.flatnonzero(self.energy.observed >= 0)
+        best = self.kernel.scores(point.W)[observed].argmax(axis=1)
+        train = float(np.mean(best != self.truth[observed])) if observed.size else np.nan
         return {"train": train, "test": 1.0 - self.accuracy(point.y)}
 
     def arrays(self, point: Point) -> dict[str, np.ndarray]:
@@ -209,9 +209,9 @@ class Transduction(Terms):
     """What problem (5) is made of."""
 
     def __init__(self, config: Config, dataset: Points) -> None:
-        check_told(dataset)  # of a subset, nobody else has looked
+        check_labelled(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
-        told = np.where(dataset.labeled, truth, -1)
+        observed = np.where(dataset.labeled, truth, -1)
         kernel = kernels.build(
             config.kernel,
             dataset.x,
@@ -224,12 +224,12 @@ class Transduction(Terms):
         self.made = TransductiveProblem(
             kernel=kernel,
             loss=losses.build(config.loss, dataset.n_labels),
-            energy=_energy(config, dataset, told),
+            energy=_energy(config, dataset, observed),
             lam=config.nu,
             truth=truth,
             overlap=None
             if dataset.pixels is None
-            else overlap_of(dataset.pixels, dataset.frame, told),
+            else overlap_of(dataset.pixels, dataset.frame, observed),
             name=_name(config),
         )
         self.n, self.d = self.made.n, self.made.d
@@ -239,7 +239,7 @@ class Transduction(Terms):
         return replace(self.made, lam=lam)
 
 
-def _energy(config: Config, dataset: Points, told: np.ndarray) -> Energy:
+def _energy(config: Config, dataset: Points, observed: np.ndarray) -> Energy:
     L, pairs, weights = dataset.n_labels, dataset.pairs, dataset.weights
     cliques = dataset.cliques or no_cliques(L)
     if config.balance is not None:
@@ -253,8 +253,8 @@ def _energy(config: Config, dataset: Points, told: np.ndarray) -> Energy:
     if has_pairs:
         assert pairs is not None
         assert weights is not None
-        return Potts(told, L, pairs.astype(np.int64), config.potts * weights)
-    return bounds_on_counts(told, L, cliques) if len(cliques) else Separate(told, L)
+        return Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
+    return bounds_on_counts(observed, L, cliques) if len(cliques) else Separate(observed, L)
 
 
 def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
@@ -330,9 +330,9 @@ class Overlap(NamedTuple):
         return float(self.iou(y).mean()) if self.counted.size else np.nan
 
 
-def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, told: np.ndarray) -> Overlap:
+def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, observed: np.ndarray) -> Overlap:
     """Return what scores labels of points with these pixels, shape (n, L); told are ≥ 0."""
     frame = np.zeros(len(pixels), np.int64) if frame is None else frame
     figure = pixels[:, FIGURE].astype(np.float64)
     other = pixels.sum(axis=1) - figure
-    return Overlap(figure, other, frame, np.unique(frame[told < 0]))
+    return Overlap(figure, other, frame, np.unique(frame[observed < 0]))

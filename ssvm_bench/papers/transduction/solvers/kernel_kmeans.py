@@ -1,14 +1,14 @@
-"""Kernel k-means with an energy in its assignment: the Chan–Vese rival (Tang et al., ICCV 2015).
+"""Kernel k-means with an energy in its assignment: the Chan–Vese baseline (Tang et al., ICCV 2015).
 
 .. code-block:: text
 
     min over y, M of  Σ_i ‖G_i − M_{y_i}‖² + E(y)
 
 In turn, M_l ← the mean of the points with label l, and y ← the label step of u_il = ‖G_i − M_l‖²:
-the energies are those of problem (5), told labels among them. There is no classifier: reported is
-W = the means, and ``primal`` is the value of (5) there, which the method does not minimise; its own
-objective is ``kmeans_objective``. A label without points keeps its mean. With ``start=inductive``
-the first means are those of the points whose label is told.
+the energies are those of problem (5), observed labels among them. There is no classifier: reported
+is W = the means, and ``primal`` is the value of (5) there, which the method does not minimise; its
+own objective is ``kmeans_objective``. A label without points keeps its mean. With
+``start=inductive`` the first means are those of the points whose label is observed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class KernelKMeans(TransductiveSolver):
 
     def begin(self) -> None:
         """Find the first labels."""
-        told = self.problem.energy.told
-        if self.start == INDUCTIVE and (told >= 0).any():
-            self._move(told)
+        observed = self.problem.energy.observed
+        if self.start == INDUCTIVE and (observed >= 0).any():
+            self._move(observed)
             with self.clock.exact(1):
                 self.y = self.problem.label_step(self._distances(), None)
         else:

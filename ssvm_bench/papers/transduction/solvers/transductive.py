@@ -44,7 +44,7 @@ class TransductiveConfig(SolverConfig):
     ----------
     start : str
         ``zero``: α = 0, and labels of lowest index that the energy allows; ``inductive``: the
-        classifier of the points whose label is told, and its labels.
+        classifier of the points whose label is observed, and its labels.
     """
 
     has_dual: ClassVar[bool] = False
@@ -89,10 +89,10 @@ class TransductiveSolver(Solver):
     def begin(self) -> None:
         """Find the first classifier and labels."""
         problem = self.problem
-        told = np.flatnonzero(problem.energy.told >= 0)
-        if self.start == INDUCTIVE and told.size:
-            labels = problem.energy.told[told]
-            self.W = train(problem, problem.kernel.take(told), labels, self.W, self.clock)
+        observed = np.flatnonzero(problem.energy.observed >= 0)
+        if self.start == INDUCTIVE and observed.size:
+            labels = problem.energy.observed[observed]
+            self.W = train(problem, problem.kernel.take(observed), labels, self.W, self.clock)
             self.scores = problem.kernel.scores(self.W)
         with self.clock.exact(1):
             self.y = problem.label_step(problem.unaries(self.scores), None)

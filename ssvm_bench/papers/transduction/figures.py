@@ -23,7 +23,7 @@ from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
 from ssvm_bench.papers.transduction import found
 from ssvm_bench.papers.transduction.measures import error
-from ssvm_bench.papers.transduction.printed import DRAWS, PROPOSED, RIVALS
+from ssvm_bench.papers.transduction.printed import BASELINES, DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.tables import of_draws
 from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace
@@ -66,7 +66,7 @@ def _draw_labels(data: FigureData) -> Iterator[Output]:
 
 def _order(label: str) -> tuple[int, str]:
     """Return where a curve's labels are drawn: as in the paper, what it proposes is the last."""
-    order = (*RIVALS, PROPOSED)
+    order = (*BASELINES, PROPOSED)
     solver = label.split(" ")[0]
     return order.index(solver) if solver in order else len(order), label
 

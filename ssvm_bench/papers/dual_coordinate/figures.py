@@ -36,7 +36,7 @@ BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
 
 DISTANCE = "distance / |F*|"
 GAP = "relative gap"
-ANY_ONLINE = Runs("dcd_online", hot=False)
+ANY_ONLINE = Runs("dcd_online", warm_start=False)
 KEPT = "planes in the cache"
 CACHE = "cache"
 

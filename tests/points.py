@@ -73,7 +73,7 @@ def solved(problem, kind="dcadmm", most=3000, **options):
 
 
 def labelings(observed, L):
-    """Yield every labeling that keeps what is told."""
+    """Yield every labeling that keeps what is observed."""
     choices = [range(L) if label < 0 else [label] for label in observed]
     for y in itertools.product(*choices):
         yield np.array(y)

@@ -41,7 +41,7 @@ def load(source="synthetic", module=BMX_TREES, **options):
     )
 
 
-def test_points_are_the_superpixels_of_all_frames_and_the_first_is_told():
+def test_points_are_the_superpixels_of_all_frames_and_the_first_is_labelled():
     data, raw = load(), BMX_TREES.RAW
     maps, pictures = raw.segments("synthetic", range(4)), raw.pictures("synthetic")
     begin = 0
@@ -86,7 +86,7 @@ def test_features_of_ones_own(tmp_path):
         load(features=file)
 
 
-def test_every_solver_scores_frames_that_are_not_told():
+def test_every_solver_scores_frames_that_are_not_labelled():
     options = {"loss": "crammer_singer", "nu": 1.0, "potts": 0.1}
     config = transduction.Config("tiny", "transduction", **options)
     problem = transduction.build(config, load()).problem(config.nu)

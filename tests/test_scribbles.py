@@ -85,7 +85,7 @@ def test_contrast_is_that_of_the_formula():
 
 
 @pytest.mark.parametrize("pictures", ["weizmann", "stanford"])
-def test_points_are_superpixels_and_told_are_those_that_are_scribbled(pictures):
+def test_points_are_superpixels_and_labelled_are_those_that_are_scribbled(pictures):
     options = config(pictures=pictures, picture=1)
     data, drawn = scribbles.load(options), scribbles.drawn(options, "synthetic")
     segments, truth = drawn.segments, drawn.picture.truth
@@ -135,7 +135,7 @@ def test_intersection_over_union_is_that_of_pixels():
     observed = np.full(12, -1)
     both, union = pixels[y == 1, 1].sum(), pixels[:, 1].sum() + pixels[y == 1][:, [0, 2]].sum()
     assert overlap_of(pixels, None, observed).mean_iou(y) == pytest.approx(both / union)
-    # picture by picture: 0 is told and does not count, 1 has no figure, 2 is half right
+    # picture by picture: 0 is labelled and does not count, 1 has no figure, 2 is half right
     pixels = np.array([[5, 0], [0, 5], [3, 0], [4, 0], [0, 6], [0, 6]])
     frame, observed = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, -1, -1, -1, -1])
     scorer = overlap_of(pixels, frame, observed)

@@ -167,7 +167,7 @@ def test_permuting_points_changes_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_told_labels_and_bounds_are_kept_in_every_iteration(kind):
+def test_observed_labels_and_bounds_are_kept_in_every_iteration(kind):
     for made in mixed():
         run = solver(made, kind)
         observed = made.energy.observed

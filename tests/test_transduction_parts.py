@@ -225,7 +225,7 @@ def check_step(energy, observed, L, seed, exact=True):
             assert found == pytest.approx(goal, abs=1e-9)
 
 
-def test_labels_that_are_told_are_kept():
+def test_labels_that_are_observed_are_kept():
     observed = observed_of(6, {1: 2, 4: 0})
     check_step(Separate(observed, 3), observed, 3, 0)
     assert Separate(observed, 3).minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
@@ -269,7 +269,7 @@ def test_fractional_relaxations_are_rounded_within_the_bounds():
 
 
 @pytest.mark.parametrize(
-    ("members", "low", "high", "told", "message"),
+    ("members", "low", "high", "observed", "message"),
     [
         ([[0, 1, 2]], [[0, 0]], [[3, 0]], {1: 1}, "clique 0 .* 1 of its points are told"),
         ([[0, 1], [0, 1, 2]], [[0, 0], [2, 2]], [[2, 2], [3, 3]], {}, "clique 1 is impossible"),
@@ -292,7 +292,7 @@ def test_minimum_cuts_are_exact(known):
     check_step(Potts(observed, 2, PAIRS, weights), observed, 2, 4)
 
 
-def test_expansions_keep_what_is_told_and_are_within_their_factor():
+def test_expansions_keep_what_is_observed_and_are_within_their_factor():
     observed = observed_of(7, {0: 1, 6: 2})
     weights = np.random.default_rng(5).uniform(0, 1.0, len(PAIRS))
     energy, rng = Potts(observed, 3, PAIRS, weights), np.random.default_rng(6)

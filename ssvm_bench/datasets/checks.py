@@ -21,7 +21,7 @@ has not been checked here, whether it comes from a file, a cache or a plug-in:
 ``held_out``     with the same K, f, windows and admissible labelings
 ===============  ==================================================================================
 
-What `Points` have beside these, :mod:`ssvm_bench.papers.transduction.datasets.points` looks at.
+A subclass, as points of which some are labelled, checks what it has beside these.
 """
 
 from __future__ import annotations

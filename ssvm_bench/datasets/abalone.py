@@ -1,10 +1,10 @@
-"""Abalone (Nash et al. 1994): the age of a sea snail, told by the rings of its shell.
+"""Abalone (Nash et al. 1994): the age of a sea snail, which is the number of rings of its shell.
 
 The file has one line a snail: sex (M, F, or I for an infant), three lengths, four weights, and the
 number of rings, 1 to 29, which is the target. As in LIBSVM's form of it, the seven measures are
 scaled to [−1, 1] each, by the least and the largest of all lines, and the target is left alone.
-Sex, one number there, is three features here, of which one is 1. Their sum is 1, so that they are a
-bias already; another one comes with ``bias``. Nothing is held out.
+Sex, one number there, is three features here, of which one is 1. Their sum is 1, so they are a bias
+already; ``bias`` adds another one. Nothing is held out.
 
 References
 ----------

@@ -1,8 +1,8 @@
 """Adult (Kohavi, Becker): whose income is above 50,000 dollars a year? From the census of 1994.
 
-The form is that of Platt, known as a9a: 14 attributes of a person, of which the numbers are cut
-into five ranges, give 123 features that are 0 or 1, at most one of them 1 for each attribute. The
-labels are −1 and 1 in the file, 0 and 1 here. There is no bias, unless ``bias`` asks for one.
+The format is Platt's, known as a9a: 14 attributes of a person, where numbers are cut into five
+ranges, give 123 features that are 0 or 1, at most one of them 1 for each attribute. The labels are
+−1 and 1 in the file, 0 and 1 here. Only ``bias`` adds a bias.
 
 References
 ----------

@@ -1,8 +1,8 @@
-"""Whether a dataset is what kernels take it for.
+"""Checks of everything in a dataset that kernels rely on.
 
-Kernels index memory by labels, columns, offsets and edges, without looking: one out of range is no
-exception there, but memory corruption or silently wrong numbers. So no `Dataset` can be made that
-has not been checked here, whether it comes from a file, a cache or a plug-in:
+Kernels index memory by labels, columns, offsets and edges, without bounds checks: an index out of
+range corrupts memory, or gives wrong numbers silently. So every `Dataset` is checked when it is
+made, whether it comes from a file, a cache or a plug-in:
 
 ===============  ==================================================================================
 ``offsets``      integers that rise from 0 to the number of parts: no empty example
@@ -52,8 +52,8 @@ class WrongError(Exception):
 
 
 def label_type(n_labels: int) -> np.dtype:
-    """Return the type in which labels are kept: that of one byte, if it is enough."""
-    return _LABELS[n_labels > 256]  # a type that is made: comparing with a class is slow
+    """Return the type in which labels are kept: of one byte, if it is enough."""
+    return _LABELS[n_labels > 256]  # an instance: comparing with a class is slow
 
 
 def normalised(x: Any) -> Any:
@@ -90,7 +90,7 @@ def check(dataset: Any) -> None:
 
 @contextmanager
 def explained(dataset: Any) -> Iterator[None]:
-    """Say whose data are wrong."""
+    """Add the dataset's name to a `WrongError`, as a `RunFailedError`."""
     try:
         yield
     except WrongError as error:

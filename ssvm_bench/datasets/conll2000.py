@@ -3,8 +3,8 @@
 Columns of text, as :mod:`ssvm_bench.datasets.own_files.columns` reads them: word, part of speech
 and the label, B- and I- of eleven kinds of phrases, or O. The features are those of CRFsuite's
 example for chunking: 19 templates over the words and tags around, and the ends of a sentence.
-Sections 15 to 18 of the Wall Street Journal are to train on, section 20 is held out; a label of
-that, I-LST, no training sentence has.
+Sections 15 to 18 of the Wall Street Journal are to train on, section 20 is held out. Its label
+I-LST does not occur in training.
 
 References
 ----------

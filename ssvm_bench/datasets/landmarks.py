@@ -1,9 +1,9 @@
 """Landmarks of faces: eight points of an image, joined by a tree (Uřičář and Franc 2012, 4.2).
 
-A part is a landmark, its label the pixel that it is at; an image's features are its local binary
-patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the smallest
-that has it in all images to train on, and ``margin`` pixels more on every side, as far as there is
-image. The report's images are not public: those built in are simulated
+A part is a landmark, and its label the pixel that it is at. Features of an image are its local
+binary patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the
+smallest that contains it in all training images, and ``margin`` pixels more on every side, within
+the image. The report's images are not public: those built in are simulated
 (:mod:`ssvm_bench.datasets.synthetic.faces`), 7000 to train on, and 1000 each for validation and
 test.
 

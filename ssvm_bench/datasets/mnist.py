@@ -5,8 +5,8 @@ as big-endian 32-bit integers, then the entries. An image has 28 × 28 grey valu
 255, row by row: a digit of 20 × 20 whose centre of mass is in the middle. There is no bias feature.
 
 The 60000 training images are trained on. Of the 10000 test images, every second one is held out for
-validation, and the others for the test. (The first half of the file would be no fair sample of it:
-a linear classifier makes nearly twice as many mistakes there as in the second.)
+validation, and the others for the test. (The first half of the file is not representative: a linear
+classifier makes nearly twice as many mistakes there as in the second.)
 
 References
 ----------

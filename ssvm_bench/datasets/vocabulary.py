@@ -1,7 +1,7 @@
-"""What labels and features are called, and how a file becomes numbers.
+"""Names of labels and features, with which files are read.
 
-A run keeps the vocabulary of its examples beside its weights, so that other files can be read into
-the same labels and features, in whatever order they are there.
+A run keeps the vocabulary of its examples beside its weights. Other files are then read into the
+same labels and features, whatever their order there.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ FORMAT = 1
 
 
 class UnknownLabels(NamedTuple):
-    """Labels of parts that training does not know.
+    """Labels of parts that do not occur in training.
 
     Attributes
     ----------
     codes : ndarray of int64, shape (parts,)
         −1 where the label is known.
     names : tuple of str
-        That of another part p is ``names[codes[p]]``.
+        The label of any other part p is ``names[codes[p]]``.
     """
 
     codes: np.ndarray

@@ -1,7 +1,7 @@
-"""Raw files that are archives of pictures: what a run needs of them is prepared once, and kept.
+"""Raw files that are archives of pictures, whose arrays are prepared once and cached.
 
-While one process prepares a dataset, another one that needs it waits. The finished pieces of a
-preparation that was killed stay in the user's cache folder until the arrays are stored.
+While one process prepares a dataset, another one that needs it waits. The pieces that a preparation
+has finished stay in the user's cache folder until the arrays are stored, also if it is killed.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ vocabulary  over all samples: the visual words of gradients and of colour
 features    per picture: the histograms, given its superpixels and the words
 ==========  ==================================================================================
 
-Pictures are worked on in chunks of a fixed size by processes of one thread each. What a chunk
-gives depends on nothing but its pictures and, in the last stage, the words: so the arrays are the
-same for any number of workers, and a finished chunk kept in a file is as good as a new one. A
-file carries the key of all that went into it; one that is broken or has another key is made again.
+Processes of one thread each work on chunks of pictures of a fixed size. The result of a chunk
+depends only on its pictures and, in the last stage, on the words. So the arrays are the same for
+any number of workers, and a finished chunk can be kept in a file. A file carries the key of all
+that went into it; one that is broken or has another key is made again.
 """
 
 from __future__ import annotations

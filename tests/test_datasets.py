@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from helpers import oracle
+from program import real_data
 from raw_data import packed
 from scipy.sparse import csr_array
 
@@ -16,11 +17,6 @@ from ssvm_bench.base.random import approx_normal, fisher_yates, permutation, uni
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.sources import status
-
-needs_real_data = pytest.mark.skipif(
-    not os.environ.get("SSVM_BENCH_DATA"), reason="SSVM_BENCH_DATA does not name the real data"
-)
-
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -412,7 +408,7 @@ def test_only_a_copy_that_is_there_can_be_checked(horse_file):
         sources.integrity_report("horseseg")
 
 
-@needs_real_data
+@real_data("usps/zip.train.gz")
 def test_the_genuine_files_do_not_differ():
     assert not [each for each in findings_of("usps").values() if each.expected]
 
@@ -487,7 +483,7 @@ def test_horseseg_of_another_version_is_read_anew(horse_file, monkeypatch):
 # ---- the real data ------------------------------------------------------------------------------
 
 
-@needs_real_data
+@real_data("ocr/letter.data.gz")
 def test_real_ocr():
     dataset = ocr.load(ocr.Config("ocr", "ocr", "real"))
     assert (dataset.source, dataset.n, dataset.x.shape) == ("real", 6877, (52152, 128))
@@ -496,7 +492,7 @@ def test_real_ocr():
     assert dataset.fold[0] == 0
 
 
-@needs_real_data
+@real_data("usps/zip.train.gz")
 def test_real_usps():
     dataset = usps.load(usps.Config("usps", "usps", "real"))
     assert (dataset.source, dataset.n, dataset.x.shape) == ("real", 7291, (7291, 256))

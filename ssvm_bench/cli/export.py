@@ -15,7 +15,7 @@ from ssvm_bench.config import overrides, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
-from ssvm_bench.datasets.streams.export import SUFFIX, Export, check_images, write
+from ssvm_bench.datasets.streams.export import SUFFIX, Export, write
 from ssvm_bench.datasets.streams.jitter import Jitter
 from ssvm_bench.results.files import cannot_write
 from ssvm_bench.results.provenance import provenance
@@ -81,8 +81,15 @@ def export(
     if path.suffix == ARRAYS:
         yield _arrays(dataset, path)
         return
-    if how.jitter is not None:
-        check_images(dataset, images, ", ".join(_with_images()))
+    one_each = dataset.y.size == dataset.n
+    are_images = images is not None and one_each and np.prod(images.cell) == dataset.n_features
+    if how.jitter is not None and not are_images:
+        modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
+        known = [kind for kind, module in modules.items() if hasattr(module, "IMAGES")]
+        raise ConfigError(
+            f"--jitter deforms images, and the examples of {name} are none. Leave it out, or "
+            f"export one of: {', '.join(known)}."
+        )
     with registry.blamed("oracle", config.oracle.kind):
         build = registry.module("oracle", config.oracle.kind).build
         d = int(build(config.oracle, dataset.take(np.arange(min(2, dataset.n)))).d)
@@ -117,9 +124,3 @@ def _arrays(dataset: Dataset, path: Path) -> str:
     counts += [f"{examples.n} {split}" for split, examples in dataset.held_out.items()]
     size = path.stat().st_size / 1e6
     return f"{path}: {dataset.name} ({dataset.source} data), {size:.1f} MB: {', '.join(counts)}"
-
-
-def _with_images() -> list[str]:
-    """Return the datasets whose examples are images."""
-    known = registry.kinds("dataset")
-    return [kind for kind in known if hasattr(registry.module("dataset", kind), "IMAGES")]

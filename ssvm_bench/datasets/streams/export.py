@@ -100,22 +100,6 @@ class Export(Options):
             yield waiting
 
 
-def check_images(dataset: Dataset, images: Images | None, known: str) -> None:
-    """Check that a dataset's examples are images, which can be deformed.
-
-    Raises
-    ------
-    ConfigError
-        They are not; ``known`` says which datasets have some.
-    """
-    one_each = dataset.y.size == dataset.n
-    if images is None or not one_each or np.prod(images.cell) != dataset.n_features:
-        raise ConfigError(
-            f"--jitter deforms images, and the examples of {dataset.name} are none. Leave it out, "
-            f"or export one of: {known}."
-        )
-
-
 def write(
     dataset: Dataset,
     path: Path,

@@ -169,16 +169,10 @@ def entries_of(dataset: Dataset, encoding: Encoding) -> dict[str, Entries]:
     if dataset.edges is not None and dataset.edge_offsets is not None:
         ends = 2 * np.diff(dataset.edge_offsets).astype(np.int64)
         found["edges"] = Entries(dataset.edges.astype("<i4").ravel(), ends)
-    for name, values in of_examples(dataset).items():
-        found[name] = Entries(_little(values), np.ones(dataset.n, np.int64))
+    for name in [each.name for each in fields(Dataset) if each.name not in _NOT_OF_EXAMPLES]:
+        if (values := getattr(dataset, name)) is not None:
+            found[name] = Entries(_little(values), np.ones(dataset.n, np.int64))
     return found
-
-
-def of_examples(dataset: Dataset) -> dict[str, np.ndarray]:
-    """Return what a dataset has of each example besides: its fold, for one."""
-    names = [each.name for each in fields(Dataset) if each.name not in _NOT_OF_EXAMPLES]
-    found = {name: getattr(dataset, name) for name in names}
-    return {name: values for name, values in found.items() if values is not None}
 
 
 def _little(array: np.ndarray) -> np.ndarray:

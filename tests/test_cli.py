@@ -390,9 +390,9 @@ def test_the_loss_that_is_shown_is_that_of_the_run(machine, monkeypatch):
     data = ("dataset=stanford", "dataset.source=synthetic")
     outcome = run_here("results", "solver=mpbcfw", "budget.max_iterations=3", data=data)
     shown = []
-    draw_rows = dataset_views.segmentation.draw_rows
+    draw_rows = dataset_views.pictures.draw_rows
     monkeypatch.setattr(
-        dataset_views.segmentation,
+        dataset_views.pictures,
         "draw_rows",
         lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
     )

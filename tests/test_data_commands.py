@@ -10,7 +10,7 @@ from program import call, error_of, run_here
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, sources, weizmann
 from ssvm_bench.datasets.images import picture_file, preparation
-from ssvm_bench.figures import segmentation
+from ssvm_bench.figures import pictures
 from ssvm_bench.runs import components
 
 N = 4  # pictures of a stand-in: one chunk, for which this process does all the work
@@ -42,13 +42,13 @@ def forget():
 def drawn(monkeypatch):
     """Return what has been drawn: rows, names of the labels, source."""
     found = []
-    draw_rows = segmentation.draw_rows
+    draw_rows = pictures.draw_rows
 
     def collect(*arguments):
         found.append(arguments)
         return draw_rows(*arguments)
 
-    monkeypatch.setattr(segmentation, "draw_rows", collect)
+    monkeypatch.setattr(pictures, "draw_rows", collect)
     return found
 
 
@@ -217,13 +217,13 @@ def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
 def test_borders_are_between_superpixels():
     segments = np.array([[0, 0, 1], [0, 2, 2]])
     expected = [[False, True, True], [True, False, False]]
-    assert segmentation.borders(segments).tolist() == expected
-    assert not segmentation.borders(np.zeros((3, 4), int)).any()
+    assert pictures.borders(segments).tolist() == expected
+    assert not pictures.borders(np.zeros((3, 4), int)).any()
 
 
 def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
     truth = np.array([[0, 0, 1, 1]], np.uint8)
-    row = segmentation.Row(
+    row = pictures.Row(
         "my picture",
         np.full((1, 4, 3), 90, np.uint8),
         truth,
@@ -232,7 +232,7 @@ def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
         [("mine", np.array([0, 0], np.uint8))],
     )
     for source_, note in (("real", ""), ("synthetic", "built-in stand-in (not the real data)")):
-        figure = segmentation.draw_rows([row], ("ground", "horse"), source_)
+        figure = pictures.draw_rows([row], ("ground", "horse"), source_)
         titles = [panel.get_title() for panel in figure.axes]
         assert titles[:2] == ["my picture", "ground truth"]
         assert "25.0% of pixels" in titles[2]
@@ -251,7 +251,7 @@ def test_labels_are_told_apart_without_colour_vision():
         [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
         [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
     ]
-    for colours in (segmentation.TWO, segmentation.NINE):
+    for colours in (pictures.TWO, pictures.NINE):
         linear = np.array([to_rgb(colour) for colour in colours]) ** 2.2
         for matrix in blind:
             seen = rgb2lab(np.clip(linear @ np.array(matrix).T, 0, 1) ** (1 / 2.2))

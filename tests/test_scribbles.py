@@ -12,7 +12,7 @@ from scipy.ndimage import label
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import cache
 from ssvm_bench.datasets.images import picture_file, preparation, superpixels
-from ssvm_bench.figures import segmentation
+from ssvm_bench.figures import pictures
 from ssvm_bench.papers.transduction.datasets import scenes, scribbles
 from ssvm_bench.papers.transduction.datasets.scribbles import NOTHING, scribbled, stroke
 from ssvm_bench.papers.transduction.oracles.transduction import overlap_of
@@ -173,9 +173,9 @@ def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
     assert 0 < summary["iou"] <= 1
     assert 0 < summary["accuracy"] <= 1
     shown, show = [], ("data", "show", "scribbles", "--source", "synthetic")
-    draw_rows = segmentation.draw_rows
+    draw_rows = pictures.draw_rows
     monkeypatch.setattr(
-        segmentation,
+        pictures,
         "draw_rows",
         lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
     )

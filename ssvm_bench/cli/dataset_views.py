@@ -1,4 +1,4 @@
-"""A dataset seen by a human: what has been prepared, and pictures with their segmentations."""
+"""A dataset seen by a human: what has been prepared, its pictures, and what runs predict."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.cli import structure_views
-from ssvm_bench.config import registry
+from ssvm_bench.config import registry, validation
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
-from ssvm_bench.datasets.raw_files import RawFile
-from ssvm_bench.figures import drawing, segmentation
+from ssvm_bench.figures import drawing, pictures
 from ssvm_bench.results.files import write
 from ssvm_bench.results.reading import is_finished, read_metadata
 from ssvm_bench.runs import prediction
@@ -50,18 +49,14 @@ def prepared(name: str, source: str, allow_checksum_mismatch: bool = False) -> I
     nonzero = np.count_nonzero(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.nnz
     rate = nonzero / dataset.y.size
     yield f"  {dataset.n_features} features, of which {rate:.1f} are not zero on average"
-    yield _described(dataset, raw)
-
-
-def _described(dataset: Dataset, raw: RawFile) -> str:
-    """Return the line on a dataset's labels, or on its targets."""
     y = dataset.y
     if dataset.structure == "regression":
-        return f"  targets: {y.min():g} to {y.max():g}, {y.mean():.3f} on average"
-    shares = np.bincount(y, minlength=dataset.n_labels) / y.size
+        yield f"  targets: {y.min():g} to {y.max():g}, {y.mean():.3f} on average"
+        return
     labels = raw.labels if isinstance(raw, PictureFile) else dataset.label_names
-    shown = zip(labels, shares, strict=True)
-    return "  labels: " + ", ".join(f"{label} {share:.1%}" for label, share in shown)
+    shares = np.bincount(y, minlength=dataset.n_labels) / y.size
+    shown = (f"{label} {share:.1%}" for label, share in zip(labels, shares, strict=True))
+    yield f"  labels: {', '.join(shown)}"
 
 
 def show(
@@ -98,10 +93,9 @@ def show(
     """
     module = sources.module_of(name)
     if not _has_pictures(module):
-        shown = [
-            k for k in registry.kinds("dataset") if _has_pictures(registry.module("dataset", k))
-        ]
-        raise ConfigError(f"{name} has no pictures to show. Those with some: {', '.join(shown)}.")
+        modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
+        shown = ", ".join(kind for kind, of in modules.items() if _has_pictures(of))
+        raise ConfigError(f"{name} has no pictures to show. Those with some: {shown}.")
     for run in runs:
         if not is_finished(run):
             raise ConfigError(
@@ -109,57 +103,60 @@ def show(
             )
     if source == "auto" and runs:
         source = read_metadata(runs[0])["dataset"]["source"].partition(" ")[0]
-    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
-    if hasattr(module, "whole"):  # structures of other kinds than superpixels
-        figure = structure_views.draw(module, name, numbers, runs, source)
-        return write(path, drawing.rendered(figure, "png", dpi=110))
-    if hasattr(module, "scene"):  # its superpixels are points
+    if hasattr(module, "with_images"):
+        figure = _draw_structures(module, name, numbers, runs, source)
+    elif hasattr(module, "scene"):  # its superpixels are points
         config = sources.usual(name, source, allow_checksum_mismatch)
-        (rows, come), labels = module.rows(config, numbers, runs), module.LABELS
+        rows, come = module.rows(config, numbers, runs)
+        figure = pictures.draw_rows(rows, module.LABELS, come)
     else:
-        rows, labels, come = _rows(module.RAW, name, numbers, runs, source, allow_checksum_mismatch)
-    figure = segmentation.draw_rows(rows, labels, come)
+        dataset = _load(name, source, allow_checksum_mismatch)
+        rows = _rows(module.RAW, dataset, numbers, runs)
+        figure = pictures.draw_rows(rows, module.RAW.labels, dataset.source)
+    path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
     return write(path, drawing.rendered(figure, "png", dpi=110))
 
 
-def _rows(
-    raw: PictureFile,
-    name: str,
-    numbers: Sequence[int],
-    runs: Sequence[Path],
-    source: str,
-    allow_checksum_mismatch: bool,
-) -> tuple[list[segmentation.Row], tuple[str, ...], str]:
-    """Return what is drawn of labeled pictures, the names of labels, and the source."""
-    dataset = _load(name, source, allow_checksum_mismatch)
-    for i in numbers:
-        if not 0 <= i < dataset.n:
-            raise ConfigError(
-                f"There is no image {i}: {name} ({dataset.source} data) has 0 to {dataset.n - 1}."
-            )
-    pictures, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
-    chosen = dataset.take(np.array(numbers))
-    predictions = [_predictions(run, dataset, chosen) for run in runs]
-    rows = [
-        segmentation.Row(
-            f"{name} {i}: {pictures.names[i]}",
-            *pictures[i],
-            segments,
-            chosen.y[chosen.offsets[k] : chosen.offsets[k + 1]],
-            [(title, labelings[k]) for title, labelings in predictions],
-        )
-        for k, (i, segments) in enumerate(zip(numbers, maps, strict=True))
-    ]
-    return rows, raw.labels, dataset.source
+def _has_pictures(module: Any) -> bool:
+    has_own = hasattr(module, "scene") or hasattr(module, "with_images")
+    return has_own or isinstance(getattr(module, "RAW", None), PictureFile)
 
 
 def _load(name: str, source: str, allow_checksum_mismatch: bool) -> Dataset:
     return sources.module_of(name).load(sources.usual(name, source, allow_checksum_mismatch))
 
 
-def _has_pictures(module: Any) -> bool:
-    has_own = hasattr(module, "scene") or hasattr(module, "whole")
-    return has_own or isinstance(getattr(module, "RAW", None), PictureFile)
+def _take(dataset: Dataset, numbers: Sequence[int]) -> Dataset:
+    """Return the examples of some images."""
+    for i in numbers:
+        if not 0 <= i < dataset.n:
+            raise ConfigError(
+                f"There is no image {i}: {dataset.name} ({dataset.source} data) has 0 to "
+                f"{dataset.n - 1}."
+            )
+    return dataset.take(np.array(numbers))
+
+
+# ---- superpixels ------------------------------------------------------------------------------
+
+
+def _rows(
+    raw: PictureFile, dataset: Dataset, numbers: Sequence[int], runs: Sequence[Path]
+) -> list[pictures.Row]:
+    """Return what is drawn of labeled pictures."""
+    chosen = _take(dataset, numbers)
+    files, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
+    predictions = [_predictions(run, dataset, chosen) for run in runs]
+    return [
+        pictures.Row(
+            f"{dataset.name} {i}: {files.names[i]}",
+            *files[i],
+            segments,
+            chosen.y[chosen.offsets[k] : chosen.offsets[k + 1]],
+            [(title, labelings[k]) for title, labelings in predictions],
+        )
+        for k, (i, segments) in enumerate(zip(numbers, maps, strict=True))
+    ]
 
 
 def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, list[np.ndarray]]:
@@ -180,3 +177,38 @@ def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, lis
     model = prediction.load(run)
     oracle = prediction.oracle_for(model, chosen)
     return model.title, [oracle.predict(model.w, i) for i in range(chosen.n)]
+
+
+# ---- segments and landmarks -------------------------------------------------------------------
+
+
+def _draw_structures(
+    module: Any, name: str, numbers: Sequence[int], runs: Sequence[Path], source: str
+) -> Figure:
+    """Draw images whose labels are segments or landmarks, before training and after it.
+
+    Images are counted with those that are held out, in the order of the data. Options of the
+    dataset are those of the first run, if there are runs.
+    """
+    config = _config(module, name, runs[0]) if runs else sources.usual(name, source)
+    dataset, images = module.with_images(config)
+    chosen = _take(dataset, numbers)
+    training = module.load(config) if runs else dataset
+    learned = []
+    for run in runs:
+        its, model = _config(module, name, run), prediction.load(run)
+        if model.fingerprint not in (training.fingerprint, module.load(its).fingerprint):
+            raise RunFailedError(f"{run} learned from other images than those of {name} now.")
+        oracle = prediction.oracle_for(model, chosen)
+        before, after = (oracle.predictions(w) for w in (np.zeros(oracle.d), model.w))
+        learned.append(pictures.Learned(model.title, model.w, before, after))
+    draw = {SEGMENTS: pictures.segments, LANDMARKS: pictures.landmarks}[dataset.structure]
+    titles, shown = [f"{name} {i}" for i in numbers], [images[i] for i in numbers]
+    return draw(titles, shown, chosen, learned, dataset.source)
+
+
+def _config(module: Any, name: str, run: Path) -> Any:
+    metadata = read_metadata(run)
+    if metadata["dataset"]["name"] != name:
+        raise ConfigError(f"{run} is a run on {metadata['dataset']['name']}, not on {name}.")
+    return validation.convert(module.Config, metadata["config"]["dataset"], "dataset")

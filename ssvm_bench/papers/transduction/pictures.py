@@ -179,9 +179,9 @@ def _scribbled(row: Row) -> np.ndarray:
     if row.scribbles is not None:
         from scipy.ndimage import minimum_filter
 
-        from ssvm_bench.figures import segmentation
+        from ssvm_bench.figures import pictures
 
-        strokes = minimum_filter(row.scribbles, segmentation.SCRIBBLE)
+        strokes = minimum_filter(row.scribbles, pictures.SCRIBBLE)
         pixels[strokes == 0], pixels[strokes == 1] = GROUND, FIGURE
     return pixels
 

@@ -39,7 +39,7 @@ from ssvm_bench.papers.transduction.datasets import given_features, scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 if TYPE_CHECKING:
-    from ssvm_bench.figures import segmentation
+    from ssvm_bench.figures import pictures
 
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}
@@ -219,7 +219,7 @@ class Video:
 
     def rows(
         self, config: SequenceConfig, numbers: Sequence[int], runs: Sequence[Path]
-    ) -> tuple[list[segmentation.Row], str]:
+    ) -> tuple[list[pictures.Row], str]:
         """Return what is drawn of frames; see `scenes.rows`."""
         return scenes.rows(self.scene, config, numbers, runs)
 

@@ -26,7 +26,7 @@ from ssvm_bench.datasets.images.superpixels import borders
 from ssvm_bench.papers.transduction.datasets.points import Points
 
 if TYPE_CHECKING:
-    from ssvm_bench.figures import segmentation
+    from ssvm_bench.figures import pictures
 
 _DIGITS = 6  # the last bits of an exponential depend on the machine
 
@@ -81,7 +81,7 @@ def rows(
     config: Any,
     numbers: Sequence[int],
     runs: Sequence[Path],
-) -> tuple[list[segmentation.Row], str]:
+) -> tuple[list[pictures.Row], str]:
     """Return what ``ssvm-bench data show`` draws of pictures, and their source.
 
     Parameters
@@ -101,7 +101,7 @@ def rows(
     RunFailedError
         A run is of other points, or cannot be read.
     """
-    from ssvm_bench.figures import segmentation
+    from ssvm_bench.figures import pictures
     from ssvm_bench.results.reading import read_metadata
 
     if runs:
@@ -110,7 +110,7 @@ def rows(
         config = replace(made, source=config.source, trust=config.trust)
     scenes = [scene_of(config, number) for number in numbers]
     found = [
-        segmentation.Row(
+        pictures.Row(
             f"{config.name} {number}: {scene.title}",
             *scene.picture,
             scene.segments,

@@ -171,6 +171,7 @@ def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
 @pytest.mark.parametrize("name", ENGINES[2:])
 def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, arguments):
     (tmp_path / "marks" / "slowly").touch()
+    arguments = (*arguments, "budget.max_iterations=100")
     log = tmp_path / "log"
     with started(*arguments, *options(name), log=log) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=2), process)

@@ -76,7 +76,8 @@ class Costs(NamedTuple):
 def variant_of(trace: Trace) -> Variant:
     """Return the variant that a run is of."""
     config = trace.metadata["config"]
-    counted = trace.metadata.get("clock") == "work" and "cost_visit" in config.get("oracle", {})
+    visits = config.get("oracle", {}).get("cost_visit", 0.0)
+    counted = trace.metadata.get("clock") == "work" and visits > 0
     start = config["solver"].get("start")  # that of `eg` is a number
     return Variant(start if start in STARTS else USUAL.start, counted)
 

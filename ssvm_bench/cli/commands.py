@@ -11,6 +11,8 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,18 +20,20 @@ import click
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.check import check_command
-from ssvm_bench.cli.data import data
-from ssvm_bench.cli.experiment import experiment_command
-from ssvm_bench.cli.merging import merge_command
 from ssvm_bench.cli.options import PROGRAM, Commands, Settings, common_options, print_outcomes
-from ssvm_bench.cli.prediction import predict_command, score_command
-from ssvm_bench.cli.report import report_command
 from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.runner import Outcome
+
+ELSEWHERE = {
+    "data": "ssvm_bench.cli.data:data",
+    "experiment": "ssvm_bench.cli.experiment:experiment_command",
+    "predict": "ssvm_bench.cli.prediction:predict_command",
+    "score": "ssvm_bench.cli.prediction:score_command",
+}
+"""Commands of other modules, which are imported when they are asked for."""
 
 KINDS = {
     "datasets": "dataset",
@@ -82,6 +86,17 @@ def _explain_os(error: OSError) -> str:
 
 class Cli(Commands):
     """A group of commands whose errors become one message and an exit status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted({*self.commands, *ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None."""
+        if cmd_name in ELSEWHERE and cmd_name not in self.commands:
+            module, _, name = ELSEWHERE[cmd_name].partition(":")
+            self.add_command(getattr(import_module(module), name))
+        return super().get_command(ctx, cmd_name)
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run a command line and exit."""
@@ -238,10 +253,84 @@ def list_command(settings: Settings, kind: str | None) -> None:
             click.echo(f"{indent}{shown(name):<{width}}  {catalog.description(file)}".rstrip())
 
 
-main.add_command(check_command)
-main.add_command(data)
-main.add_command(experiment_command)
-main.add_command(merge_command)
-main.add_command(predict_command)
-main.add_command(score_command)
-main.add_command(report_command)
+@main.command("check", epilog=help_texts.CHECK)
+@click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
+@click.argument("name")
+@click.argument("overrides", nargs=-1)
+@common_options
+@click.pass_context
+def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:
+    """Check the contract of an oracle, a solver or a dataset on small instances.
+
+    OVERRIDES are options of a run; with dataset=…, its first examples are the instance. Exit status
+    1 if something is broken.
+    """
+    from ssvm_bench.runs.contracts.check import check
+
+    settings: Settings = context.obj
+    broken = 0
+    for found in check(kind, name, overrides, settings.config_dirs()):
+        click.echo(found.of)
+        for line in found.findings.shown():
+            click.echo(line)
+        broken += found.findings.broken
+    click.echo(f"{broken or 'no'} claim{'s' * (broken != 1)} of the contract broken")
+    context.exit(min(broken, 1))
+
+
+@main.command("merge", epilog=help_texts.MERGE)
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--into",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The results folder to copy to; it may have runs.",
+)
+@click.option(
+    "--source",
+    type=click.Choice(("real", "synthetic")),
+    help="Only runs on real data, or on stand-ins. [default: all, if they are of one kind]",
+)
+@common_options
+def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
+    """Copy the runs of results folders into one.
+
+    Of a run that is in several, the finished one goes, then the longer one. Figures are drawn anew,
+    by `ssvm-bench plot`.
+    """
+    from ssvm_bench.jobs.experiments import to_stderr
+    from ssvm_bench.results.merging import merge
+    from ssvm_bench.results.words import runs
+
+    if not folders:
+        raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")
+    merged = merge(folders, into, source, to_stderr)
+    told = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
+    if merged.damaged:
+        told += f"; {merged.damaged} could not be read"
+    click.echo(f"{told}.")
+
+
+@main.command("report", epilog=help_texts.REPORT)
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@common_options
+@click.pass_obj
+def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
+    """Write one HTML page over all runs in a results folder.
+
+    It has the figures to zoom and switch, the claims, the time to several gaps, what each run is,
+    and what failed. The page needs no network and no other file.
+    """
+    from ssvm_bench.config.compose import compose_runs
+    from ssvm_bench.report.page import build
+    from ssvm_bench.results.folder import OPTION, results_folder
+
+    for override in overrides:
+        if not override.startswith(OPTION):
+            raise ConfigError(
+                f"A report is over everything in a results folder; it takes only {OPTION}…, "
+                f"got {shown(repr(override))}."
+            )
+    (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
+    click.echo(f"report: {build(results_folder(config.results_dir, overrides))}")

@@ -42,10 +42,11 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
             inside = "" if ctx.parent is None else f"{self.name} "
             raise ConfigError(
-                f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], self.commands)}"
+                f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], names)}"
             )
         return super().resolve_command(ctx, args)
 

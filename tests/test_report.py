@@ -241,30 +241,26 @@ def test_command(tmp_path):
 # ---- groups, tables, figures ------------------------------------------------------------------
 
 
-def test_other_budgets_of_the_same_solver_are_apart(tmp_path):
-    def budget(iterations):
-        trace = run_of("bcfw")
-        trace.metadata["config"]["budget"] = {"max_iterations": iterations}
-        return trace
+def budget(iterations, solver="bcfw"):
+    trace = run_of(solver)
+    trace.metadata["config"]["budget"] = {"max_iterations": iterations}
+    return trace
+
+
+def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
+    store(tmp_path, budget(9, "mpbcfw"), config="c")
+    store(tmp_path, run_of("bcfw"), config="d")
+    ((only,),) = contents.group(contents.read(tmp_path).traces).values()
+    assert (len(only.traces), only.setting) == (2, "")
+    shutil.rmtree(tmp_path / "runs")
 
     store(tmp_path, budget(3), config="a")
     store(tmp_path, budget(9), config="b")
     store(tmp_path, run_of("mpbcfw"), config="c")  # with max_iterations=3
     ((first, second),) = contents.group(contents.read(tmp_path).traces).values()
-    assert [first.setting, second.setting] == [
-        "budget.max_iterations=3",
-        "budget.max_iterations=9",
-    ]
+    settings = ["budget.max_iterations=3", "budget.max_iterations=9"]
+    assert [first.setting, second.setting] == settings
     assert (len(first.traces), len(second.traces)) == (2, 1)
-
-
-def test_other_budgets_of_other_solvers_are_together(tmp_path):
-    trace = run_of("mpbcfw")
-    trace.metadata["config"]["budget"] = {"max_iterations": 9}
-    store(tmp_path, trace)
-    store(tmp_path, run_of("bcfw"))
-    ((only,),) = contents.group(contents.read(tmp_path).traces).values()
-    assert (len(only.traces), only.setting) == (2, "")
 
 
 def test_table_to_gap_has_medians_ranges_and_ratios():

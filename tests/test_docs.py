@@ -1,6 +1,7 @@
 """The pages for readers: what they point to is there, and the first one stays short."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,12 @@ def test_every_component_is_in_the_tables():
     for group in catalog.COMPONENTS:
         for name in catalog.entries(group):
             assert f"`{name}`" in text, name
+
+
+def test_the_tables_of_options_are_those_of_the_code():
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    text = tables["PAGE"].read_text(encoding="utf-8")
+    assert tables["page"](text) == text, "make options"
 
 
 def test_every_promise_names_the_tests_that_hold_it():

@@ -185,14 +185,14 @@ class RunConfig(Options):
     seed : int
         Seed of the solver's random choices; the same for every solver.
     lam : float, str or None
-        λ of the objective: a number, or ``K/n``; None stands for 1/n, and ``1/n`` becomes None.
+        λ of the objective: a number, or ``K/n``, as ``10/n``; None stands for 1/n.
     path : tuple of float or str
-        Larger λ, in falling order, that are solved before: the run of each is the start of the
-        next one's.
+        Larger λ, in falling order, that are solved before, ``[100/n,10/n]``: the run of each is the
+        start of the next one's, and has a trace.
     prior : PriorConfig
         Gaussian prior of w.
     clock : str
-        ``wall``, ``cpu`` or ``work``.
+        ``wall``, ``cpu``, or ``work``: counted work, the same trace on every machine.
     results_dir : Path
         Root of all results.
     force : bool

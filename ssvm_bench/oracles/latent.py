@@ -95,7 +95,7 @@ class Config(CostsConfig):
     bias : float
         b, the constant feature of every window; 0: none.
     start : str
-        See the module's docstring.
+        Where the positive examples' windows are at first: ``ink``, ``centre`` or ``planted``.
     """
 
     structures: ClassVar[tuple[str, ...]] = ("latent",)

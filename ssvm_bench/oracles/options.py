@@ -141,7 +141,8 @@ class ClassesConfig(OracleConfig):
     Attributes
     ----------
     class_weight : str or mapping
-        See the module's docstring.
+        What an example counts, or of structures a wrong label of a part: ``none``, ``balanced``, or
+        weights by label, ``{-1:1,1:3}``.
     """
 
     class_weight: str | Table = field(default=NONE, kw_only=True)

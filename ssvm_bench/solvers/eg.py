@@ -55,7 +55,17 @@ _GROWTH = 1.05
 
 @dataclass(frozen=True)
 class Config(ExpectationConfig):
-    """Options of ``eg``; see the module's docstring."""
+    """Options of ``eg``.
+
+    Attributes
+    ----------
+    sampling : str
+        Order of the terms: ``permutation``, or ``uniform``: drawn with replacement.
+    eta : float
+        Learning rate of every term at first; halved where F would fall.
+    start : float
+        Potential of the true labels at first; it matters more the smaller λ is.
+    """
 
     sampling: Annotated[str, one_of(SAMPLING)] = "permutation"
     eta: Positive = 1.0

@@ -70,7 +70,13 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Config(ExpectationConfig):
-    """Options of ``excessive_gap``; see the module's docstring."""
+    """Options of ``excessive_gap``.
+
+    Attributes
+    ----------
+    step : str
+        ``search``: the curvature that steps meet; ``bound``: the theorem's, R²/λ.
+    """
 
     step: Annotated[str, one_of(STEPS)] = "search"
 

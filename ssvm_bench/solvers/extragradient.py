@@ -74,7 +74,15 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Config(ExpectationConfig):
-    """Options of ``extragradient``; see the module's docstring."""
+    """Options of ``extragradient``.
+
+    Attributes
+    ----------
+    step : str
+        ``search``: the Lipschitz constant that steps meet; ``bound``: the theorem's.
+    rho : float or None
+        Weight of ‖w‖² beside the entropy; None: 2 λ mean log |Y|; 1: the paper's.
+    """
 
     step: Annotated[str, one_of(STEPS)] = "search"
     rho: Positive | None = None

@@ -38,7 +38,17 @@ STARTS = TRUTH, ORACLE = ("truth", "oracle")
 
 @dataclass(frozen=True)
 class Config(SolverConfig):
-    """Options of ``fw``."""
+    """Options of ``fw``.
+
+    Attributes
+    ----------
+    step : str
+        ``line_search``, or ``2n/(k+2n)``.
+    epsilon : float
+        Relative gap at which to stop; the gap costs nothing here.
+    start : str
+        The planes at which the φ^i begin: ``truth`` or ``oracle``.
+    """
 
     follows_paths: ClassVar[bool] = True
 

@@ -68,7 +68,15 @@ _MOST_SUMS = 128
 
 @dataclass(frozen=True)
 class Config(SolverConfig):
-    """Options of ``ssg``; see the module's docstring."""
+    """Options of ``ssg``.
+
+    Attributes
+    ----------
+    sampling : str
+        Order of the terms: ``permutation``, or ``uniform``: drawn with replacement.
+    average : str
+        What is reported: ``none``, ``weighted`` or ``tail``; see the module's docstring.
+    """
 
     has_dual: ClassVar[bool] = False
 

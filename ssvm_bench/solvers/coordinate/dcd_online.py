@@ -32,7 +32,8 @@ they are. Those of the next pass would be counted twice, so there is none: the r
 ===========  ==================================================================================
 option       meaning
 ===========  ==================================================================================
-schedule     see above
+schedule     what happens between new examples, see above: ``gap``, ``one_pass``, ``larank`` or
+             ``mining``
 tol          relative gap
 verify       whether an iteration ends with a pass that computes P(w)
 order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of

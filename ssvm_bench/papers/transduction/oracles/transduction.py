@@ -59,9 +59,17 @@ class Config(OracleConfig):
     Attributes
     ----------
     loss : str
-        One of :data:`.losses.LOSSES`.
-    kernel, scaling, sigma, components, ridge
-        See :mod:`.kernels`.
+        ``softmax``, ``crammer_singer`` or ``one_vs_all``.
+    kernel : str
+        ``linear``, ``rbf``, ``nystrom`` or ``random_features``.
+    scaling : str
+        Of the features: ``none``, ``unit`` (norm of a point) or ``standard`` (of a feature).
+    sigma : float
+        σ of all kernels but ``linear``: exp(−‖x − x′‖²/(2σ²)).
+    components : int
+        Landmarks of ``nystrom``, or random features.
+    ridge : float
+        γ, added to the diagonal of K (``rbf``).
     nu : float
         ν, the weight of the regulariser.
     balance : float or None

@@ -68,7 +68,23 @@ CODE_VERSION = 1
 
 @dataclass(frozen=True)
 class Config(TransductiveConfig):
-    """Options; see the module's docstring."""
+    """Options of ``dcadmm``.
+
+    Attributes
+    ----------
+    rho : float
+        ρ at first.
+    tau : float
+        Factor of ρ in every iteration, as long as (18) does not hold.
+    rho_max : float or None
+        Largest ρ; None: as (18) has it.
+    delta : float
+        δ of (16): labels change only if the augmented Lagrangian falls by that.
+    tol : float
+        Residual and step, relative to Kα, at which the run has converged.
+    patience : int
+        Iterations without a change of labels before that.
+    """
 
     rho: Positive = 1e-3
     tau: Annotated[float, at_least(1)] = 1.003

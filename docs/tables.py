@@ -1,0 +1,138 @@
+"""The tables of options in ``docs/options.md``, from the dataclasses and the files of the choices.
+
+``make options`` writes them; ``tests/test_docs.py`` tells if they are
+not those of the code. The default of an option is that of its field; what it means, the docstring
+of its class says under ``Attributes``, or a table of the module's docstring headed ``option``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from ssvm_bench.config import catalog, registry, validation
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets.base import SourceConfig
+from ssvm_bench.oracles.options import OracleConfig
+from ssvm_bench.solvers.base import SolverConfig
+from ssvm_bench.solvers.block import mpbcfw
+
+PAGE = Path(__file__).with_name("options.md")
+BEGIN, END = "<!-- made by `make options` -->", "<!-- end of what `make options` makes -->"
+SHARED = {"dataset": SourceConfig, "oracle": OracleConfig, "solver": SolverConfig}
+LOOP: dict[str, str] = {}
+"""What the options of MP-BCFW's loop mean, which several solvers have."""
+
+SAID = ("name", "kind")
+"""What a choice says of itself."""
+
+
+def meanings(cls: Any) -> dict[str, str]:
+    """Return what the options of a class mean, those of its base classes too."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("ssvm_bench") and base.__dict__.get("__doc__"):
+            found |= _of_module(inspect.getdoc(sys.modules[base.__module__]) or "")
+            found |= _of_class(inspect.getdoc(base) or "")
+    return found
+
+
+def _of_class(text: str) -> dict[str, str]:
+    """Return what the section ``Attributes`` of a docstring says."""
+    _, _, section = text.partition("Attributes\n----------\n")
+    entries = re.split(r"^(?=\w)", section, flags=re.MULTILINE)
+    return dict(_entries((*entry.partition("\n")[::2],) for entry in entries if entry))
+
+
+def _of_module(text: str) -> dict[str, str]:
+    """Return what a table headed ``option`` says."""
+    found = re.search(r"^(=+ +)=+\noption +\S+\n=.*\n", text, re.MULTILINE)
+    if found is None:
+        return {}
+    width, entries = len(found[1]), []
+    for line in takewhile(lambda line: line[:1] != "=", text[found.end() :].splitlines()):
+        if line[:1] != " ":
+            entries.append((line[:width].strip(), ""))
+        entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line[width:]}")
+    return dict(_entries(iter(entries)))
+
+
+def _entries(found: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for names, text in found:
+        plain = re.sub(r":\w+:`[~.]*([^`]*)`|``", lambda m: f"`{m[1]}`" if m[1] else "`", text)
+        plain = " ".join(plain.split()).replace("|", "\\|").replace("None", "`null`")
+        for name in names.partition(" : ")[0].split(", "):
+            yield name, plain
+
+
+def written(value: Any) -> str:
+    """Return a value as the command line has it."""
+    if value is MISSING:
+        return "needed"
+    text = {"None": "null", "True": "true", "False": "false", "()": "[]"}
+    return f"`{text.get(str(value), str(value))}`"
+
+
+def rows(cls: Any, prefix: str, left_out: tuple[str, ...] = ()) -> Iterator[tuple[str, str, str]]:
+    """Yield option, default and meaning of each field."""
+    told, hints = {**LOOP, **meanings(cls)}, validation.hints(cls)
+    for each in fields(cls):
+        if is_dataclass(hints[each.name]):
+            yield from rows(hints[each.name], f"{each.name}.")
+        elif each.name not in left_out:
+            yield f"`{prefix}{each.name}`", written(each.default), told[each.name]
+
+
+def _table(header: tuple[str, ...], lines: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield "|---" * len(header) + "|"
+    for line in lines:
+        yield f"| {' | '.join(line)} |"
+    yield ""
+
+
+def tables() -> Iterator[str]:
+    """Yield the lines of all tables."""
+    header = ("option", "default", "meaning")
+    LOOP.update(meanings(mpbcfw.Config))
+    yield from ("## Options of every run", "")
+    yield from _table(header, rows(RunConfig, "", catalog.COMPONENTS))
+    for group, shared in SHARED.items():
+        yield from (f"## Options of {group}s", "", f"Of every {group}:", "")
+        yield from _table(header, rows(shared, f"{group}.", SAID))
+        files = catalog.entries(group)
+        known, own, differing = {each.name for each in fields(shared)}, {}, []
+        for name in files:
+            options = catalog.read(group, name, files).options
+            kind, cls = options["kind"], registry.module(group, options["kind"]).Config
+            for row in rows(cls, f"{group}.", tuple(known)):
+                own.setdefault(row, []).append(name)
+            changed = [f"`{key}={val}`" for key, val in options.items() if key not in SAID]
+            if changed or kind != name:
+                of = "" if kind == name else f"`{kind}`"
+                differing.append((f"`{name}`", of, " ".join(changed)))
+        yield from ("Of some:", "")
+        each = ((row[0], row[1], _list(names), row[2]) for row, names in own.items())
+        yield from _table(("option", "default", "of", "meaning"), each)
+        yield from (f"Choices that set options to other values than these, `{group}=NAME`:", "")
+        yield from _table(("name", "another of", "sets"), iter(differing))
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def page(text: str) -> str:
+    """Return the page with the tables of today."""
+    before, rest = text.split(BEGIN)
+    return "\n".join([f"{before}{BEGIN}", "", *tables()]) + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.oracles.joint_features import transition_base
 from ssvm_bench.oracles.scoring import label_index, label_size, labeling_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
@@ -319,7 +320,7 @@ class Support:
             return
         if self._known.size == 0:
             self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
-            self._marks[blocks.features.n_features * blocks.features.columns[1] :] = True
+            self._marks[transition_base(blocks.features) :] = True
             self.indices = np.flatnonzero(self._marks).astype(np.uint32)
         if _mark(blocks, self._known, self._marks):
             self.indices = np.flatnonzero(self._marks).astype(np.uint32)

@@ -52,7 +52,7 @@ def build(config, problem, clock, seed):
     if problem.n <= 2 and (MARKS / "slow-start").exists():
         (MARKS / "starting").touch()
         time.sleep(60)
-    solver = Troubled(config, problem, clock)
+    solver = Troubled(config, problem, clock, seed)
     solver.seed = seed
     return solver
 

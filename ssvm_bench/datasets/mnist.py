@@ -27,7 +27,6 @@ from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fol
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import FileSet
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.datasets.synthetic import handwriting
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
@@ -114,6 +113,8 @@ def combine(
 
 def simulate() -> Arrays:
     """Return the same of synthetic digits, a tenth as many: in the middle of the real ones' box."""
+    from ssvm_bench.datasets.synthetic import handwriting
+
     n, n_test = N_SYNTHETIC
     counts = np.full(N_LABELS, (n + n_test) // N_LABELS)
     labels, ink = handwriting.digits(counts, (BOX, BOX), np.random.PCG64(1729))

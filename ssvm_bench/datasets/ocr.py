@@ -23,7 +23,6 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
-from ssvm_bench.datasets.synthetic import handwriting
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = ("none", "constant", "ends")
@@ -143,6 +142,8 @@ def identity(text: bytes) -> bytes:
 
 def simulate() -> dict[str, np.ndarray]:
     """Return synthetic words in many handwritings; their lengths and folds are the real ones."""
+    from ssvm_bench.datasets.synthetic import handwriting
+
     bits = np.random.PCG64(1729)
     lengths = np.repeat(np.arange(WORDS_PER_LENGTH.size), WORDS_PER_LENGTH)
     lengths = lengths[permutation(N_WORDS, bits)]

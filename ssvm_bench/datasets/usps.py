@@ -16,7 +16,6 @@ from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
 from ssvm_bench.datasets.raw_files import TableFile
-from ssvm_bench.datasets.synthetic import handwriting
 
 Config = SourceConfig
 
@@ -52,6 +51,8 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 def simulate() -> dict[str, np.ndarray]:
     """Return synthetic digits, as many as in the real file: warped, blurred and noisy."""
+    from ssvm_bench.datasets.synthetic import handwriting
+
     bits = np.random.PCG64(1729)
     y, ink = handwriting.digits(SAMPLES_PER_DIGIT, CELL, bits)
     x = 2 * ink - 1 + 0.05 * approx_normal(ink.shape, bits) * (ink > 0)

@@ -24,7 +24,7 @@ from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.oracles.signed_features import SignedOracle
-from ssvm_bench.planes import given_rows, labelings, rows
+from ssvm_bench.planes import labelings, rows
 from ssvm_bench.planes.dual_iterate import (
     DualIterate,
     Layout,
@@ -73,6 +73,8 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     if constraints is None:
         return None
     constraints.check(problem.n, problem.d)
+    from ssvm_bench.planes import given_rows
+
     line = given_rows.line_rows(constraints, problem.d)
     blocks = given_rows.fixed_rows(constraints, problem.d) if line is None else line
     return _GivenRows(problem, blocks, N=int(blocks.n_planes.max()))

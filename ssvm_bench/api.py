@@ -27,7 +27,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import catalog, overrides, plug_ins
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.results.budgets import cut
+from ssvm_bench.results.budgets import truncate
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import runner
@@ -142,7 +142,7 @@ def _made(config: RunConfig, progress: bool) -> Run:
         outcome = runner.run(config, display)
     if outcome.status == "interrupted":
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")
-    found = cut(read_run(outcome.folder), config.with_source(outcome.summary["source"]))
+    found = truncate(read_run(outcome.folder), config.with_source(outcome.summary["source"]))
     assert found is not None  # it has just been looked at
     return _run(found)
 

@@ -75,11 +75,11 @@ def undisturbed_and_left(config):
 
     times = itertools.count()
 
-    def look(solver, recorder, place, reason):
+    def look(solver, recorder, progress, reason):
         if next(times) in LEFT_AT:
             file = io.BytesIO()
             with solver.clock.paused():
-                snapshot.dump((solver, recorder.state(), vars(place)), parts, file)
+                snapshot.dump((solver, recorder.state(), vars(progress)), parts, file)
             left.append(file.getvalue())
 
     rounds = getattr(config.solver, "latent_rounds", 1)
@@ -92,12 +92,12 @@ def undisturbed_and_left(config):
 def gone_on(config, state):
     """Return the recorder of a run that goes on from a state."""
     problem = problem_of(config)
-    solver, record, place = snapshot.load(io.BytesIO(state), snapshot.parts(problem))
+    solver, record, progress = snapshot.load(io.BytesIO(state), snapshot.parts(problem))
     recorder = Recorder(problem, Silent(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
     recorder.restore(record)
     solver.clock.start()
-    again = checkpoints.Place(**{**place, "resumed": [{"iteration": place["iteration"]}]})
-    loop.loop(config, solver, recorder, place=again)
+    again = checkpoints.Progress(**{**progress, "resumed": [{"iteration": progress["iteration"]}]})
+    loop.loop(config, solver, recorder, progress=again)
     return recorder
 
 
@@ -207,13 +207,13 @@ def broken_off(config, monkeypatch, iteration):
     """Let a run fail before an iteration, of the last stage of its path."""
     original = loop.loop
 
-    def failing(stage, solver, recorder, goes_on, place, look):
-        def until(solver, recorder, place, reason):
-            look(solver, recorder, place, reason)
-            if place.iteration == iteration and stage.path == config.path:
+    def failing(stage, solver, recorder, warm_started, progress, look):
+        def until(solver, recorder, progress, reason):
+            look(solver, recorder, progress, reason)
+            if progress.iteration == iteration and stage.path == config.path:
                 raise ZeroDivisionError
 
-        return original(stage, solver, recorder, goes_on, place, until)
+        return original(stage, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
         patch.setattr(path_step, "loop", failing)
@@ -312,7 +312,7 @@ def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
     )
     problem = problem_of(config)
     found = checkpoints.resume(outcome.folder, whose, problem, (), pytest.fail)
-    assert (found.solver.k, found.place.iteration) == (8, 8)
+    assert (found.solver.k, found.progress.iteration) == (8, 8)
 
 
 def test_checkpoints_take_a_hundredth_of_the_time():
@@ -327,11 +327,11 @@ def test_checkpoints_take_a_hundredth_of_the_time():
         Checkpoint(every=10.0), {}, Holder(), write, pytest.fail, lambda: now[0]
     )
     solver = Holder(clock=Clock("work"))
-    recorder, place = Holder(state=dict, rows=[{}]), checkpoints.Place()
+    recorder, progress = Holder(state=dict, rows=[{}]), checkpoints.Progress()
     while now[0] < 2000.0:
-        made.look(solver, recorder, place, None)
+        made.look(solver, recorder, progress, None)
         now[0] += 2.0
-    assert place.checkpoint_time == 2.0 * len(spent)
+    assert progress.checkpoint_time == 2.0 * len(spent)
     assert spent[0] == 10.0
     assert (np.diff(spent) >= 200.0).all()
 
@@ -343,7 +343,7 @@ def test_a_component_that_cannot_be_stored_is_told():
     )
     solver = Holder(clock=Clock("work"), generator=(k for k in range(3)))
     for _ in range(2):
-        made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Place(), None)
+        made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
     (told,) = said
     assert told.startswith("This run cannot go on from where it ends: TypeError")
 

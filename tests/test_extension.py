@@ -15,7 +15,7 @@ from ssvm_bench.config.experiment import dependency_levels
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.budgets import Ending, answer, ending, goes_as_far
+from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
@@ -160,7 +160,7 @@ def test_less_is_answered_from_the_trace(tmp_path):
     assert outcome.status == "skipped"
     assert (longer.folder / "trace.parquet").stat().st_mtime_ns == written
     alone, _ = made(tmp_path / "b", *WORK, iterations(4))
-    found = answer(config_of(tmp_path / "a", *WORK, iterations(4)).with_source("synthetic"))
+    found = find_run(config_of(tmp_path / "a", *WORK, iterations(4)).with_source("synthetic"))
     there = read_run(alone.folder)
     pd.testing.assert_frame_equal(
         found.frame.drop(columns=MEASURED), there.frame.drop(columns=MEASURED), check_exact=True
@@ -172,7 +172,7 @@ def test_less_is_answered_from_the_trace(tmp_path):
     # what it is called does not depend on how it was made
     assert found.own_folder.parts[-4:] == there.own_folder.parts[-4:]
     assert found.metadata["config"]["budget"] == there.metadata["config"]["budget"]
-    assert (found.is_cut, there.is_cut) == (True, False)
+    assert (found.is_truncated, there.is_truncated) == (True, False)
 
 
 def test_by_force_a_shorter_run_stands_beside_the_longer_one(tmp_path):
@@ -214,13 +214,13 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
     options = (*KEPT, "budget.gap_tol=0.95")
     original = path_step.loop
 
-    def killed(config, solver, recorder, goes_on, place, look):
-        def until(solver, recorder, place, reason):
-            look(solver, recorder, place, reason)
+    def killed(config, solver, recorder, warm_started, progress, look):
+        def until(solver, recorder, progress, reason):
+            look(solver, recorder, progress, reason)
             if reason == "gap_tol":
                 raise ZeroDivisionError
 
-        return original(config, solver, recorder, goes_on, place, until)
+        return original(config, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
         patch.setattr(path_step, "loop", killed)
@@ -240,7 +240,7 @@ def test_runs_of_older_versions_are_found_by_the_hash_of_their_budget(tmp_path):
     outcome.folder.parent.rename(config.own_folder.parent)
     again, _ = made(tmp_path, *WORK, iterations(4))
     assert (again.status, again.folder) == ("skipped", config.own_folder)
-    assert not answer(config_of(tmp_path, *WORK, iterations(3)).with_source("synthetic"))
+    assert not find_run(config_of(tmp_path, *WORK, iterations(3)).with_source("synthetic"))
 
 
 @pytest.mark.parametrize("option", ["path=[1.0]", "solver.latent_rounds=2"])

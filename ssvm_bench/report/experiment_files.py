@@ -28,7 +28,7 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.jobs import experiments
 from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.budgets import answer
+from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.files import SkippedFiles, sweep, write
 from ssvm_bench.results.folder import ResultsFolder, plain, results_folder
 from ssvm_bench.results.provenance import provenance_of
@@ -78,7 +78,7 @@ def make(
         )
     elif not outcome.interrupted:
         with SkippedFiles(say) as tell:
-            runs = [run for config in outcome.finished if (run := answer(config, tell))]
+            runs = [run for config in outcome.finished if (run := find_run(config, tell))]
             if runs:
                 origins = experiment.expanded(overrides, config_dirs).origin_of
                 where = results_folder(outcome.results_dir, overrides)
@@ -178,7 +178,7 @@ def _found(
 def _run(
     config: RunConfig, stored: Mapping[Path, Trace], tell: Callable[[object], object]
 ) -> Trace | None:
-    found = answer(config, tell)
+    found = find_run(config, tell)
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
         return stored.get(config.own_folder)

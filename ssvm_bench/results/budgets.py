@@ -94,7 +94,7 @@ def budget_of(trace: Trace) -> Budget | None:
         return None
 
 
-def answer(
+def find_run(
     config: RunConfig, tell: Callable[[RunFailedError], object] = lambda _: None
 ) -> Trace | None:
     """Return the run of a configuration, as far as its budget goes, from what has finished.
@@ -113,7 +113,7 @@ def answer(
     """
     for folder in filter(os.path.lexists, config.folders):
         try:
-            found = cut(read_run(folder), config)
+            found = truncate(read_run(folder), config)
         except RunFailedError as error:
             tell(error)
         else:
@@ -122,7 +122,7 @@ def answer(
     return None
 
 
-def cut(trace: Trace, config: RunConfig) -> Trace | None:
+def truncate(trace: Trace, config: RunConfig) -> Trace | None:
     """Return what a run has of a configuration that differs in the budget; None if too little."""
     asked = config.resolved().get("budget")
     about, frame = trace.metadata, trace.frame

@@ -135,7 +135,7 @@ def _instances(
     """Yield what each run saw."""
     for trace in traces:
         yield _instance(trace)
-    done = {trace.folder for trace in traces if not trace.is_cut}
+    done = {trace.folder for trace in traces if not trace.is_truncated}
     for dataset in dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces):
         for folder in find_runs(results_dir, dataset):
             if folder in done:

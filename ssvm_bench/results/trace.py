@@ -108,7 +108,7 @@ class Trace:
         return self.folder.parent.with_name(name) / self.folder.name
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """Whether it is the beginning of a longer run, whose files are in the folder."""
         return "cut_from" in self.metadata
 

@@ -30,7 +30,7 @@ Dump: TypeAlias = Callable[[BinaryIO], object]
 
 
 @dataclass
-class Place:
+class Progress:
     """Where a run is, between two iterations.
 
     Attributes
@@ -73,7 +73,7 @@ class Resumed(NamedTuple):
 
     solver: Solver
     record: dict[str, Any]
-    place: Place
+    progress: Progress
 
 
 class Checkpoints:
@@ -109,12 +109,14 @@ class Checkpoints:
         self._parts = snapshot.parts(problem)
         self._due = math.inf if config.every is None else self._begin + config.every
 
-    def look(self, solver: Solver, recorder: Recorder, place: Place, reason: str | None) -> None:
+    def look(
+        self, solver: Solver, recorder: Recorder, progress: Progress, reason: str | None
+    ) -> None:
         """Write the state if it is time, or if the run ends here; the clock stands still.
 
         Parameters
         ----------
-        solver, recorder, place
+        solver, recorder, progress
             The state.
         reason : str or None
             Why the run ends, if it does.
@@ -126,26 +128,26 @@ class Checkpoints:
             return
         with solver.clock.paused():
             try:
-                self._write(self._dump(solver, recorder, place))
+                self._write(self._dump(solver, recorder, progress))
             except RunFailedError as error:
                 self._say(f"What was measured so far is not on disk: {error}")
             except Exception as error:  # whatever the pickling of a component raises
                 self._every, self._keep = None, False
                 self._say(f"This run cannot go on from where it ends: {described(error)}.")
         took = self._now() - begin
-        place.checkpoint_time += took
+        progress.checkpoint_time += took
         if self._every is None:
             self._due = math.inf
         elif self._every > 0:
             self._due = begin + took + max(self._every, took / _SHARE)
 
-    def _dump(self, solver: Solver, recorder: Recorder, place: Place) -> Dump:
+    def _dump(self, solver: Solver, recorder: Recorder, progress: Progress) -> Dump:
         """Return what writes the state to a file."""
-        spent = place.wall_time + self._now() - self._begin
+        spent = progress.wall_time + self._now() - self._begin
         state = {
             "solver": solver,
             "record": recorder.state(),
-            "place": {**vars(place), "wall_time": spent},
+            "progress": {**vars(progress), "wall_time": spent},
         }
         return lambda file: checkpoint_file.write(
             file, self._whose, lambda inner: snapshot.dump(state, self._parts, inner)
@@ -183,4 +185,4 @@ def resume(
         )
         say(f"The checkpoint in {folder} is left aside: {reason}. No run goes on from there.")
         return None
-    return Resumed(state["solver"], state["record"], Place(**state["place"]))
+    return Resumed(state["solver"], state["record"], Progress(**state["progress"]))

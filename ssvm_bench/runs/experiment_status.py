@@ -22,7 +22,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets.sources import status as dataset_status
 from ssvm_bench.results import words
-from ssvm_bench.results.budgets import answer
+from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, read_summary
 from ssvm_bench.results.run_folder import is_locked, partial_folder
 
@@ -67,7 +67,7 @@ def _status(config: RunConfig) -> RunStatus:
 
 
 def _state(config: RunConfig) -> RunStatus:
-    before = answer(config)
+    before = find_run(config)
     if before is not None:
         return RunStatus(config, "done", before.folder)
     folder = config.folder
@@ -106,7 +106,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None
     config = config.with_source(sources[0])
-    found = [answer(stage) for stage in config.path_steps()]
+    found = [find_run(stage) for stage in config.path_steps()]
     if found[-1] is None or not all(found):
         return None
     return Outcome("skipped", found[-1].summary["stop_reason"], found[-1].folder, found[-1].summary)

@@ -48,7 +48,7 @@ def going_on(
         made = None if found is None else _made_of(found, config, leads_on)
         if found is not None and made is not None:
             say(
-                f"Going on after iteration {found.place.iteration}, from the checkpoint in "
+                f"Going on after iteration {found.progress.iteration}, from the checkpoint in "
                 f"{folder} (force=true does not)."
             )
             return made, found
@@ -64,7 +64,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     """
     if config.folder == config.own_folder:
         return config  # it was left by a run of the same budget
-    at, budget = found.place.iteration, config.budget
+    at, budget = found.progress.iteration, config.budget
     if ending(pd.DataFrame(found.record["rows"]), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     is_ahead = budget.max_iterations is None or at <= budget.max_iterations
@@ -87,7 +87,7 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def place(config: RunConfig, rows: pd.DataFrame, reason: str) -> Path:
+def destination(config: RunConfig, rows: pd.DataFrame, reason: str) -> Path:
     """Return the folder for a finished run, which replaces no other that went further.
 
     Parameters

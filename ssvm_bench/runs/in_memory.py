@@ -88,10 +88,10 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
         display.start(stage, dataset.source, problem.n, problem.d, lam)
         rounds = getattr(stage.solver, "latent_rounds", 1)
         recorder = Recorder(problem, display, latent_rounds=rounds)
-        goes_on, clock = solver is not None, Clock(stage.clock, *stage.oracle.costs)
+        warm_started, clock = solver is not None, Clock(stage.clock, *stage.oracle.costs)
         clock.caller = caller
         solver = started(stage, problem, clock, solver)
-        reason = loop(stage, solver, recorder, goes_on)
+        reason = loop(stage, solver, recorder, warm_started)
         if reason == "diverged":
             raise RunFailedError(
                 f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a larger "

@@ -49,7 +49,7 @@ import numpy as np
 
 from ssvm_bench.base import interrupts
 from ssvm_bench.config.schema import Budget, RunConfig
-from ssvm_bench.runs.checkpoints import Place
+from ssvm_bench.runs.checkpoints import Progress
 from ssvm_bench.runs.components import build_solver
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import Solver
@@ -58,7 +58,7 @@ BROKEN_OFF = ("interrupted", "diverged")
 """Stop reasons of runs that have a partial trace."""
 
 
-Look: TypeAlias = Callable[[Solver, Recorder, Place, "str | None"], object]
+Look: TypeAlias = Callable[[Solver, Recorder, Progress, "str | None"], object]
 
 
 def _pass_by(*_: object) -> None:
@@ -69,8 +69,8 @@ def loop(
     config: RunConfig,
     solver: Solver,
     recorder: Recorder,
-    goes_on: bool = False,
-    place: Place | None = None,
+    warm_started: bool = False,
+    progress: Progress | None = None,
     look: Look = _pass_by,
 ) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason of its last round.
@@ -79,26 +79,26 @@ def loop(
     ----------
     config, solver, recorder
         The run.
-    goes_on : bool
+    warm_started : bool
         Whether the solver has solved another λ before.
-    place : Place, optional
+    progress : Progress, optional
         Where the run is, which changes with it; by default, at its beginning.
     look : callable
         Shown the state before every iteration, and told why the run ends if it does:
         `Checkpoints.look`.
     """
-    place = place or Place()
+    progress = progress or Progress()
     with interrupts.deferred() as arrived:
         try:
-            if not (goes_on or place.resumed):
+            if not (warm_started or progress.resumed):
                 solver.begin()
-            if config.eval.after_exact_pass and not place.resumed:
+            if config.eval.after_exact_pass and not progress.resumed:
                 solver.keep_after_exact_pass()
-            reason = _round(config, solver, recorder, arrived, place, look)
+            reason = _round(config, solver, recorder, arrived, progress, look)
             while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
                 solver = after
-                place.next_round(solver.clock.now())
-                reason = _round(config, solver, recorder, arrived, place, look)
+                progress.next_round(solver.clock.now())
+                reason = _round(config, solver, recorder, arrived, progress, look)
             if reason not in BROKEN_OFF:
                 recorder.predict()
             return reason
@@ -111,36 +111,36 @@ def _round(
     solver: Solver,
     recorder: Recorder,
     arrived: interrupts.Arrived,
-    place: Place,
+    progress: Progress,
     look: Look,
 ) -> str:
     """Do a round, or what is left of it."""
     while True:
         interrupts.checkpoint()
-        reason = _exhausted(config.budget, place.iteration, solver.clock.now() - place.begin)
+        reason = _exhausted(config.budget, progress.iteration, solver.clock.now() - progress.begin)
         if reason is None:
             reason = "converged" if solver.converged else solver.ended
         if arrived.count:
             reason = "interrupted"
         # before the evaluation with which a run ends: one that goes on may not make it
-        look(solver, recorder, place, reason)
-        wanted = reason is not None or place.iteration >= place.due
-        if wanted and place.evaluated < place.iteration:
-            place.evaluated = place.iteration
-            place.due = config.eval.after(place.iteration)
-            row = recorder.evaluate(solver, place.iteration)
+        look(solver, recorder, progress, reason)
+        wanted = reason is not None or progress.iteration >= progress.due
+        if wanted and progress.evaluated < progress.iteration:
+            progress.evaluated = progress.iteration
+            progress.due = config.eval.after(progress.iteration)
+            row = recorder.evaluate(solver, progress.iteration)
             if not _is_finite(row, getattr(config.solver, "has_dual", False)):
                 return "diverged"
             recorder.check_duality()
             relative = row["gap"] / max(abs(row["primal"]), 1e-12)
             if reason is None and relative <= config.budget.gap_tol > 0:
                 reason = "gap_tol"
-                look(solver, recorder, place, reason)
+                look(solver, recorder, progress, reason)
         if reason is not None:
             return reason
         recorder.keep()
         solver.iterate()
-        place.iteration += 1
+        progress.iteration += 1
 
 
 def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:

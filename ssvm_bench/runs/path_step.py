@@ -29,9 +29,9 @@ from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Place
+from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress
 from ssvm_bench.runs.components import held_out_loss, started
-from ssvm_bench.runs.extension import going_on, place
+from ssvm_bench.runs.extension import destination, going_on
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
@@ -87,7 +87,7 @@ class PathStep:
         self.dataset, self.display, self.begin = dataset, display, begin
         self.concurrent_runs, self.engine = concurrent_runs, engine
         self.solver: Solver | None = None
-        self.place = Place()
+        self.progress = Progress()
         self.had_finished, self.leads_on = had_finished, leads_on
         whose = f"{config.hash()}/seed={config.seed}"
         self.whose = checkpoint_file.identity(whose, dataset.fingerprint)
@@ -109,11 +109,13 @@ class PathStep:
         )
         if found is None:
             return False
-        self.config, (self.solver, record, self.place) = found
+        self.config, (self.solver, record, self.progress) = found
         self.recorder.restore(record)
-        before = {} if self.place.cpu == cpu_model() else {"cpu": self.place.cpu}
-        self.place.resumed.append({"iteration": self.place.iteration, "started": _now(), **before})
-        self.place.cpu = cpu_model()
+        before = {} if self.progress.cpu == cpu_model() else {"cpu": self.progress.cpu}
+        self.progress.resumed.append(
+            {"iteration": self.progress.iteration, "started": _now(), **before}
+        )
+        self.progress.cpu = cpu_model()
         return True
 
     def make(self, before: Solver | None) -> Outcome:
@@ -129,8 +131,10 @@ class PathStep:
         with interrupts.deferred() as arrived:
             try:
                 solver = self._begun(before)
-                goes_on = before is not None
-                reason = loop(config, solver, self.recorder, goes_on, self.place, checkpoints.look)
+                warm_started = before is not None
+                reason = loop(
+                    config, solver, self.recorder, warm_started, self.progress, checkpoints.look
+                )
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())
                 raise RunFailedError(
@@ -167,7 +171,7 @@ class PathStep:
                 f"This run of the path had finished before, and is kept: {config.folder}"
             )
         else:
-            folder = place(config, pd.DataFrame(recorder.rows), reason)
+            folder = destination(config, pd.DataFrame(recorder.rows), reason)
             with nullcontext() if folder == config.folder else lock(folder):
                 write_run(
                     folder,
@@ -242,7 +246,7 @@ class PathStep:
             "concurrent_runs": self.concurrent_runs,
             "engine": self.engine,
             "started": _now(),
-            **({"resumed": self.place.resumed} if self.place.resumed else {}),
+            **({"resumed": self.progress.resumed} if self.progress.resumed else {}),
             **self._latent(),
             **provenance(),
         }
@@ -262,8 +266,8 @@ class PathStep:
             "solver": self.config.solver.name,
             "source": self.dataset.source,
             "seed": self.config.seed,
-            "wall_time": self.place.wall_time + time.perf_counter() - self.begin,
-            "checkpoint_time": self.place.checkpoint_time,
+            "wall_time": self.progress.wall_time + time.perf_counter() - self.begin,
+            "checkpoint_time": self.progress.checkpoint_time,
         }
 
 

@@ -19,7 +19,7 @@ from ssvm_bench.solvers.base import Solver
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
 
-_OUTSIDE = ("display", "held_out", "_keeper")
+_OUTSIDE = ("display", "held_out", "_flusher")
 """What is no part of a recorder's state."""
 
 
@@ -71,7 +71,7 @@ class Recorder:
         self._iterate: Any = None
         self._earlier: Any = None
         self._eval_time = 0.0
-        self._keeper = None if keep is None else Keeper(keep)
+        self._flusher = None if keep is None else TraceFlusher(keep)
         self.latent_rounds, self.round = latent_rounds, 1
         self._first = self._before = self._changes = 0
         self._begins_at: Any = None
@@ -176,8 +176,8 @@ class Recorder:
 
     def keep(self) -> None:
         """Put the rows on disk if it is time; to be called in every iteration."""
-        if self._keeper is not None:
-            self._keeper.look(self.rows)
+        if self._flusher is not None:
+            self._flusher.look(self.rows)
 
     def predict(self) -> None:
         """Find the losses of the last row's iterate."""
@@ -208,7 +208,7 @@ def _of_calls(clock: Clock) -> dict[str, float]:
     return {"oracle_seconds": clock.caller_seconds, "oracle_wait": clock.caller_waited}
 
 
-class Keeper:
+class TraceFlusher:
     """Puts rows on disk before they are too old, at a cost far below 1 % of the time.
 
     It looks at the rows after every iteration, and there is no thread beside the solver: a row is

@@ -22,7 +22,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.prior import with_prior
-from ssvm_bench.results.budgets import answer
+from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.provenance import LOCAL
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
 from ssvm_bench.results.run_folder import HeldError, lock
@@ -102,7 +102,7 @@ def run(
                 display.message(f"{damaged} It is made again.")
             for folder in places:
                 _check_same_data(folder, dataset)
-        before = [None if config.force else answer(stage) for stage, _ in stages]
+        before = [None if config.force else find_run(stage) for stage, _ in stages]
         if before[-1] is not None and all(before):
             return _skipped(before[-1], display)
         _tell_unseen(dataset, display)
@@ -121,7 +121,7 @@ def run(
             solver = one.solver
             if outcome.status == "interrupted":
                 return outcome
-        found = None if one.config == config else answer(config)
+        found = None if one.config == config else find_run(config)
         return outcome if found is None else _of("finished", found)
 
 
@@ -132,7 +132,7 @@ def _of(status: str, run: Trace) -> Outcome:
 
 def _skipped(before: Trace, display: Display) -> Outcome:
     """Tell that there is nothing to do."""
-    if before.is_cut:
+    if before.is_truncated:
         end, whole = before.summary["iteration"], before.metadata["cut_from"]["iteration"]
         display.message(
             f"A longer run has finished before, of {whole} iterations: {before.folder}. This one "

@@ -37,7 +37,7 @@ class Found(NamedTuple):
 def load(run: Trace) -> Found | None:
     """Return what a run found, if it is at hand and the program still has the same points."""
     # with nothing to draw, the pictures need not be there, either
-    if run.is_cut or not is_finished(run.folder):
+    if run.is_truncated or not is_finished(run.folder):
         return None
     module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
     if data.fingerprint != run.metadata["dataset"]["fingerprint"]:

@@ -639,7 +639,7 @@ def test_experiments_of_the_user_are_found_in_config_dirs(tmp_path):
         ("grid: {}\nfigures: {suboptimalty: [time]}", "Did you mean suboptimality"),
         ("grid: {}\nfigures: {suboptimality: [times]}", "Did you mean time"),
         ("grid: {}\nfigures: {suboptimality: time}", "list of x axes"),
-        ("grid: {}\ngaps: [0.1]", "gaps are for the figures targets and rates"),
+        ("grid: {}\ngaps: [0.1]", "gaps are for the figures targets"),
         ("grid: {}\nfigures: {targets: [time]}\ngaps: 0.1", "gaps must be a list"),
         ("grid: {}\nfigures: {targets: [time]}\ngaps: []", "gaps must be a list"),
         ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0]", "gaps must be a list"),

@@ -254,6 +254,18 @@ def test_the_dual_of_averages_is_the_best_bound_at_hand(data, name):
     assert True in better
 
 
+@pytest.mark.parametrize("name", SOLVERS)
+def test_clock_work_gives_the_same_bits_twice(data, name):
+    one, other = (solver(problem(data), name, seed=7) for _ in range(2))
+    for _ in range(12):
+        one.iterate()
+        other.iterate()
+        np.testing.assert_array_equal(one.reported().w, other.reported().w)
+        assert one.reported().dual == other.reported().dual
+        assert one.clock.now() == other.clock.now()
+        assert one.approx_passes == other.approx_passes
+
+
 def test_seeds_give_different_runs(data):
     runs = [solver(problem(data), "bcfw", seed) for seed in (0, 1)]
     for run in runs:

@@ -300,3 +300,32 @@ def test_oracles_refuse_what_they_do_not_fit():
         mincut.build(config, chains)
     with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):
         mincut.build(config, three)
+
+
+def test_twelve_nodes_with_real_numbers():
+    data = random_graphs([12] * 6, 2, 3, seed=1)
+    table, tested = Table(data), oracle(data)
+    for i in range(data.n):
+        w = 2 * np.random.default_rng(i).normal(size=tested.d)
+        values = table.values(w, i)
+        assert values[table.row(i, tested.argmax(w, i))] >= values.max() - ROUNDING
+
+
+def test_the_risk_of_an_inexact_oracle_is_never_negative():
+    data = random_graphs([20] * 4, 6, 4, seed=8)
+    tested, rng = oracle(data), np.random.default_rng(3)
+    for scale in (0.0, 0.1, 1.0, 30.0):
+        w = scale * rng.normal(size=tested.d)
+        for i in range(data.n):
+            plane = tested.plane(i, tested.argmax(w, i))
+            assert plane.values @ w[plane.indices] + plane.offset >= -ROUNDING
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
+    data = graphs(np.array([[1.0]]), [0], K, [([], 1)])
+    w = np.zeros(K)
+    assert oracle(data).argmax(w, 0).tolist() == [1]
+    assert oracle(data).predict(w, 0).tolist() == [0]
+    w[K - 1] = 3.0
+    assert oracle(data).argmax(w, 0).tolist() == [K - 1]

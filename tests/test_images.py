@@ -320,3 +320,11 @@ def test_the_image_libraries_are_imported_only_when_needed():
         "sys.exit(any(name in sys.modules for name in ('cv2', 'skimage', 'sklearn', 'joblib')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_one_pixel_is_one_superpixel_without_neighbours():
+    segments = superpixels.segment(flat(1, 1).rgb, 200, 20.0)
+    assert segments.tolist() == [[0]]
+    edges = superpixels.neighbours(segments)
+    assert edges.shape == (0, 2)
+    assert edges.dtype == np.int32

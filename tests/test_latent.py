@@ -337,3 +337,11 @@ def test_export_and_stream(tmp_path):
     same = ("dataset=latent", "dataset.source=synthetic", *words)
     direct = run_here(tmp_path, "solver=fw", data=same)
     assert read_summary(outcome.folder)["primal"] == read_summary(direct.folder)["primal"]
+
+
+def test_rising_rounds_are_seen(tmp_path):
+    outcome = run_here(tmp_path, "solver=fw", "solver.latent_rounds=2", "lam=0.02", data=LATENT)
+    frame = read_trace(outcome.folder).frame
+    frame.loc[frame["latent_round"] == 2, "primal"] += 1.0
+    with pytest.raises(AssertionError):
+        check_rounds(frame)

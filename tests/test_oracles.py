@@ -274,3 +274,61 @@ def test_a_wrong_label_counts_what_its_class_does(case, option):
                 (losses[row] + table.fixed[i][row] - table.fixed[i][table.truth[i]]) / data.n
             )
             assert made.mean_loss(w) == plain.mean_loss(w)
+
+
+def test_at_zero_every_label_but_the_truth_ties():
+    # with w = 0 every part prefers any wrong label: the lowest of them
+    data = dataset(np.zeros((4, 1)), [0, 1, 2, 0], 3, [4])
+    assert oracle(data).argmax(np.zeros(12), 0).tolist() == [1, 0, 0, 1]
+    assert oracle(data).predict(np.zeros(12), 0).tolist() == [0, 0, 0, 0]
+
+
+@given(instances(numbers=real_numbers))
+def test_plane_of_the_truth_is_zero(instance):
+    data, _ = instance
+    tested = oracle(data)
+    for i in range(data.n):
+        plane = tested.plane(i, tested.truth(i))
+        assert plane.indices.size == 0
+        assert plane.offset == 0.0
+
+
+def test_layout_of_w():
+    # f = 2, K = 3, labels (2, 1): w[c·f + j], then w[K·f + K·a + b]
+    data = dataset(np.array([[5.0, 7.0], [11.0, 0.0]]), [0, 0], 3, [2])
+    indices, values = oracle(data).joint_feature(0, np.array([2, 1], np.uint8))
+    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == {
+        2 * 2 + 0: 5.0,
+        2 * 2 + 1: 7.0,
+        1 * 2 + 0: 11.0,
+        3 * 2 + 3 * 2 + 1: 1.0,
+    }
+
+
+@given(instances(numbers=real_numbers))
+def test_packing_is_lossless_and_pads_with_zeros(instance):
+    data, w = instance
+    features = oracle(data).features
+    inner = joint_features.pack(features, w)
+    assert inner.size == joint_features.inner_dimension(features)
+    assert np.count_nonzero(inner) == np.count_nonzero(w)
+    check_bits(w, joint_features.unpack(features, inner))
+    check_bits(inner, joint_features.pack(features, joint_features.unpack(features, inner)))
+
+
+@given(instances(lengths=(1, 2, 4)))
+@settings(max_examples=50)
+def test_hinges_are_never_negative(instance):
+    data, w = instance
+    tested = oracle(data)
+    for i in range(data.n):
+        plane = tested.plane(i, tested.argmax(w, i))
+        # scaled by 1/n ≤ 1/4 after exact sums: a few roundings at most
+        assert plane.values @ w[plane.indices] + plane.offset >= -1e-15
+
+
+def test_risk_at_zero_is_one():
+    # with two labels or more, all parts of all terms can be wrong at once
+    for data in (random_chains([1, 2, 3, 4], 3, 2), random_multiclass(5, 4, 3)):
+        # n terms of 1/n each
+        assert oracle(data).risk(np.zeros(oracle(data).d)).value == pytest.approx(1, abs=1e-15)

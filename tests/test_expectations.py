@@ -102,6 +102,14 @@ def test_divergences_are_those_of_all_labelings(data):
     assert one.divergence(one) == 0.0
 
 
+@on_data
+def test_the_radius_is_no_smaller_than_that_of_any_labeling(data):
+    bound, radius2 = oracle(data).features.squared_radius, Dense(data).radius2()
+    assert bound >= radius2 * (1 - 1e-12)
+    if data.structure == "independent":
+        assert bound == pytest.approx(radius2)
+
+
 def test_scores_that_are_no_numbers_end_the_run():
     made = oracle(DATA["chains"])
     with pytest.raises(RunFailedError, match="not finite"):

@@ -38,3 +38,14 @@ def test_stored_runs_keep_their_hashes_and_folders(experiment):
             assert config.resolved() == run["metadata"]["config"]
             runs += 1
     assert runs
+
+
+def test_every_stored_run_is_looked_at():
+    kinds, runs = set(), 0
+    for path in sorted(TRACES.rglob("*.parquet")):
+        for text in pq.read_table(path, columns=["run"])["run"].unique().to_pylist():
+            kinds.add(json.loads(text)["metadata"]["config"]["solver"]["kind"])
+            runs += 1
+    assert runs >= 2000
+    of_papers = {"mpbcfw", "mpbcfw_beyond", "n_slack", "one_slack", "bmrm"}
+    assert kinds >= of_papers | {"fw", "ssg", "eg"}

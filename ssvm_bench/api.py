@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import catalog, overrides, plug_ins
+from ssvm_bench.config import catalog, overrides, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results.budgets import truncate
@@ -154,5 +154,5 @@ def _run(found: Trace) -> Run:
 
 def _paths(config_dirs: Iterable[str | Path]) -> list[Path]:
     found = catalog.check_folders([Path(folder) for folder in config_dirs])
-    plug_ins.use(found)
+    registry.use(found)
     return found

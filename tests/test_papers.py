@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from program import call, environment, error_of
 
-from ssvm_bench.config import plug_ins, registry
+from ssvm_bench.config import registry
 from ssvm_bench.figures import style
 from ssvm_bench.report.kinds import kinds
 
@@ -86,7 +86,7 @@ figures:
 @pytest.fixture(autouse=True)
 def _own_folders(monkeypatch):
     """Let no folder of one test be seen by another."""
-    monkeypatch.setattr(plug_ins, "_folders", [])
+    monkeypatch.setattr(registry._PLUG_INS, "__path__", [])
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def folder(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "toy.yaml").write_text(EXPERIMENT)
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("ssvm_bench_plug_in_paper_")]:
+    for name in [name for name in sys.modules if name.startswith("ssvm_bench_plug_in.paper.")]:
         del sys.modules[name]
 
 
@@ -122,7 +122,7 @@ def test_a_paper_is_a_folder_that_plot_draws(folder):
 
 def test_a_paper_has_its_own_kinds_looks_and_titles(folder):
     assert "toy" not in kinds()
-    plug_ins.use([folder])
+    registry.use([folder])
     assert list(registry.papers())[-1] == "toy"
     assert list(kinds())[-1] == "toy"
     assert style.look("toy_solver T=5") == ("Toy", "#123456", ":", "", ())
@@ -133,7 +133,7 @@ def test_a_paper_has_its_own_kinds_looks_and_titles(folder):
 
 def test_two_papers_have_different_names(folder):
     (folder / "paper" / "toy").rename(folder / "paper" / "mpbcfw")
-    plug_ins.use([folder])
+    registry.use([folder])
     with pytest.raises(registry.ConfigError, match="Two papers have the same name"):
         registry.papers()
 

@@ -16,7 +16,7 @@ import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
 from program import call, environment, error_of
 
-from ssvm_bench.config import plug_ins, registry
+from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs.contracts import (
@@ -30,7 +30,7 @@ from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "ranking"
 DIR = ("--config-dir", EXAMPLE / "ranking")
-MODULE = "ssvm_bench_plug_in_solver_mine"
+MODULE = "ssvm_bench_plug_in.solver.mine"
 
 SOLVER = """
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def build(config, problem, clock, seed):
 @pytest.fixture(autouse=True)
 def _own_folders(monkeypatch):
     """Let no folder of one test be seen by another."""
-    monkeypatch.setattr(plug_ins, "_folders", [])
+    monkeypatch.setattr(registry._PLUG_INS, "__path__", [])
 
 
 @pytest.fixture

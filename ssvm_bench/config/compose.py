@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, overrides, plug_ins, registry, validation
+from ssvm_bench.config import catalog, overrides, registry, validation
 from ssvm_bench.config.catalog import Choice
 from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
@@ -80,7 +80,7 @@ class Composer:
 
     def __init__(self, config_dirs: Sequence[Path] = ()) -> None:
         folders = catalog.check_folders(config_dirs)
-        plug_ins.use(folders)
+        registry.use(folders)
         self._files = {group: catalog.entries(group, folders) for group in catalog.GROUPS}
         self._read: dict[tuple[str, str], Choice] = {}
         self._sections: dict[tuple[str, str], Any] = {}

@@ -2,19 +2,28 @@
 
 ``kind: viterbi`` of the group ``oracle`` is the module ``viterbi.py`` in ``ssvm_bench/oracles``, or
 in a folder of it; or in the folder ``oracles`` of a paper, ``ssvm_bench/papers/NAME``; or that in
-``DIR/oracle`` of a folder given with ``--config-dir DIR`` (:mod:`ssvm_bench.config.plug_ins`); or
-that of another package which declares the entry point ``viterbi`` in the group
-``ssvm_bench.oracles``. Every such module has a ``Config`` and a ``load`` (datasets) or ``build``
-(oracles, solvers). A module may have several kinds whose names begin with its own, as ``ssl.py``
-has ``ssl_bci``: its ``KINDS``, kind → what has all that a module of one kind has.
+``DIR/oracle`` of a folder given with ``--config-dir DIR``; or that of another package which
+declares the entry point ``viterbi`` in the group ``ssvm_bench.oracles``. Every such module has a
+``Config`` and a ``load`` (datasets) or ``build`` (oracles, solvers). A module may have several
+kinds whose names begin with its own, as ``ssl.py`` has ``ssl_bci``: its ``KINDS``, kind → what has
+all that a module of one kind has. A paper is a folder, ``DIR/paper/mine``, with a module
+``paper.py``.
+
+The folders of ``--config-dir`` are those of the process, as installed packages are: whoever
+composes runs names them (`use`), and workers get theirs from who starts them. They are the path of
+a package of their own, ``ssvm_bench_plug_in``, so that ``DIR/solver/mine.py`` is
+``ssvm_bench_plug_in.solver.mine`` in every process; nothing is put on ``sys.path``.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib
 import pkgutil
+import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
@@ -24,12 +33,51 @@ from types import ModuleType
 from typing import Any
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
-from ssvm_bench.config import plug_ins, validation
-
-GROUPS = ("dataset", "oracle", "solver")
+from ssvm_bench.config import validation
+from ssvm_bench.config.catalog import COMPONENTS
 
 PAPERS = Path(__file__).parents[1] / "papers"
 """A folder a paper, of which some have components of their own."""
+
+_PAPER = "paper"
+"""The group of papers, and the module of each."""
+
+_PLUG_INS = ModuleType("ssvm_bench_plug_in", "What lies in folders of ``--config-dir``.")
+_PLUG_INS.__path__ = []
+sys.modules[_PLUG_INS.__name__] = _PLUG_INS
+
+
+# ---- folders of --config-dir -----------------------------------------------------------------
+
+
+def use(folders: Iterable[Path]) -> None:
+    """Look for components in these folders, too, from now on."""
+    _PLUG_INS.__path__ += [name for name in map(str, folders) if name not in _PLUG_INS.__path__]
+    importlib.invalidate_caches()  # files may have been written a moment ago
+
+
+def folders() -> tuple[Path, ...]:
+    """Return the folders in use."""
+    return tuple(map(Path, _PLUG_INS.__path__))
+
+
+def _files(group: str) -> dict[str, Path]:
+    """Return kind → file of the components of a group that are in files, or of the papers."""
+    pattern = f"*/{_PAPER}.py" if group == _PAPER else "*.py"
+    found: dict[str, Path] = {}
+    for folder in (folder / group for folder in folders()):
+        for file in sorted(folder.glob(pattern)):
+            found.setdefault(file.relative_to(folder).parts[0].removesuffix(".py"), file)
+    return {kind: file for kind, file in found.items() if kind.isidentifier()}
+
+
+def _imported(group: str, kind: str) -> Any:
+    """Import the module of a component that is in a file, or of a paper."""
+    below = f".{_PAPER}" if group == _PAPER else ""
+    return import_module(f"{_PLUG_INS.__name__}.{group}.{kind}{below}")
+
+
+# ---- components ------------------------------------------------------------------------------
 
 
 def module(group: str, kind: str) -> Any:
@@ -49,22 +97,22 @@ def module(group: str, kind: str) -> Any:
     RunFailedError
         A package declares the kind, but cannot be imported.
     """
-    file = plug_ins.file_of(group, kind)
-    if found := _own(group, kind):
+    file, found = _files(group).get(kind), _own(group, kind)
+    if found:
         if file is not None:
             raise ConfigError(f"{file} has the kind of a {group} of ours. Rename it.")
         return found
-    if file is not None:
-        with blamed(group, kind):
-            found = plug_ins.module(group, kind)
-            _check(group, found)
-            return found
-    for entry in entry_points(group=f"ssvm_bench.{group}s", name=kind):
-        with blamed(group, kind):
-            found = entry.load()
-            _check(group, found)
-            return found
-    raise ConfigError(f"Unknown {group} kind {kind!r}. {nearest(kind, kinds(group))}")
+    entries = tuple(entry_points(group=f"ssvm_bench.{group}s", name=kind))
+    if file is None and not entries:
+        raise ConfigError(f"Unknown {group} kind {kind!r}. {nearest(kind, kinds(group))}")
+    with blamed(group, kind):
+        found = entries[0].load() if file is None else _imported(group, kind)
+        needed = "load" if group == "dataset" else "build"
+        if not callable(getattr(found, needed, None)):
+            raise TypeError(f"it has no function {needed}")
+        if not is_dataclass(getattr(found, "Config", None)):
+            raise TypeError("it has no dataclass Config")
+        return found
 
 
 def config(group: str, values: Mapping[str, Any]) -> Any:
@@ -97,9 +145,9 @@ def blamed(group: str, kind: str) -> Iterator[None]:
     except SsvmBenchError:
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        if group in GROUPS and is_own(group, kind):
+        if group in COMPONENTS and is_own(group, kind):
             raise
-        file = plug_ins.file_of(group, kind)
+        file = _files(group).get(kind)
         if file is None:
             whose, what = "is that of another installed package", "Repair or uninstall that package"
         else:
@@ -122,19 +170,12 @@ def _place(file: Path, error: BaseException) -> str:
     return f"{file}, line {lines[-1]}" if lines else str(file)
 
 
-def _check(group: str, found: ModuleType) -> None:
-    """Raise an error unless a module of another package has what each of its group must have."""
-    needed = "load" if group == "dataset" else "build"
-    if not callable(getattr(found, needed, None)):
-        raise TypeError(f"it has no function {needed}")
-    if not is_dataclass(getattr(found, "Config", None)):
-        raise TypeError("it has no dataclass Config")
-
-
 def code_version(group: str, kind: str) -> int | str:
-    """Return the ``CODE_VERSION`` of a component, or what stands for it."""
+    """Return the ``CODE_VERSION`` of a component, or a digest of its file."""
     found = module(group, kind)
-    return getattr(found, "CODE_VERSION", None) or plug_ins.version(found)
+    if version := getattr(found, "CODE_VERSION", None):
+        return version
+    return hashlib.sha256(Path(str(found.__file__)).read_bytes()).hexdigest()[:12]
 
 
 def kinds(group: str) -> list[str]:
@@ -144,7 +185,7 @@ def kinds(group: str) -> list[str]:
         found = import_module(name)
         own += [kind] if hasattr(found, "Config") else getattr(found, "KINDS", ())
     installed = (entry.name for entry in entry_points(group=f"ssvm_bench.{group}s"))
-    return sorted({*own, *plug_ins.kinds(group), *installed})
+    return sorted({*own, *_files(group), *installed})
 
 
 def is_own(group: str, kind: str) -> bool:
@@ -154,7 +195,7 @@ def is_own(group: str, kind: str) -> bool:
 
 def other_packages(config: Any) -> set[str]:
     """Return the names of the packages, not this one, that the components of a run are in."""
-    modules = (module(group, getattr(config, group).kind) for group in GROUPS)
+    modules = (module(group, getattr(config, group).kind) for group in COMPONENTS)
     names = (getattr(found, "__name__", type(found).__module__) for found in modules)
     return {name.partition(".")[0] for name in names} - {"ssvm_bench"}
 
@@ -169,10 +210,11 @@ def _own(group: str, kind: str) -> Any:
     return getattr(import_module(several), "KINDS", {}).get(kind) if several else None
 
 
+@functools.cache
 def _own_modules(group: str) -> dict[str, str]:
     """Return kind → dotted name of all modules that may implement one."""
     package = f"ssvm_bench.{group}s"
-    found = dict(_modules_below(package, *import_module(package).__path__))
+    found = _modules_below(package, *import_module(package).__path__)
     for paper in own_papers():
         name = f"ssvm_bench.papers.{paper}.{group}s"
         found |= _modules_below(name, str(PAPERS / paper / f"{group}s"))
@@ -191,18 +233,18 @@ def papers() -> dict[str, Any]:
     RunFailedError
         One of another package fails.
     """
-    return dict(_papers(plug_ins.folders()))
+    return dict(_papers(folders()))
 
 
 @functools.cache
 def _papers(folders: tuple[Path, ...]) -> dict[str, Any]:
     found = [import_module(f"ssvm_bench.papers.{name}.paper").PAPER for name in own_papers()]
     found.sort(key=lambda paper: paper.order)
-    for name in plug_ins.kinds(plug_ins.PAPER):
-        with blamed(plug_ins.PAPER, name):
-            found.append(plug_ins.module(plug_ins.PAPER, name).PAPER)
+    for name in _files(_PAPER):
+        with blamed(_PAPER, name):
+            found.append(_imported(_PAPER, name).PAPER)
     for entry in entry_points(group="ssvm_bench.papers"):
-        with blamed(plug_ins.PAPER, entry.name):
+        with blamed(_PAPER, entry.name):
             found.append(entry.load().PAPER)
     if len(names := {paper.name: paper for paper in found}) < len(found):
         raise ConfigError("Two papers have the same name. Rename the folder of one.")
@@ -215,7 +257,6 @@ def own_papers() -> tuple[str, ...]:
     return tuple(sorted(info.name for info in pkgutil.iter_modules([str(PAPERS)]) if info.ispkg))
 
 
-@functools.cache
 def _modules_below(package: str, *paths: str) -> dict[str, str]:
     """Return the modules of a package, and of the packages in it."""
     names: dict[str, str] = {}

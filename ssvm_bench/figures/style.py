@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ssvm_bench.config import ALTERED, DRAWN, plug_ins, registry
+from ssvm_bench.config import ALTERED, DRAWN, registry
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import named_in, weight_in
 
@@ -122,7 +122,7 @@ def _of_papers(folders: tuple[Path, ...]) -> tuple[dict[str, Look], dict[str, st
 
 def looks() -> dict[str, Look]:
     """Return the looks of solvers that a paper gives one; see `Paper.looks` for the keys."""
-    return _of_papers(plug_ins.folders())[0]
+    return _of_papers(registry.folders())[0]
 
 
 def look(label: str) -> Look:
@@ -182,7 +182,7 @@ def solver_label(label: str) -> str:
 
 def dataset_name(name: str) -> str:
     """Return what a dataset is called in titles."""
-    return _of_papers(plug_ins.folders())[1].get(name, name)
+    return _of_papers(registry.folders())[1].get(name, name)
 
 
 def source_name(source: str) -> str:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ssvm_bench.base import files, interrupts
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
-from ssvm_bench.config import plug_ins
+from ssvm_bench.config import registry
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.results import checkpoint_file, words
 from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES, versions
@@ -376,7 +376,7 @@ class _Loop:
             self.backend,
             min(self.executor.beside, len(self.runs) - 1),
             Path.cwd(),
-            tuple(folder.absolute() for folder in plug_ins.folders()),
+            tuple(folder.absolute() for folder in registry.folders()),
             tuple(sorted(variables.items())),
             self.token,
         )

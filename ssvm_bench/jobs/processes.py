@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
-from ssvm_bench.config import plug_ins
+from ssvm_bench.config import registry
 from ssvm_bench.jobs.dispatch import (
     CancelToken,
     Executor,
@@ -229,7 +229,7 @@ def work(connection: Connection, setting: Setting, core: int | None) -> None:
     """Make the runs that come through a pipe until it is closed."""
     if setting.place.is_dir():
         os.chdir(setting.place)
-    plug_ins.use(setting.folders)
+    registry.use(setting.folders)
     if core is not None:
         os.sched_setaffinity(0, {core})
     if setting.token is not None:

@@ -29,7 +29,7 @@ from ssvm_bench.base import scheduler
 from ssvm_bench.base.children import Child, DiedError, answer_calls, hand_out
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described
 from ssvm_bench.base.interrupts import EndedEarlyError, checkpoint
-from ssvm_bench.config import plug_ins
+from ssvm_bench.config import registry
 from ssvm_bench.oracles.caller import Answer, Caller, Oracle, answer
 
 Build: TypeAlias = Callable[[], Oracle]
@@ -197,7 +197,7 @@ class Pool(WorkerCaller):
         for _ in range(self.workers):
             child = Child(
                 work,
-                *(pickle.dumps(self.build), self._w.descriptor, oracle.inner_d, plug_ins.folders()),
+                *(pickle.dumps(self.build), self._w.descriptor, oracle.inner_d, registry.folders()),
                 variables=self.variables,
                 descriptors=(self._w.descriptor,),
             )
@@ -283,7 +283,7 @@ def work(
     folders : sequence of Path
         Where components are besides.
     """
-    plug_ins.use(folders)
+    registry.use(folders)
     oracle = functools.cache(lambda: pickle.loads(build)())
     answer_calls(connection, functools.partial(call, oracle, attached(descriptor, size)))
 
@@ -347,7 +347,7 @@ class Cluster(WorkerCaller):
         """Return the answers, if enough workers live that long."""
         import distributed
 
-        client, about = self._client, (self.build, plug_ins.folders())
+        client, about = self._client, (self.build, registry.folders())
         (shared,) = client.scatter([w], broadcast=True, hash=False, timeout=scheduler.SECONDS)
         futures = [client.submit(call_there, *about, shared, *task, pure=False) for task in tasks]
         while True:
@@ -379,7 +379,7 @@ _POLL_SECONDS = 0.2  # a signal does not end a wait
 
 def call_there(build: Any, folders: Sequence[Path], w: np.ndarray, *task: Any) -> Answer:
     """Make calls in a process of the cluster, which keeps one oracle."""
-    plug_ins.use(folders)
+    registry.use(folders)
     return call(functools.partial(_built, build.func, *build.args), w, *task)
 
 

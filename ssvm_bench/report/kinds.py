@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
-from ssvm_bench.config import experiment, plug_ins, registry
+from ssvm_bench.config import experiment, registry
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import agreement, convergence, scaling, targets
 from ssvm_bench.figures.kind import Kind
@@ -33,7 +33,7 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     ConfigError
         If there is none, it is wrong, or it asks for a figure that there is not.
     """
-    plug_ins.use(config_dirs)  # papers may be there
+    registry.use(config_dirs)  # papers may be there
     choices = {kind.name: kind.choices for kind in kinds().values()}
     return experiment.load(name, config_dirs, choices, _is_at_hand)
 

@@ -39,15 +39,8 @@ def meanings(cls: Any) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("ssvm_bench") and base.__dict__.get("__doc__"):
             found |= _of_module(inspect.getdoc(sys.modules[base.__module__]) or "")
-            found |= _of_class(inspect.getdoc(base) or "")
+            found |= dict(_entries(iter(validation.meanings(base).items())))
     return found
-
-
-def _of_class(text: str) -> dict[str, str]:
-    """Return what the section ``Attributes`` of a docstring says."""
-    _, _, section = text.partition("Attributes\n----------\n")
-    entries = re.split(r"^(?=\w)", section, flags=re.MULTILINE)
-    return dict(_entries((*entry.partition("\n")[::2],) for entry in entries if entry))
 
 
 def _of_module(text: str) -> dict[str, str]:

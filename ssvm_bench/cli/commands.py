@@ -19,8 +19,7 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import PROGRAM, Commands, Settings, common_options, print_outcomes
+from ssvm_bench.cli.options import FILE, PROGRAM, Command, Commands, Settings, print_outcomes
 from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
@@ -128,27 +127,64 @@ def report(error: BaseException, debug: bool = False) -> int:
     cls=Cli,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=help_texts.MAIN,
 )
 @click.version_option(__version__, prog_name=PROGRAM)
-@common_options
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure how fast structural-SVM training algorithms converge."""
+    """Measure how fast structural-SVM training algorithms converge.
+
+    .. code-block:: console
+
+        ssvm-bench run solver=mpbcfw dataset=ocr
+        ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)' dataset=usps
+        ssvm-bench experiment quickstart
+        ssvm-bench list solvers
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-@main.command("run", epilog=help_texts.RUN)
+class Run(Command):
+    """A command that also shows the options that every run has, as their classes describe them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and the options."""
+        from ssvm_bench.config import schema, validation
+        from ssvm_bench.datasets.base import SourceConfig
+
+        super().format_epilog(ctx, formatter)
+        choices = ", ".join(catalog.COMPONENTS)
+        shown = [(choices, "By name, see 'ssvm-bench list'; a dataset brings its oracle.")]
+        for cls, section in ((schema.RunConfig, ""), (SourceConfig, "dataset.")):
+            for option, default, meaning in validation.described(cls, section):
+                if option.removeprefix(section) not in (*catalog.COMPONENTS, "name", "kind"):
+                    shown.append((option, f"{meaning} [default: {default}]"))
+        with formatter.section("Overrides that always exist"):
+            formatter.write_dl(shown)
+        formatter.write_paragraph()
+        formatter.write_text(
+            "Options of one solver, oracle or dataset, as in solver.T=5 or 'dataset.folds=[0]', "
+            "are listed in docs/options.md."
+        )
+
+
+@main.command("run", cls=Run)
 @click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
 @click.argument("overrides", nargs=-1)
-@common_options
 @click.pass_obj
 def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) -> int:
     """Train one solver on one dataset and write its trace.
 
     A run that has finished before is skipped; force=true makes it again. An interrupted sweep is
     resumed by the same command.
+
+    .. code-block:: console
+
+        ssvm-bench run solver=mpbcfw dataset=ocr
+        ssvm-bench run dataset=usps solver=bcfw budget.max_iterations=20 clock=cpu
+        ssvm-bench run lam=1e-3 solver.T=5 dataset.source=synthetic
+        ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)'
+        ssvm-bench run dataset=usps 'path=[100/n,10/n]' lam=1/n budget.gap_tol=0.01
     """
     from ssvm_bench.config.compose import compose_runs
 
@@ -210,7 +246,7 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     return 1
 
 
-@main.command("plot", epilog=help_texts.PLOT)
+@main.command("plot")
 @click.argument("name")
 @click.argument("overrides", nargs=-1)
 @click.option(
@@ -220,12 +256,17 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     multiple=True,
     help="File format; may be repeated. [default: png and pdf; of photographs png]",
 )
-@common_options
 @click.pass_obj
 def plot_command(
     settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
 ) -> None:
-    """Draw an experiment's figures from its finished runs."""
+    """Draw an experiment's figures from its finished runs.
+
+    .. code-block:: console
+
+        ssvm-bench plot quickstart
+        ssvm-bench plot quickstart --format svg
+    """
     from ssvm_bench.report import experiment_files
 
     for figure in experiment_files.plot(name, formats, overrides, settings.config_dirs()):
@@ -234,7 +275,6 @@ def plot_command(
 
 @main.command("list")
 @click.argument("kind", required=False, metavar="[datasets|oracles|solvers|experiments]")
-@common_options
 @click.pass_obj
 def list_command(settings: Settings, kind: str | None) -> None:
     """Show what there is, one line each."""
@@ -253,17 +293,24 @@ def list_command(settings: Settings, kind: str | None) -> None:
             click.echo(f"{indent}{shown(name):<{width}}  {catalog.description(file)}".rstrip())
 
 
-@main.command("check", epilog=help_texts.CHECK)
+@main.command("check")
 @click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
 @click.argument("name")
 @click.argument("overrides", nargs=-1)
-@common_options
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:
     """Check the contract of an oracle, a solver or a dataset on small instances.
 
     OVERRIDES are options of a run; with dataset=…, its first examples are the instance. Exit status
     1 if something is broken.
+
+    .. code-block:: console
+
+        ssvm-bench check oracle viterbi
+        ssvm-bench check solver mine --config-dir plugins
+        ssvm-bench check oracle mine dataset=mine --config-dir plugins
+
+        ✓ kept   ✗ broken   ! worth knowing   – not checked
     """
     from ssvm_bench.runs.contracts.check import check
 
@@ -278,26 +325,30 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
     context.exit(min(broken, 1))
 
 
-@main.command("merge", epilog=help_texts.MERGE)
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
+@main.command("merge")
+@click.argument("folders", nargs=-1, type=FILE)
 @click.option(
     "--into",
     metavar="DIR",
     required=True,
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="The results folder to copy to; it may have runs.",
 )
 @click.option(
     "--source",
     type=click.Choice(("real", "synthetic")),
-    help="Only runs on real data, or on stand-ins. [default: all, if they are of one kind]",
+    help="Only runs on real data, or on synthetic data. [default: all, if they are of one kind]",
 )
-@common_options
 def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
     """Copy the runs of results folders into one.
 
     Of a run that is in several, the finished one goes, then the longer one. Figures are drawn anew,
     by `ssvm-bench plot`.
+
+    .. code-block:: console
+
+        ssvm-bench merge part-1 part-2 part-3 part-4 --into results
+        ssvm-bench plot mpbcfw_fig4
     """
     from ssvm_bench.jobs.experiments import to_stderr
     from ssvm_bench.results.merging import merge
@@ -312,15 +363,19 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     click.echo(f"{told}.")
 
 
-@main.command("report", epilog=help_texts.REPORT)
+@main.command("report")
 @click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
-@common_options
 @click.pass_obj
 def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
     """Write one HTML page over all runs in a results folder.
 
     It has the figures to zoom and switch, the claims, the time to several gaps, what each run is,
     and what failed. The page needs no network and no other file.
+
+    .. code-block:: console
+
+        ssvm-bench report
+        ssvm-bench report results_dir=/scratch/results
     """
     from ssvm_bench.config.compose import compose_runs
     from ssvm_bench.report.page import build

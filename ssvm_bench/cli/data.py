@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import Commands, Settings, common_options
+from ssvm_bench.cli.options import FILE, Commands, Settings
 from ssvm_bench.config import ORDERS, SOURCES, catalog
 
 source_option = click.option(
@@ -27,11 +26,22 @@ trust_option = click.option(
 )
 
 
-@click.group("data", cls=Commands, invoke_without_command=True, epilog=help_texts.DATA)
-@common_options
+@click.group("data", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def data(context: click.Context) -> None:
-    """Show where each dataset stands, download it, prepare it, look at it."""
+    """Show where each dataset stands, download it, prepare it, look at it.
+
+    Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
+
+    .. code-block:: console
+
+        ssvm-bench data status
+        ssvm-bench data fetch ocr
+        ssvm-bench data check ocr
+        ssvm-bench data prepare stanford
+        ssvm-bench data show weizmann 17
+        ssvm-bench data export ocr ocr.parquet
+    """
     if context.invoked_subcommand is None:
         context.invoke(status_command)
 
@@ -39,7 +49,6 @@ def data(context: click.Context) -> None:
 @data.command("status")
 @click.argument("name", required=False)
 @click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
-@common_options
 def status_command(name: str | None = None, verify: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.sources import status
@@ -60,7 +69,6 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
 
 @data.command("check")
 @click.argument("name")
-@common_options
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
     """Read the raw files whole, and tell what differs from the genuine ones.
@@ -83,7 +91,6 @@ def check_command(context: click.Context, name: str) -> None:
 
 @data.command("fetch")
 @click.argument("name", required=False)
-@common_options
 def fetch_command(name: str | None) -> None:
     """Download a dataset, or all that are not there yet."""
     from ssvm_bench.datasets import sources
@@ -96,7 +103,6 @@ def fetch_command(name: str | None) -> None:
 @click.argument("name", required=False)
 @source_option
 @trust_option
-@common_options
 def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
     """Compute what runs need of a dataset, or of all, and keep it.
 
@@ -109,24 +115,23 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
         click.echo("\n".join(dataset_views.prepared(dataset, source, allow_checksum_mismatch)))
 
 
-@data.command("show", epilog=help_texts.SHOW)
+@data.command("show")
 @click.argument("name")
 @click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
 @click.option(
     "--run",
     "runs",
-    type=click.Path(path_type=Path),
+    type=FILE,
     multiple=True,
     help="Folder of a run whose prediction to show; may be repeated.",
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="The PNG file to write. [default: NAME-I.png in the current folder]",
 )
 @source_option
 @trust_option
-@common_options
 def show_command(
     name: str,
     numbers: tuple[int, ...],
@@ -140,6 +145,13 @@ def show_command(
     Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
     weights of finished runs predict. Of plates and faces: what is predicted before training and
     after it, and the templates learned.
+
+    .. code-block:: console
+
+        ssvm-bench data show weizmann 17
+        ssvm-bench data show stanford 0 8 15 --run results/runs/stanford/mpbcfw/…/seed=0
+        ssvm-bench data show davis_car_shadow 3 39
+        ssvm-bench data show plates 6788 6789 --run results/runs/plates/mpbcfw/…/seed=0
     """
     from ssvm_bench.cli import dataset_views
 
@@ -148,9 +160,9 @@ def show_command(
     click.echo(f"figure: {path}")
 
 
-@data.command("export", epilog=help_texts.EXPORT)
+@data.command("export")
 @click.argument("name")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 @click.argument("overrides", nargs=-1)
 @click.option(
     "--repeat",
@@ -179,7 +191,6 @@ def show_command(
 )
 @source_option
 @trust_option
-@common_options
 @click.pass_obj
 def export_command(
     settings: Settings,
@@ -197,6 +208,13 @@ def export_command(
 
     Examples that are held out are written once, as they are. OVERRIDES are options of the dataset,
     as dataset.n_samples=1000.
+
+    .. code-block:: console
+
+        ssvm-bench data export ocr words.parquet 'dataset.folds=[0]'
+        ssvm-bench data export usps digits.npz
+        ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,elastic=1.4
+        ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
     """
     from ssvm_bench.cli import export
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import PROGRAM, Settings, common_options, print_outcomes
+from ssvm_bench.cli.options import PROGRAM, Command, Settings, print_outcomes
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options
 from ssvm_bench.results.provenance import LOCAL
@@ -18,7 +17,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | N
     return None if text is None else Shard.parsed(text)
 
 
-@click.command("experiment", epilog=help_texts.EXPERIMENT)
+@click.command("experiment", cls=Command)
 @click.argument("name")
 @click.argument("overrides", nargs=-1)
 @click.option(
@@ -56,7 +55,6 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | N
     is_flag=True,
     help="Show which runs are done, running, failed or missing, and SLURM's queue; make nothing.",
 )
-@common_options
 @click.pass_obj
 def experiment_command(
     settings: Settings,
@@ -67,7 +65,18 @@ def experiment_command(
     status: bool,
     **asked: Any,
 ) -> int:
-    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone."""
+    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone.
+
+    .. code-block:: console
+
+        ssvm-bench experiment quickstart
+        ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
+        ssvm-bench experiment mpbcfw_fig4 --jobs 2
+        ssvm-bench experiment mpbcfw_fig4 --status
+        ssvm-bench experiment mpbcfw_fig4 --shard 2/4 results_dir=part-2
+        ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786
+        ssvm-bench experiment mpbcfw_fig4 --backend submitit --parallel 20 --time-limit 120
+    """
     from ssvm_bench.jobs.dispatch import chosen
 
     options = Options(**asked)

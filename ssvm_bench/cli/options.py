@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, plug_ins
+from ssvm_bench.config import catalog, registry
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "ssvm-bench"
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
+
+_EXAMPLES = "\n.. code-block:: console\n\n"
 
 
 @dataclass
@@ -31,12 +33,56 @@ class Settings:
     def config_dirs(self) -> list[Path]:
         """Return the folders of ``--config-dir``, checked; components in them can be imported."""
         found = catalog.check_folders(self.folders)
-        plug_ins.use(found)
+        registry.use(found)
         return found
 
 
-class Commands(click.Group):
+def _settings(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Add what is said before or after a command's name to the settings."""
+    if param.name == "debug":
+        ctx.obj.debug |= value
+    else:
+        ctx.obj.folders.extend(value)
+
+
+_COMMON = (
+    click.Option(
+        ["--config-dir"],
+        metavar="DIR",
+        multiple=True,
+        type=FILE,
+        callback=_settings,
+        expose_value=False,
+        help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
+    ),
+    click.Option(
+        ["--debug"],
+        is_flag=True,
+        callback=_settings,
+        expose_value=False,
+        help="Show the traceback of an error.",
+    ),
+)
+
+
+class Command(click.Command):
+    """A command with the options of :class:`Settings`.
+
+    Its docstring may end in a ``.. code-block:: console``, which is shown below the options.
+    """
+
+    def __init__(self, name: str, *, help: Any, params: Any = (), **extra: Any) -> None:
+        text, _, examples = inspect.cleandoc(help or "").partition(_EXAMPLES)
+        if examples:
+            lines = f"Examples:\n{inspect.cleandoc(examples)}".replace("\n", "\n  ")
+            extra["epilog"] = "\b\n" + lines.replace("\n  \n", "\n\n\b\n")
+        super().__init__(name, help=text, params=[*(params or ()), *_COMMON], **extra)
+
+
+class Commands(Command, click.Group):
     """A group of commands that names the nearest one where there is none of a name."""
+
+    command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,33 +95,6 @@ class Commands(click.Group):
                 f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], names)}"
             )
         return super().resolve_command(ctx, args)
-
-
-def common_options(command: Command) -> Command:
-    """Add the options of :class:`Settings` to a command."""
-
-    def set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-        ctx.obj.debug |= value
-
-    def add_folders(ctx: click.Context, _: click.Parameter, value: tuple[Path, ...]) -> None:
-        ctx.obj.folders.extend(value)
-
-    command = click.option(
-        "--debug",
-        is_flag=True,
-        callback=set_debug,
-        expose_value=False,
-        help="Show the traceback of an error.",
-    )(command)
-    return click.option(
-        "--config-dir",
-        metavar="DIR",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        callback=add_folders,
-        expose_value=False,
-        help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
-    )(command)
 
 
 def print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:

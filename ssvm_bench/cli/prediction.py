@@ -10,38 +10,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.cli import help_texts
-from ssvm_bench.cli.options import Command, Settings, common_options
+from ssvm_bench.cli.options import FILE, Command, Settings
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.prediction import Examples
 
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=FILE)
 
 data_option = click.option(
     "--data",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Examples like those of the run's file, or an .npz. [default: what the run held out]",
 )
 
 
-def _out_option(text: str) -> Callable[[Command], Command]:
+def _out_option(text: str) -> Callable[[Any], Any]:
     """Return the option of a file to write to, with its help."""
-    return click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help=text)
+    return click.option("--out", metavar="FILE", type=FILE, help=text)
 
 
-@click.command("predict", epilog=help_texts.PREDICT)
+@click.command("predict", cls=Command)
 @run_argument
 @data_option
 @_out_option("Where to write the labels. [default: standard output]")
-@common_options
 @click.pass_obj
 def predict_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
     """Write the labels that a finished run predicts: a line a part, in the order of the data.
 
     RUN is the folder of a run, or one with a single run in it. Behind each example of several parts
     is an empty line.
+
+    .. code-block:: console
+
+        ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data new.txt --out labels.txt
+        ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
     """
     from ssvm_bench.results.files import write
     from ssvm_bench.runs import prediction
@@ -54,17 +57,21 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
         write(out, text.encode())
 
 
-@click.command("score", epilog=help_texts.SCORE)
+@click.command("score", cls=Command)
 @run_argument
 @data_option
 @_out_option("Also write all numbers to a JSON file.")
-@common_options
 @click.pass_obj
 def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
     """Compare what a finished run predicts with the truth.
 
     Told are accuracy, precision, recall and F1 of each label and, where labels are those of chunks
     (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
+
+    .. code-block:: console
+
+        ssvm-bench score results/runs/conll2000/mpbcfw_fast/…/seed=0
+        ssvm-bench score results/runs/file/mpbcfw_fast/…/seed=0 --data test.txt.gz --out scores.json
     """
     import json
 

@@ -55,7 +55,7 @@ class PriorConfig(Options):
     Attributes
     ----------
     mean : float, tuple of float, or Path
-        μ.
+        μ: a number for all weights, a list, or an ``.npy`` file.
     variance : float, tuple of float, or Path
         Σ: a multiple of the unit matrix, its diagonal, or an ``.npy`` file, which may hold all of
         it.

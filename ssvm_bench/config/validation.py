@@ -19,6 +19,7 @@ a dataset of any size.
 from __future__ import annotations
 
 import difflib
+import inspect
 import itertools
 import math
 import os
@@ -164,6 +165,27 @@ def hints(cls: Any) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields."""
     found = get_type_hints(cls, include_extras=True)
     return {field.name: found[field.name] for field in fields(cls)}
+
+
+def meanings(cls: Any) -> dict[str, str]:
+    """Return what the options of a class mean: the section ``Attributes`` of its docstring."""
+    _, _, section = (inspect.getdoc(cls) or "").partition("Attributes\n----------\n")
+    found: dict[str, str] = {}
+    for entry in re.split(r"^(?=\w)", section, flags=re.MULTILINE)[1:]:
+        names, _, text = entry.partition("\n")
+        found |= dict.fromkeys(names.partition(" : ")[0].split(", "), " ".join(text.split()))
+    return found
+
+
+def described(cls: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield the options of a class and of its sections, their defaults and meanings, as text."""
+    for field in fields(cls):
+        if is_dataclass(section := hints(cls)[field.name]):
+            yield from described(section, f"{field.name}.")
+        else:
+            meaning = re.sub(r":\w+:|`", "", meanings(cls).get(field.name, ""))
+            default = "[]" if field.default == () else _show(field.default)
+            yield f"{prefix}{field.name}", default, meaning.replace("None", "null")
 
 
 def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
@@ -316,7 +338,7 @@ def _show(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return shown(repr(value))
+    return shown(value if isinstance(value, Path) else repr(value))
 
 
 def _join(section: str, key: str) -> str:

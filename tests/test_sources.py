@@ -16,9 +16,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import cache, ocr, reading, sources, transfer
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.raw_files import FileSet, TableFile
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.transfer import download
 
 GOOD = b"1 2 3"
 
@@ -46,7 +45,7 @@ def raw(calls, monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SSVM_BENCH_OFFLINE", "1")
-    tiny = TableFile(
+    tiny = ParsedFile(
         dataset="tiny",
         folder="tiny",
         file="tiny.gz",
@@ -428,12 +427,12 @@ def test_a_download_is_genuine_or_comes_by_https(remote, server, tmp_path):
     raw, pages = remote
     pages["/tiny.gz"] = GOOD + b"4"
     with pytest.raises(RunFailedError, match=r"something else \(what is in tiny\.gz has"):
-        download(raw, quiet=True)
+        raw.get(quiet=True)
     with pytest.raises(RunFailedError, match="is no https, and nothing else tells genuine data"):
-        download(replace(raw, sha256={}), quiet=True)
+        replace(raw, sha256={}).get(quiet=True)
     pages["/tiny.gz"] = bytes(reading.MOST + 1)
     with pytest.raises(RunFailedError, match="it has more than 34 MB"):
-        download(raw, quiet=True)
+        raw.get(quiet=True)
     assert files(tmp_path) == []
 
 
@@ -462,7 +461,7 @@ def pair(raw, monkeypatch):
     def read(content):
         return raw.parse(content)["x"]
 
-    two = FileSet(
+    two = ParsedFile(
         dataset="pair",
         folder="pair",
         url="http://localhost/pair/",

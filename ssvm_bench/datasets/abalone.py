@@ -18,7 +18,7 @@ import numpy as np
 
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset
-from ssvm_bench.datasets.raw_files import TableFile
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, unpack
 from ssvm_bench.datasets.synthetic import tables as synthetic
 
@@ -70,7 +70,7 @@ def simulate() -> dict[str, np.ndarray]:
     return arrays(*synthetic.snails(N_SAMPLES))
 
 
-RAW = TableFile(
+RAW = ParsedFile(
     dataset="abalone",
     file="abalone.data",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/abalone/abalone.data",

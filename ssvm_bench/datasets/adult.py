@@ -22,7 +22,7 @@ from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.own_files.svmlight import Rows
-from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, check_lines
 from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.vocabulary import Vocabulary
@@ -109,7 +109,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
     }
 
 
-class LibsvmFiles(FileSet):
+class LibsvmFiles(ParsedFile):
     """The two files. Their home has them unpacked, under names without ``.gz``."""
 
     def address(self, part: Path) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ssvm_bench.base import files, places
+from ssvm_bench.base import files
+from ssvm_bench.base.places import user_folder as user_folder  # which need not exist
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -28,11 +29,6 @@ KEY = "key"
 """Member with two texts: the key, and the seal."""
 
 _MOST_KEY = 1 << 16  # bytes
-
-
-def user_folder() -> Path:
-    """Return the user's cache folder of ssvm-bench, which need not exist."""
-    return places.user_folder()
 
 
 def cached(

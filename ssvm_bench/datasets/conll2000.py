@@ -25,7 +25,7 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
 from ssvm_bench.datasets.own_files.columns import Columns
-from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
@@ -119,7 +119,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
     }
 
 
-RAW = FileSet(
+RAW = ParsedFile(
     dataset="conll2000",
     url="https://www.clips.uantwerpen.be/conll2000/chunking/",
     n=N_TRAINING,

@@ -275,7 +275,6 @@ class HorseSegFile(PictureFile):
     """The HDF5 file."""
 
     format: ClassVar[str] = "an HDF5 file"
-    most: ClassVar[int] = 20_000_000_000
 
     def recognises(self, head: bytes) -> bool:
         """Tell HDF5."""
@@ -319,6 +318,7 @@ RAW = HorseSegFile(
     url="https://pub.ist.ac.at/~akolesnikov/HDSeg/data.tar",
     n=N_IMAGES,
     version=1,
+    most=20_000_000_000,
     labels=LABELS,
     open=_no_pictures,
     scenes=partial(scenes.figures, seed=3),

@@ -25,7 +25,7 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, ContentError
 
 CELL, BOX = 28, 20
@@ -134,7 +134,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
     }
 
 
-RAW = FileSet(
+RAW = ParsedFile(
     dataset="mnist",
     url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     n=N_TRAINING,
@@ -158,5 +158,6 @@ RAW = FileSet(
     heads=(GZIP, IDX),
     synthetic=simulate,
     synthetic_size=N_SYNTHETIC[0],
+    most=1 << 26,
     version=3,
 )

@@ -22,7 +22,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.raw_files import TableFile
+from ssvm_bench.datasets.raw_files import ParsedFile
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = ("none", "constant", "ends")
@@ -157,7 +157,7 @@ def simulate() -> dict[str, np.ndarray]:
     }
 
 
-RAW = TableFile(
+RAW = ParsedFile(
     dataset="ocr",
     file="letter.data.gz",
     url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",

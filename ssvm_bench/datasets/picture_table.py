@@ -14,8 +14,7 @@ import csv
 import functools
 import hashlib
 import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -91,15 +90,6 @@ def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
         sha256.update(f"{name} {size} ".encode())
         sha256.update((folder / name).read_bytes())
     return f"f{sha256.hexdigest()[:15]}"  # a letter first, so that YAML takes it for a text
-
-
-@contextmanager
-def explained(folder: Path) -> Iterator[None]:
-    """Turn whatever is wrong with a folder, in the block, into a `RunFailedError`."""
-    try:
-        yield
-    except (ContentError, OSError) as error:
-        raise RunFailedError(f"{folder} cannot be used: {error}. Correct the files.") from error
 
 
 def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
@@ -192,12 +182,10 @@ def arrays(
             f"What is in {config.path} has the fingerprint {there}, and dataset.fingerprint is "
             f"{config.fingerprint}. Name the folder that has it, or leave the option out."
         )
-    with explained(config.path):
+    with reading.explained(f"{config.path} cannot be used", "Correct the files."):
         return read(config.path)
 
 
 def split(config: TableConfig, dataset: Dataset) -> Dataset:
     """Return the examples to train on, with those held out; raise ``ConfigError`` if too few."""
-    training = split_by_fold(dataset, *SPLITS[1:])
-    sources.check_n(config, training.n, "examples to train on")
-    return training if config.n_samples is None else sources.subset(training, config.n_samples)
+    return sources.first_samples(config, split_by_fold(dataset, *SPLITS[1:]))

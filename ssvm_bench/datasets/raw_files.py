@@ -1,8 +1,9 @@
 """Raw data as its home gives it: which files, where they are looked for, how they are read.
 
-A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder.
-Several files of one dataset are looked for together, in one folder, whose path is then that of the
-raw data: a folder in which one of them is missing is no place where the data is.
+A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder;
+where it is nowhere, it is downloaded into the latter. Several files of one dataset are looked for
+together, in one folder, whose path is then that of the raw data: a folder in which one of them is
+missing is no place where the data is.
 
 Whether they are the genuine ones is told by the sha256 of what is in them, since copies are packed
 in different ways. Others may be read, by those who trust them, but never go by the name of the real
@@ -15,12 +16,13 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.cache import Arrays
@@ -74,13 +76,14 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RawFile(ABC):
-    """One dataset's raw file, how it is read, and what stands in for it.
+    """One dataset's raw data, how they are read, and what replaces them.
 
     Attributes
     ----------
     dataset, folder, file, url : str
         The dataset's name; where the file is under the data folder, by default that name; its home
-        page. Without a ``file``, it is the folder itself that is looked for.
+        page. Without a ``file``, there are several, in the folder: the keys of ``sha256``, and
+        ``url`` is the folder at their home.
     n, synthetic_size : int
         Number of examples, without those held out: of the real data; of the synthetic ones, if
         that is another one.
@@ -91,6 +94,8 @@ class RawFile(ABC):
         file could be had to compute it.
     heads : tuple of bytes
         How a file may begin, packed or unpacked on the way.
+    most : int
+        Bytes that a file can have, packed or not.
     """
 
     dataset: str
@@ -102,14 +107,12 @@ class RawFile(ABC):
     version: int
     sha256: Mapping[str, str] = field(default_factory=dict)
     heads: tuple[bytes, ...] = (GZIP,)
+    most: int = reading.MOST
 
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
 
     format: ClassVar[str] = "a gzip file"
-
-    most: ClassVar[int] = reading.MOST
-    """Bytes that a file can have, packed or not."""
 
     prepared: ClassVar[bool] = False
     """Whether making the arrays takes so long that the user should know."""
@@ -171,17 +174,9 @@ class RawFile(ABC):
         """Return some arrays of a source, from their cache file or made and stored."""
         return cache.cached(place, key, make, only)
 
-    def unpack(self, came: Path) -> Path:
-        """Return the raw file that has been downloaded, or is in what has been."""
-        return came
-
     def parts(self, path: Path) -> list[Path]:
         """Return the files of the raw data at a path, whether they are there or not."""
-        return [path]
-
-    def address(self, part: Path) -> str:
-        """Return where to download a file from."""
-        return self.url
+        return [path] if self.file else [path / name for name in self.sha256]
 
     def places(self) -> list[Path]:
         """Return where the raw data may be, the preferred place first."""
@@ -196,21 +191,70 @@ class RawFile(ABC):
 
     def first_missing(self, path: Path) -> Path:
         """Return the first file that is not there, or was not before another process got it."""
-        return next(iter(self.missing(path)), self.parts(path)[0])
+        return (self.missing(path) or self.parts(path))[0]
+
+    def missing_names(self) -> str:
+        """Return the names of the files that are not at the preferred place."""
+        return ", ".join(part.name for part in self.missing(self.places()[0]))
 
     def find(self) -> Path | None:
         """Return the first place where the raw data is whole."""
         return next((place for place in self.places() if not self.missing(place)), None)
+
+    def get(self, quiet: bool = False) -> Path:
+        """Return where the raw data is, after a download if it is nowhere.
+
+        Each file gets its final name only after its content has been checked.
+
+        Raises
+        ------
+        MissingDataError
+            No network, no connection within five seconds, a refusal, no place to write to, or
+            something else came than the data.
+        """
+        if (found := self.find()) is not None:
+            return found
+        from ssvm_bench.datasets.transfer import TransferError, transfer
+
+        target = self.places()[-1]
+        try:
+            for part in self.missing(target):
+                if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
+                    raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
+                url = self.address(part)
+                with temporary_folder(part) as folder:
+                    came = folder / url.rpartition("/")[2]
+                    transfer(url, came, quiet, self.most, secure=part.name not in self.sha256)
+                    try:
+                        came = self.unpack(came).replace(folder / part.name)
+                        self.check(came)
+                    except ContentError as error:  # a notice that the page moved, a log-in page, …
+                        raise TransferError(
+                            f"what {url} gives now is something else ({error})"
+                        ) from error
+                    came.replace(part)
+        except (TransferError, OSError) as error:
+            looked = " or ".join(str(self.first_missing(place)) for place in self.places())
+            preferred = self.parts(self.places()[0])[0].parent
+            raise MissingDataError(
+                f"The real {self.dataset} data is missing: no {looked}, and {error}. "
+                f"Put {self.missing_names()} from {self.url} into {preferred}."
+            ) from error
+        return target
+
+    def address(self, part: Path) -> str:
+        """Return where to download a file from."""
+        return self.url if self.file else f"{self.url.rstrip('/')}/{part.name}"
+
+    def unpack(self, came: Path) -> Path:
+        """Return the raw file that has been downloaded, or is in what has been."""
+        return came
 
     def cache_place(self, source: str) -> Path:
         """Return where the arrays of a source are kept: never beside the raw data."""
         first = self.parts(self.places()[-1])[0]
         name = "stand-in" if source == "synthetic" else first.name
         return first.with_name(f"{name}.ssvm-bench.npz")
-
-    def missing_names(self) -> str:
-        """Return the names of the files that are not at the preferred place."""
-        return ", ".join(part.name for part in self.missing(self.places()[0]))
 
     def repair(self) -> str:
         """Return the sentence that says what to do about a broken file."""
@@ -220,85 +264,43 @@ class RawFile(ABC):
             f"name another folder (looked for: {places})."
         )
 
-    @contextmanager
-    def explained(self, path: Path) -> Iterator[Path]:
-        """Turn whatever is wrong with the raw file, in the block, into a `RunFailedError`."""
-        try:
-            yield path
-        except (ContentError, OSError) as error:
-            raise RunFailedError(
-                f"{path} cannot be used as the {self.dataset} data: {error}. {self.repair()}"
-            ) from error
+    def explained(self, path: Path) -> AbstractContextManager[None]:
+        """Turn whatever is wrong with the raw file, in a block, into a `RunFailedError`."""
+        what = f"{path} cannot be used as the {self.dataset} data"
+        return reading.explained(what, self.repair())
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableFile(RawFile):
-    """A raw file that is small enough to be parsed whole.
+class ParsedFile(RawFile):
+    """A raw file, or several, small enough to be parsed whole.
 
     Attributes
     ----------
     parse : callable
-        From the bytes of a file in this format, of any length, to arrays ``x, y, offsets`` (and
-        ``fold``); raises `ContentError`.
+        From the unpacked bytes of a file in this format, of any length, to what ``combine`` takes;
+        raises `ContentError`.
+    combine : callable
+        From what was parsed, in the order of the files, to the arrays that are kept; raises
+        `ContentError`. By default they are those that the only file was parsed to.
     synthetic : callable
-        Returns the same arrays, as many examples, made from a fixed seed.
+        Returns arrays like those that are kept, made from a fixed seed.
+    to_fields : callable
+        From the arrays that are kept to the fields of a `Dataset`, by default they themselves:
+        ``x, y, offsets`` (and ``fold``).
     identity : callable, optional
         From the bytes that can be parsed to those whose digest tells whether they are genuine.
     """
 
-    parse: Callable[[bytes], Arrays]
-    synthetic: Callable[[], Arrays]
-    identity: Callable[[bytes], bytes] = bytes
-    heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
-
-    def read(self, path: Path) -> Content:
-        """Parse it."""
-        content = reading.content(path)
-        arrays = self.parse(content)
-        return Content({self.file: sha256(self.identity(content))}, lambda: arrays)
-
-    def synthetic_arrays(self) -> Arrays:
-        """Make them."""
-        return self.synthetic()
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileSet(RawFile):
-    """Several raw files, small enough to be parsed whole; ``url`` is the folder at their home.
-
-    Attributes
-    ----------
-    sha256 : mapping
-        As of every `RawFile`; its keys say which files there are.
-    parse : callable
-        Makes an array, or whatever ``combine`` takes, of the unpacked bytes of a file; raises
-        `ContentError`.
-    combine : callable
-        From these, in the order of the files, to the arrays that are kept; raises `ContentError`.
-    synthetic : callable
-        Returns arrays like those that are kept, made from a fixed seed.
-    to_fields : callable
-        From the arrays that are kept to the fields of a `Dataset`.
-    """
-
-    most: ClassVar[int] = 1 << 26
-
     parse: Callable[[bytes], Any]
-    combine: Callable[..., Arrays]
+    combine: Callable[..., Arrays] = dict
     synthetic: Callable[[], Arrays]
     to_fields: Callable[[Arrays], dict[str, Any]] = dict
+    identity: Callable[[bytes], bytes] = bytes
+    heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields that the arrays fill."""
         return self.to_fields(arrays)
-
-    def parts(self, path: Path) -> list[Path]:
-        """Return all files."""
-        return [path / name for name in self.sha256]
-
-    def address(self, part: Path) -> str:
-        """Return the file's address in the folder at their home."""
-        return f"{self.url.rstrip('/')}/{part.name}"
 
     def check(self, part: Path) -> None:
         """Look at this file alone."""
@@ -307,21 +309,20 @@ class FileSet(RawFile):
     def read(self, path: Path) -> Content:
         """Parse all files."""
         found = {part.name: self._parsed(part) for part in self.parts(path)}
-        arrays = [array for _, array in found.values()]
         digests = {name: digest for name, (digest, _) in found.items()}
-        return Content(digests, lambda: self.combine(*arrays))
+        return Content(digests, lambda: self.combine(*(parsed for _, parsed in found.values())))
 
     def synthetic_arrays(self) -> Arrays:
         """Make them."""
         return self.synthetic()
 
     def _parsed(self, part: Path) -> tuple[str, Any]:
-        """Return digest and array of one file; a `ContentError` says which one."""
+        """Return digest and content of one file; of several, a `ContentError` says which one."""
         try:
             content = reading.content(part, self.most)
-            return sha256(content), self.parse(content)
+            return sha256(self.identity(content)), self.parse(content)
         except ContentError as error:
-            raise ContentError(f"{part.name}: {error}") from error
+            raise error if self.file else ContentError(f"{part.name}: {error}") from error
 
 
 def sha256(content: bytes) -> str:

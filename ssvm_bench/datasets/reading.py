@@ -1,22 +1,23 @@
-"""Raw files, read without trust in what they are: bytes, and tables of text.
+"""The one door for foreign bytes: files of unknown content, read within limits and explained.
 
 A small file may unpack to one that fills the memory: nothing is read or unpacked without a limit.
-Checks raise `ContentError` with the first line that is wrong; `raw_files` adds which file it is and
-what to do.
+What is wrong with bytes is a `ContentError`, which names the first line that is wrong; whatever
+else a parser raises becomes one in `parsing`. `explained` adds which file it is and what to do.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.files import opened
 
 if TYPE_CHECKING:
@@ -28,36 +29,36 @@ GZIP = b"\x1f\x8b"
 MOST = 1 << 25
 """Bytes of a raw file, unpacked, that is parsed whole; those of text have less than half of it."""
 
-
 MOST_OF_USERS = 1 << 32
-"""The same of a file that a user brings."""
+"""Of a file that a user brings."""
 
 
 class ContentError(Exception):
-    """A raw file is there, but is not what it should be; the message says where and how."""
+    """What comes from elsewhere is not what it should be; the message says where and how."""
 
 
-def content(path: Path, most: int = MOST) -> bytes:
-    """Return the bytes of a regular file, `unpack`-ed; `ContentError` if there are too many."""
-    with opened(path) as file:
-        return unpack(_at_most(file, most), most)
-
-
-def unpack(packed: bytes, most: int = MOST) -> bytes:
-    """Return the bytes in those of a gzip file, or of one that was unpacked on the way.
-
-    Raises
-    ------
-    ContentError
-        The compression is damaged or cut short, or there are more than ``most`` bytes in it.
-    """
-    if not packed.startswith(GZIP):
-        return packed
+@contextmanager
+def parsing(what: str) -> Iterator[None]:
+    """Turn whatever a parser of foreign bytes raises, in the block, into a `ContentError`."""
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            return _at_most(file, most)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ContentError(f"the gzip file is cut short or damaged ({error})") from error
+        yield
+    except (ContentError, MemoryError):
+        raise
+    except Exception as error:
+        reason = shown(str(error).partition("\n")[0].rstrip("."), 120)
+        raise ContentError(f"{what} ({reason or type(error).__name__})") from error
+
+
+@contextmanager
+def explained(what: str, advice: str) -> Iterator[None]:
+    """Turn whatever is wrong with content, or a file, in the block, into a `RunFailedError`."""
+    try:
+        yield
+    except (ContentError, OSError) as error:
+        reason: object = error
+        if isinstance(error, OSError) and str(error.filename) in what:
+            reason = error.strerror
+        raise RunFailedError(f"{what}: {reason}. {advice}") from error
 
 
 class Bounded:
@@ -74,17 +75,43 @@ class Bounded:
             raise too_large(self._most)
         return block
 
-
-def _at_most(stream: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
-    found = stream.read(most + 1)
-    if len(found) > most:
-        raise too_large(most)
-    return found
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield what comes, in blocks."""
+        return iter(partial(self.read, 1 << 20), b"")
 
 
 def too_large(most: int) -> ContentError:
     """Return the error for more than ``most`` bytes."""
     return ContentError(f"it has more than {most / 1e6:.0f} MB, far more than the data")
+
+
+@contextmanager
+def unpacked(
+    file: IO[bytes], most: int = MOST, what: str = "the gzip file is cut short or damaged"
+) -> Iterator[Bounded]:
+    """Yield the bytes of a file, unpacked if it is one of gzip, as a stream of at most so many.
+
+    Raises
+    ------
+    ContentError
+        There are more; or ``what``, for whatever is raised in the block.
+    """
+    packed = file.read(len(GZIP)) == GZIP
+    file.seek(0)
+    with parsing(what):
+        yield Bounded(gzip.GzipFile(fileobj=file) if packed else file, most)
+
+
+def content(path: Path, most: int = MOST) -> bytes:
+    """Return the bytes of a regular file, `unpacked`."""
+    with opened(path) as file, unpacked(file, most) as stream:
+        return b"".join(stream)
+
+
+def unpack(packed: bytes) -> bytes:
+    """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
+    with unpacked(io.BytesIO(packed)) as stream:
+        return b"".join(stream)
 
 
 def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = ()) -> pd.DataFrame:
@@ -126,7 +153,12 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
         raw = table[column]
         if raw.dtype.kind not in "iu":
             table[column] = pd.to_numeric(raw, errors="coerce")
-            check_lines(np.isfinite(table[column].to_numpy(np.float64)), partial(_odd, raw, column))
+            check_lines(
+                np.isfinite(table[column].to_numpy(np.float64)),
+                lambda k, raw=raw, column=column: (  # type: ignore[misc]
+                    f"{raw[k]} in column {column + 1}, expected a number"
+                ),
+            )
     return table
 
 
@@ -138,10 +170,6 @@ def _lines(text: bytes, n_columns: int) -> Iterator[bytes]:
             found = f"{len(columns)} columns, expected {n_columns} in every line"
             raise ContentError(f"line {k}: {found}")
         yield b" ".join(columns)
-
-
-def _odd(raw: pd.Series, column: int, k: int) -> str:
-    return f"{raw[k]} in column {column + 1}, expected a number"
 
 
 def check_lines(good: Any, explain: Callable[[int], str]) -> None:

@@ -8,7 +8,6 @@ that are there but broken, or altered, are never replaced.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,8 +24,7 @@ from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import ContentError, too_large
-from ssvm_bench.datasets.transfer import download
+from ssvm_bench.datasets.reading import Bounded, ContentError, too_large
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 
@@ -38,20 +36,16 @@ SHA256 = "sha256"
 
 def raw_file(name: str) -> RawFile:
     """Return the raw file of a dataset; raise `ConfigError` if it has none."""
-    found = _raw(name)
-    if not isinstance(found, RawFile):
+    if not has_raw_file(name):
         known = filter(has_raw_file, kinds("dataset"))
         raise ConfigError(f"Dataset {name!r} has no raw file. Those with one: {', '.join(known)}.")
+    found: RawFile = module_of(name).RAW
     return found
 
 
 def has_raw_file(name: str) -> bool:
     """Tell whether a dataset has a raw file: one that is read from any file has none."""
-    return isinstance(_raw(name), RawFile)
-
-
-def _raw(name: str) -> object:
-    return getattr(module_of(name), "RAW", None)
+    return isinstance(getattr(module_of(name), "RAW", None), RawFile)
 
 
 def module_of(name: str) -> Any:
@@ -78,8 +72,7 @@ def fetch(name: str, quiet: bool = False) -> Path:
     RunFailedError
         It cannot be downloaded.
     """
-    raw = raw_file(name)
-    return raw.find() or download(raw, quiet)
+    return raw_file(name).get(quiet)
 
 
 def integrity_report(name: str) -> tuple[Path, list[Finding]]:
@@ -138,28 +131,26 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
     """Return where a dataset stands, without network and, unless ``verify``, without parsing."""
     raw = raw_file(name)
     path = raw.find()
+    kept = kept_in(raw, "real" if path else "synthetic") if raw.prepared else None
     if path is None:
         first = raw.first_missing(raw.places()[0])
         hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
-        kept = kept_in(raw, "synthetic") if raw.prepared else None
         return DatasetStatus(name, "missing", first, 0, hint, kept=kept)
     size = 0
     for part in raw.parts(path):
         try:
             with opened(part) as file:
-                head = file.read(_HEAD)
-            size += part.stat().st_size
-        except (ContentError, OSError) as error:
-            hint = f"{error}. {raw.repair()}"
-            return DatasetStatus(name, "broken", part, 0, hint)
-        if not raw.recognises(head):
+                recognised = raw.recognises(file.read(_HEAD))
+        except OSError as error:
+            return DatasetStatus(name, "broken", part, 0, f"{error}. {raw.repair()}")
+        size += part.stat().st_size
+        if not recognised:
             hint = f"Not {raw.format}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
-    kept, hint = kept_in(raw, "real") if raw.prepared else None, ""
-    if raw.prepared and kept is None:
-        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
     return DatasetStatus(
-        name, "ready", path, size, hint, _content(raw, path) if verify else "", kept
+        *(name, "ready", path, size, hint if raw.prepared and kept is None else ""),
+        *(_content(raw, path) if verify else "", kept),
     )
 
 
@@ -224,6 +215,11 @@ def load(
     )
     if split is not None:
         dataset = split(dataset)
+    return first_samples(config, dataset)
+
+
+def first_samples(config: SourceConfig, dataset: Dataset) -> Dataset:
+    """Return the examples that are to be trained on; raise ``ConfigError`` if there are too few."""
     check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
@@ -270,7 +266,8 @@ def _arrays(
         digests = np.array([*content.sha256.items()], str).reshape(-1, 2)
         return {**content.arrays(), SHA256: digests}
 
-    with raw.explained(raw.find() or download(raw)) as path:
+    path = raw.get()
+    with raw.explained(path):
         key = f"{raw.key('real')} sha256={_sha256(raw, path)}"
         found = raw.kept(place, key, "real", make, only and (*only, SHA256))
         digests = dict(found.pop(SHA256).tolist())
@@ -299,7 +296,7 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     if config.source == "synthetic":
         return "synthetic"
     try:
-        raw.find() or download(raw)
+        raw.get()
     except MissingDataError as error:
         if config.source == "real":
             raise MissingDataError(
@@ -329,8 +326,8 @@ def _sha256(raw: RawFile, path: Path) -> str:
     digest = hashlib.sha256()
     for part in raw.parts(path):
         with opened(part) as file:
-            if os.fstat(file.fileno()).st_size > raw.most:  # a file of holes has any size
+            if part.stat().st_size > raw.most:  # a file of holes has any size
                 raise too_large(raw.most)
-            while block := file.read(1 << 20):
+            for block in Bounded(file, raw.most):
                 digest.update(block)
     return digest.hexdigest()

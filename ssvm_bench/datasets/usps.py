@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
-from ssvm_bench.datasets.raw_files import TableFile
+from ssvm_bench.datasets.raw_files import ParsedFile
 
 Config = SourceConfig
 
@@ -64,7 +64,7 @@ def simulate() -> dict[str, np.ndarray]:
     }
 
 
-RAW = TableFile(
+RAW = ParsedFile(
     dataset="usps",
     file="zip.train.gz",
     url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",

@@ -27,7 +27,6 @@ from ssvm_bench.datasets.images.pictures import MOST, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP
-from ssvm_bench.datasets.transfer import download
 
 N_SYNTHETIC = 120
 """Synthetic pictures of a dataset: prepared in well below a minute."""
@@ -73,13 +72,13 @@ class PictureFile(RawFile):
     labels: tuple[str, ...]
     open: Callable[[Path], Pictures]
     scenes: Callable[[int], Pictures]
+    most: int = MOST
 
     only: ClassVar[Names] = (
         *("data", "indices", "indptr", "y", "offsets", "edges", "edge_offsets"),
     )
 
     format: ClassVar[str] = "a tar archive"
-    most: ClassVar[int] = MOST
     prepared: ClassVar[bool] = True
 
     @property
@@ -95,7 +94,8 @@ class PictureFile(RawFile):
         """Return the pictures of a source; `MissingDataError` if the real file is not there."""
         if source == "synthetic":
             return self.scenes(self.n_synthetic)
-        with self.explained(self.find() or download(self)) as path:
+        path = self.get()
+        with self.explained(path):
             return self.open(path)
 
     def read(self, path: Path) -> Content:

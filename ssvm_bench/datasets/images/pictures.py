@@ -10,12 +10,10 @@ far above what there is in any of ours, and looked at before anything is read or
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import tarfile
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,9 +23,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ssvm_bench.base.files import opened
-from ssvm_bench.datasets.reading import GZIP, Bounded, ContentError
-
-BLOCK = 1 << 20
+from ssvm_bench.datasets.reading import ContentError, unpacked
 
 MOST = 700_000_000
 """Bytes that an archive unpacks to."""
@@ -146,31 +142,26 @@ def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[byt
 
 def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
     """Yield name, matched, and content of files in an archive, which may have been unpacked."""
-    kept = 0
-    with opened(path) as file:
-        packed = file.read(len(GZIP)) == GZIP
-        file.seek(0)
-        stream: Any = Bounded(gzip.GzipFile(fileobj=file) if packed else file, MOST)
-        try:
-            archive: Any
-            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
-                for count, member in enumerate(archive):
-                    archive.members.clear()  # which would grow with the archive
-                    if count >= MOST_MEMBERS:
-                        raise ContentError(f"the archive has more than {MOST_MEMBERS} members")
-                    match = wanted.fullmatch(member.name)
-                    if not match or not member.isfile():
-                        continue
-                    kept += member.size
-                    if member.size > LARGEST or kept > MOST_KEPT:
-                        raise ContentError(f"{member.name} has {member.size} bytes: too many")
-                    content = archive.extractfile(member)
-                    assert content is not None
-                    yield match, content.read()
-            while stream.read(BLOCK):  # gzip's checksum is at the end, behind the last member
-                pass
-        except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ContentError(f"the archive is damaged or cut short ({error})") from error
+    kept, damaged = 0, "the archive is damaged or cut short"
+    stream: Any
+    with opened(path) as file, unpacked(file, MOST, damaged) as stream:
+        archive: Any
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+            for count, member in enumerate(archive):
+                archive.members.clear()  # which would grow with the archive
+                if count >= MOST_MEMBERS:
+                    raise ContentError(f"the archive has more than {MOST_MEMBERS} members")
+                match = wanted.fullmatch(member.name)
+                if not match or not member.isfile():
+                    continue
+                kept += member.size
+                if member.size > LARGEST or kept > MOST_KEPT:
+                    raise ContentError(f"{member.name} has {member.size} bytes: too many")
+                content = archive.extractfile(member)
+                assert content is not None
+                yield match, content.read()
+        for _ in stream:  # gzip's checksum is at the end, behind the last member
+            pass
 
 
 def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:

@@ -31,7 +31,7 @@ from ssvm_bench.config.validation import at_least, check_choice
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.raw_files import FileSet
+from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
@@ -84,26 +84,17 @@ class Made(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatFiles(FileSet):
-    """The three files of a set."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell a MATLAB file."""
-        return head.startswith(MATLAB)
-
-
 @dataclass(frozen=True)
 class SslSet:
     """A set: what the registry takes for the module that loads it.
 
     Attributes
     ----------
-    RAW : MatFiles
+    RAW : ParsedFile
         Its files.
     """
 
-    RAW: MatFiles
+    RAW: ParsedFile
     Config: ClassVar[type[SplitConfig]] = SplitConfig
 
     def load(self, config: SplitConfig) -> Dataset:
@@ -182,7 +173,7 @@ def _set(
 ) -> SslSet:
     """Return a set; the digests are those of data, 10 and 100 labels."""
     ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
-    raw = MatFiles(
+    raw = ParsedFile(
         dataset=dataset,
         folder="ssl",
         url=(
@@ -194,6 +185,7 @@ def _set(
             f"SSL,set={number},{end}.mat": digest for end, digest in zip(ends, digests, strict=True)
         },
         parse=parse,
+        heads=(MATLAB,),
         combine=lambda data, *splits: _combined(data, splits, n, n_features),
         synthetic=lambda: stand_in(n, n_features, made),
         version=1,

@@ -316,6 +316,8 @@ def test_class_weights_of_the_command_line():
     (run,) = compose_runs(words)
     (plain,) = compose_runs(words[:1])
     (same,) = compose_runs(("dataset=adult", "oracle.class_weight={1:3.0,-1:1}"))
+    (parts,) = compose_runs(("dataset=conll2000", "oracle.class_weight={B-NP: 2}"))
+    assert parts.oracle.class_weight == {"B-NP": 2.0}
     assert run.oracle.class_weight == {"-1": 1.0, "1": 3.0}
     hashes = [each.with_source("real").hash() for each in (run, same, plain)]
     assert hashes[0] == hashes[1] != hashes[2]
@@ -342,6 +344,9 @@ def test_a_weight_for_a_label_that_does_not_exist_is_refused():
     data = random_binary(4, 2)
     with pytest.raises(ConfigError, match="a weight for 0, and the labels of tiny are -1, 1"):
         binary_oracle(data, class_weight=type_of({"0": 2.0}))
+    config = viterbi.Config(**COSTS, class_weight=Table({"B-NP": 2.0}))
+    with pytest.raises(ConfigError, match=r"a weight for B-NP, and the labels of tiny are 0, 1\."):
+        config.part_weights(random_chains([2], 2, 2))
 
 
 def test_oracles_refuse_what_they_cannot_heed():

@@ -499,7 +499,7 @@ def test_a_folder_with_all_files_is_where_the_data_is(pair, tmp_path):
 
 
 def test_a_missing_file_is_named(pair, tmp_path):
-    put_part(pair, "a.gz")
+    path = put_part(pair, "a.gz")
     with pytest.raises(RunFailedError) as failure:
         load(pair, "real")
     message = str(failure.value)
@@ -508,6 +508,9 @@ def test_a_missing_file_is_named(pair, tmp_path):
     found = sources.status("pair")
     assert (found.state, found.path) == ("missing", tmp_path / "data/pair/b.gz")
     assert found.hint.endswith("Or put b.gz there.")
+    put_part(pair, "b.gz")
+    found = sources.status("pair")
+    assert (found.state, found.path, found.size) == ("ready", path.parent, 2 * path.stat().st_size)
 
 
 def test_a_broken_file_of_several_is_named(pair, tmp_path):

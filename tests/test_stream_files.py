@@ -116,6 +116,21 @@ def test_metadata_that_changed_or_are_of_another_version_are_told(path):
     assert "it has other columns than were written" in failure(path)
 
 
+def test_cells_that_are_empty_or_cut_short_are_told(path):
+    table, metadata = pq.read_table(path), DataStream(path).header.metadata()
+    place = table.schema.get_field_index("x")
+    for k, cell, message in (
+        (6, None, "it has other columns than were written"),
+        (9, bytes(95), "a cell of example 9 is cut short"),
+    ):
+        cells = table["x"].to_pylist()
+        cells[k] = cell
+        field = table.schema.field("x").with_nullable(cell is None)
+        changed = table.set_column(place, field, pa.array(cells, field.type))
+        pq.write_table(changed.replace_schema_metadata(metadata), path, row_group_size=ROWS)
+        assert message in failure(path)
+
+
 # ---- files whose checksums are right, and whose examples are not --------------------------------
 
 

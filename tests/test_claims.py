@@ -180,14 +180,9 @@ def test_flipped_runs_flip_the_verdicts():
 
 
 def test_a_quicker_multi_plane_solver_on_usps_is_faster():
-    def quick(seed):
-        return {"time": N * ITERATIONS * 5e-6}
-
-    assert (
-        one(replaced("usps", "mpbcfw", quick), "not_faster_plain", "usps").verdict
-        == "does not hold"
-    )
-    assert one(replaced("usps", "mpbcfw", quick), "not_slower_plain", "usps").verdict == "holds"
+    quick = replaced("usps", "mpbcfw", lambda seed: {"time": N * ITERATIONS * 5e-6})
+    assert one(quick, "not_faster_plain", "usps").verdict == "does not hold"
+    assert one(quick, "not_slower_plain", "usps").verdict == "holds"
 
 
 @pytest.mark.parametrize("dataset", ["usps", "ocr", "weizmann", "stanford"])
@@ -254,11 +249,8 @@ def test_equal_iterations_are_those_evaluated_in_both_runs_of_a_seed():
 
 
 def test_where_the_primal_is_behind_is_told():
-    def late(seed):
-        worse = np.where(ITERATIONS <= 9, 3.0, 1 + np.exp(-ITERATIONS) / 2)
-        return {"primal": worse}
-
-    row = one(replaced("ocr", "mpbcfw", late), "below_plain", "ocr")
+    worse = np.where(ITERATIONS <= 9, 3.0, 1 + np.exp(-ITERATIONS) / 2)
+    row = one(replaced("ocr", "mpbcfw", lambda seed: {"primal": worse}), "below_plain", "ocr")
     assert (row.verdict, row.median, row.agree) == (judging.FAILS, 31 / 40, 0)
     assert row.note == (
         "40 common evaluations, at iterations 1 to 40; "
@@ -356,13 +348,11 @@ def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
 
 
 def test_an_inexact_oracle_may_turn_the_gap_negative():
-    def inexact(seed):
-        return {"primal": 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS}
-
-    row = one(replaced("stanford", "mpbcfw", inexact), "faster_plain", "stanford")
+    primal = 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS
+    inexact = replaced("stanford", "mpbcfw", lambda seed: {"primal": primal})
+    row = one(inexact, "faster_plain", "stanford")
     assert row.verdict in (judging.HOLDS, judging.FAILS)
-    gain = one(replaced("stanford", "mpbcfw", inexact), "gain_plain", "stanford")
-    assert np.isfinite(gain.median)
+    assert np.isfinite(one(inexact, "gain_plain", "stanford").median)
 
 
 @pytest.mark.parametrize(
@@ -455,10 +445,8 @@ def test_runs_that_differ_in_more_than_the_seed_are_no_repeats():
     sweep = [run("ocr", "mpbcfw", 0, options={"T": T}) for T in (5, 10)]
     rest = [t for t in paper("ocr") if t.metadata["config"]["solver"]["name"] == "bcfw"]
     row = one(sweep + rest, "passes_ocr", "ocr")
-    assert (row.verdict, row.note) == (
-        judging.UNKNOWN,
-        "runs of MP-BCFW differ in more than the seed",
-    )
+    expected = (judging.UNKNOWN, "runs of MP-BCFW differ in more than the seed")
+    assert (row.verdict, row.note) == expected
 
 
 def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
@@ -613,20 +601,17 @@ def test_the_tables_of_several_variants():
 
 def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
-    rows = judge(traces)
-    assert str(judge(traces[::-1])) == str(rows)
-    assert (
-        claims_table.output(MPBCFW, judge(traces[::-1])).markdown()
-        == claims_table.output(MPBCFW, rows).markdown()
-    )
+    rows, others = judge(traces), judge(traces[::-1])
+    assert str(others) == str(rows)
+    one, other = (claims_table.output(MPBCFW, each).markdown() for each in (rows, others))
+    assert one == other
 
 
 def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     traces = [
-        run("ocr", solver, seed, concurrent_runs=1)
-        for solver in ("bcfw", "mpbcfw")
-        for seed in range(3)
-    ] + paper("usps", source="synthetic", seeds=2)
+        *(run("ocr", s, k, concurrent_runs=1) for s in ("bcfw", "mpbcfw") for k in range(3)),
+        *paper("usps", source="synthetic", seeds=2),
+    ]
     rows = judge(traces)
     text = claims_table.output(MPBCFW, rows).markdown()
     lines = text.splitlines()

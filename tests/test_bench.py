@@ -56,12 +56,9 @@ def measured(**solvers):
     return {one.quantity: one for one in summarise(("ocr", "real"), solvers)}
 
 
-def test_a_measurement_is_the_median_of_its_samples():
+def test_a_measurement_is_the_median_of_its_samples_and_meets_what_it_does_not_exceed():
     one = report.from_samples("ocr", "real", "x", [3.0, 1.0, 2.0], note="why")
     assert (one.value, one.low, one.high, one.note) == (2.0, 1.0, 3.0, "why")
-
-
-def test_a_target_is_met_by_what_does_not_exceed_it():
     (key, target), *_ = report.TARGETS.items()
     for factor, met in ((0.5, True), (1.0, True), (1.01, False)):
         assert report.from_samples(key[0], "real", key[1], [factor * target]).met is met
@@ -103,12 +100,9 @@ def test_a_stopwatch_sees_every_pass_of_a_solver():
     assert 0 < clock.share < 1
 
 
-def test_a_process_that_fails_says_why():
+def test_processes_have_their_own_memory_and_say_why_they_fail():
     with pytest.raises(RunFailedError, match=r"solver=nope failed: ssvm-bench: error: .*mpbcfw"):
         processes.launch("run", "solver=nope")
-
-
-def test_the_memory_of_a_process_is_its_own():
     ours = np.ones(50_000_000)
     assert 10**7 < processes.launch("--help").peak < ours.nbytes
 
@@ -330,10 +324,8 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     trained = in_memory.train(config, load_dataset(config.dataset), Silent())
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
-
-def test_the_estimator_is_not_timed_on_pictures():
-    call = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")
-    assert not list(estimator.measure_estimator(call))
+    pictures = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")
+    assert not list(estimator.measure_estimator(pictures))
 
 
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
@@ -396,22 +388,19 @@ def test_linear_svc_solves_the_same_problem(tmp_path):
     assert not list(rivals.measure_rivals(("dataset=ocr", *few[1:])))
 
 
-@pytest.mark.parametrize("name", ["adult", "abalone"])
-def test_liblinear_has_the_same_optimum_to_six_digits(name):
+@pytest.mark.parametrize("name", ["adult", "abalone", "usps"])
+def test_dcd_is_compared_with_liblinear_or_mpbcfw_fast(name):
     call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=80")
-    optima, *race = coordinate.measure_coordinate(call)
-    assert (optima.subject, optima.source, optima.quantity) == (name, "synthetic", report.OPTIMA)
-    assert optima.met
+    first, *race = coordinate.measure_coordinate(call)
+    if name == "usps":  # which LIBLINEAR does not solve
+        assert (first.quantity, race) == (report.COORDINATE, [])
+        assert 0 < first.low <= first.value
+        return
+    assert (first.subject, first.source, first.quantity) == (name, "synthetic", report.OPTIMA)
+    assert first.met
     assert [one.quantity for one in race] == [report.LIBLINEAR]
     assert race[0].value > 0
     assert race[0].target == 1.5
-
-
-def test_dcd_is_measured_beside_mpbcfw_fast():
-    call = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=60")
-    (one,) = coordinate.measure_coordinate(call)
-    assert one.quantity == report.COORDINATE
-    assert 0 < one.low <= one.value
 
 
 def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
@@ -464,6 +453,14 @@ def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
     assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
 
 
+@real_data("usps/zip.train.gz")
+def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
+    monkeypatch.setattr(checks, "MOST_PASSES", 5)
+    data, *_ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
+    assert data.quantity == report.CHECKED_DATA
+    assert data.low > 0
+
+
 @pytest.mark.parametrize(("name", "compiled"), [("usps", True), ("weizmann", False)])
 def test_the_cost_of_checks_is_measured(monkeypatch, name, compiled):
     monkeypatch.setattr(checks, "MOST_PASSES", 5)
@@ -472,14 +469,6 @@ def test_the_cost_of_checks_is_measured(monkeypatch, name, compiled):
     assert (answers.quantity, answers.note) == (report.CHECKED_ANSWERS, "5 passes")
     assert [one.quantity for one in reads] == compiled * [report.CLOCK_READS]
     assert all(0 < one.low <= one.value for one in reads)
-
-
-@real_data("usps/zip.train.gz")
-def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
-    monkeypatch.setattr(checks, "MOST_PASSES", 5)
-    data, *_ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
-    assert data.quantity == report.CHECKED_DATA
-    assert data.low > 0
 
 
 def test_the_bare_cut_is_the_oracle_s():

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import os
 import re
 import subprocess
 import sys
@@ -13,16 +12,15 @@ from types import ModuleType
 import cv2
 import h5py
 import numpy as np
+import program
 import pytest
-from click.testing import CliRunner
-from program import run_here
+from program import call, run_here
 from raw_data import packed
 from rich.console import Console
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli import dataset_views
-from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
 from ssvm_bench.datasets.images import picture_file, preparation
@@ -35,27 +33,13 @@ HEAVY = {
 }
 
 
-def call(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def error_of(*arguments, status):
-    result = call(*arguments)
-    assert result.exit_code == status, result.output
-    lines = result.stderr.strip().splitlines()
-    assert "Traceback" not in result.stderr
-    assert lines[-1].startswith("ssvm-bench: error: ")
-    return lines[-1]
+    return program.error_of(call(*arguments), status)
 
 
-def python(*arguments, **environment):
-    root = str(Path(__file__).parents[1])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": root, "PYTHONIOENCODING": "utf-8", **environment},
-    )
+def python(*arguments):
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=program.environment())
 
 
 ROW = {
@@ -129,13 +113,7 @@ def test_every_command_has_help(command):
     assert result.exit_code == 0
     assert command in result.stdout
     assert command in call("--help").stdout
-
-
-def test_without_a_command_help_is_shown():
     assert call().stdout == call("--help").stdout
-
-
-def test_version():
     assert __version__ in call("--version").stdout
 
 
@@ -160,30 +138,32 @@ def test_list_shows_the_users_files(tmp_path):
 # ---- mistakes in the call -----------------------------------------------------------------------
 
 
-def test_unknown_words_name_the_nearest(runs):
-    assert "Did you mean run?" in error_of("rn", status=2)
-    assert "Did you mean solvers?" in error_of("list", "solver", status=2)
-    assert "Did you mean fetch?" in error_of("data", "fetsh", status=2)
-    assert "Did you mean prepare?" in error_of("data", "preprae", "weizmann", status=2)
-    assert "Did you mean ocr?" in error_of("data", "status", "orc", status=2)
-    assert "Did you mean weizmann?" in error_of("data", "prepare", "weizman", status=2)
-    assert "Did you mean stanford?" in error_of("data", "show", "standford", "0", status=2)
-    assert "Did you mean quickstart?" in error_of("experiment", "quikstart", status=2)
-    assert "Did you mean quickstart?" in error_of("plot", "quikstart", status=2)
-
-
-def test_unknown_options_of_the_program():
-    assert "Try 'ssvm-bench run --help'" in error_of("run", "--sedd", status=2)
-    assert "--bogus" in error_of("--bogus", status=2)
-    assert "Options of a run have no dashes" in error_of("run", "--solver=bcfw", status=2)
-    assert "png" in error_of("plot", "quickstart", "--format", "gif", status=2)
-
-
-def test_unknown_options_of_a_run(runs):
-    assert "Did you mean mpbcfw?" in error_of("run", "solver=mpbcwf", status=2)
-    assert "solver.lamda" in error_of("run", "+solver.lamda=1", status=2)
-    assert "Add -m" in error_of("run", "seed=range(3)", status=2)
-    assert "there is no such folder" in error_of("run", "--config-dir", "nowhere", status=2)
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("rn", "Did you mean run?"),
+        ("list solver", "Did you mean solvers?"),
+        ("data fetsh", "Did you mean fetch?"),
+        ("data preprae weizmann", "Did you mean prepare?"),
+        ("data status orc", "Did you mean ocr?"),
+        ("data prepare weizman", "Did you mean weizmann?"),
+        ("data show standford 0", "Did you mean stanford?"),
+        ("experiment quikstart", "Did you mean quickstart?"),
+        ("experiment quickstart sover=fw", "Did you mean solver?"),
+        ("plot quikstart", "Did you mean quickstart?"),
+        ("plot", "'ssvm-bench plot --help'"),
+        ("run --sedd", "Try 'ssvm-bench run --help'"),
+        ("--bogus", "--bogus"),
+        ("run --solver=bcfw", "Options of a run have no dashes"),
+        ("plot quickstart --format gif", "png"),
+        ("run solver=mpbcwf", "Did you mean mpbcfw?"),
+        ("run +solver.lamda=1", "solver.lamda"),
+        ("run seed=range(3)", "Add -m"),
+        ("run --config-dir nowhere", "there is no such folder"),
+    ],
+)
+def test_a_mistake_in_the_call_is_one_message(runs, words, part):
+    assert part in error_of(*words.split(), status=2)
     assert not runs
 
 
@@ -256,22 +236,16 @@ def test_a_failed_run_does_not_stop_a_sweep(runs, failure, status):
 def test_an_interrupt_stops_a_sweep(runs):
     runs.react = lambda config: Outcome("interrupted", "interrupted")
     result = call("run", "-m", "seed=range(3)")
-    assert result.exit_code == 1
-    assert len(runs) == 1
+    assert (result.exit_code, len(runs)) == (1, 1)
     assert "interrupted" in result.stderr
     assert "3 of 3 runs did not finish" in result.stderr
-
-
-def test_a_run_that_was_interrupted_exits_with_1(runs):
-    runs.react = lambda config: Outcome("interrupted", "interrupted")
     assert "mpbcfw on ocr, seed 0: interrupted. The trace so far" in error_of("run", status=1)
 
 
 def test_a_skipped_run_is_done(runs):
     runs.react = lambda config: Outcome("skipped", summary={"stop_reason": "gap_tol", **ROW})
     result = call("run")
-    assert result.exit_code == 0
-    assert "gap_tol (finished before)" in result.stdout
+    assert (result.exit_code, "gap_tol (finished before)" in result.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -296,21 +270,25 @@ def test_every_failure_is_one_message(runs, failure, status, part):
     assert part in error_of("run", status=status)
 
 
-@pytest.mark.parametrize("arguments", [["--debug", "run", "x=1"], ["run", "x=1", "--debug"]])
-def test_debug_shows_the_traceback(arguments):
-    result = call(*arguments)
-    assert result.exit_code == 2
-    assert "Traceback" in result.stderr
+@pytest.mark.parametrize("arguments", [["--debug", "run"], ["run", "--debug"]])
+def test_debug_shows_the_traceback(runs, arguments):
+    result = call(*arguments, "x=1")
+    assert (result.exit_code, "Traceback" in result.stderr) == (2, True)
     assert "ssvm-bench: error: There is no option x" in result.stderr
 
+    def react(config):
+        raise RunFailedError("nothing left")
 
-def test_a_closed_pipe_is_quiet():
+    runs.react = react
+    result = call(*arguments)
+    assert (result.exit_code, "Traceback (most recent call" in result.stderr) == (1, True)
+    assert result.stderr.splitlines()[-1] == "ssvm-bench: error: nothing left"
+
+
+def test_the_module_is_the_program_and_a_closed_pipe_is_quiet():
     setup = "import os, sys; r, w = os.pipe(); os.dup2(w, 1); os.close(r); sys.argv[1:] = ['list']"
     done = python("-c", f"{setup}; from ssvm_bench.__main__ import main; main()")
     assert (done.stderr, done.returncode) == ("", 1)
-
-
-def test_module_is_the_program():
     done = python("-m", "ssvm_bench", "nonsense")
     assert done.returncode == 2
     assert done.stderr.startswith("ssvm-bench: error: There is no command 'nonsense'.")
@@ -389,15 +367,15 @@ def test_data_show_draws_superpixels(machine):
 def test_the_loss_that_is_shown_is_that_of_the_run(machine, monkeypatch):
     data = ("dataset=stanford", "dataset.source=synthetic")
     outcome = run_here("results", "solver=mpbcfw", "budget.max_iterations=3", data=data)
-    shown = []
-    draw_rows = dataset_views.pictures.draw_rows
-    monkeypatch.setattr(
-        dataset_views.pictures,
-        "draw_rows",
-        lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
-    )
+    rows, draw_rows = [], dataset_views.pictures.draw_rows
+
+    def draw(shown, *rest):
+        rows.extend(shown)
+        return draw_rows(shown, *rest)
+
+    monkeypatch.setattr(dataset_views.pictures, "draw_rows", draw)
     assert call("data", "show", "stanford", 0, 1, 2, "--run", outcome.folder).exit_code == 0
-    lost = [np.mean(row.predictions[0][1] != row.y) for row in shown]
+    lost = [np.mean(row.predictions[0][1] != row.y) for row in rows]
     assert np.mean(lost) == pytest.approx(outcome.summary["train_loss"])
 
 
@@ -479,8 +457,6 @@ def test_plain_lines_are_aligned():
     ]
     assert "\x1b" not in text
 
-
-def test_a_line_fits_into_80_columns():
     text = shown(terminal.PlainLines, {"primal": 1.2345678e-5, "oracle_calls": 999_999_999})
     assert max(map(len, text.splitlines()[1:])) <= 80
 
@@ -504,19 +480,9 @@ def test_eta_follows_the_budget():
     assert eta({}, "budget.max_iterations=null", "budget.gap_tol=0.1") == "?"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        *(
-            (0.0, "0 s"),
-            (0.00004, "4.0e-05 s"),
-            (0.25, "0.25 s"),
-            (59.94, "59.9 s"),
-            (60, "1:00"),
-            (3599.9, "1:00:00"),
-        ),
-        *((None, "-"), (float("nan"), "-")),
-    ],
-)
-def test_durations(seconds, text):
-    assert words.duration(seconds) == text
+def test_durations():
+    for seconds, text in (
+        *((0.0, "0 s"), (0.00004, "4.0e-05 s"), (0.25, "0.25 s"), (59.94, "59.9 s"), (60, "1:00")),
+        *((3599.9, "1:00:00"), (None, "-"), (float("nan"), "-")),
+    ):
+        assert words.duration(seconds) == text

@@ -107,7 +107,9 @@ def test_a_run_goes_on_when_nobody_reads_its_status(tmp_path):
     assert len(find_runs(tmp_path)) == 1
 
 
-def test_a_failed_run_does_not_stop_a_sweep(tmp_path, monkeypatch):
+@pytest.fixture
+def odd(monkeypatch):
+    """Let iterations of ``fw`` fail with λ = 0.5."""
     iterate = FrankWolfe.iterate
 
     def fail(self):
@@ -116,6 +118,9 @@ def test_a_failed_run_does_not_stop_a_sweep(tmp_path, monkeypatch):
         iterate(self)
 
     monkeypatch.setattr(FrankWolfe, "iterate", fail)
+
+
+def test_a_failed_run_does_not_stop_a_sweep(tmp_path, odd):
     result = call("run", "-m", "lam=0.1,0.5,1.0", *USPS, *QUICK, f"results_dir={tmp_path}")
     assert result.exit_code == 1
     assert "Traceback" not in result.stderr
@@ -157,31 +162,18 @@ def test_the_work_of_a_component_of_another_package(tmp_path):
     ("override", "parts"),
     [
         ("solver=mpbcwf", ["solver=mpbcwf", "Did you mean mpbcfw?"]),
-        ("dataset=upss", ["dataset=upss", "Did you mean usps?"]),
-        ("oracle=viterby", ["oracle=viterby", "Did you mean viterbi?"]),
         ("budget=none", ["budget=none", "Valid: default"]),
         ("solver.TT=3", ["solver.TT", "Did you mean solver.T?"]),
-        ("max_iterations=3", ["max_iterations", "Did you mean budget.max_iterations?"]),
-        ("+solver.lamda=1", ["solver.lamda", "Did you mean lam?"]),
         ("solver", ["'solver'", "option=value"]),
         ("seed=1,2", ["seed=1,2", "-m"]),
-        ("seed=one", ["seed must be an integer", "'one'"]),
-        ("lam=0", ["lam must be a positive number", "0"]),
-        ("lam=-1e-3", ["lam must be a positive number", "-0.001"]),
         ("lam=abc", ["lam must be a number", "'abc'"]),
-        ("solver.T=0", ["solver.T must be ≥ 1", "0"]),
         ("solver.N=1.5", ["solver.N must be an integer", "1.5"]),
         ("solver.step=newton", ["solver.step=newton", "line_search"]),
-        ("budget.max_iterations=-1", ["budget.max_iterations must be ≥ 0", "-1"]),
         ("budget.max_seconds=0", ["budget.max_seconds must be a positive number"]),
-        ("budget.gap_tol=-1", ["budget.gap_tol must be ≥ 0", "-1"]),
-        ("eval.every=0", ["eval.every must be ≥ 1", "0"]),
         ("clock=sun", ["clock=sun", "cpu, wall, work"]),
         ("dataset.n_samples=7292", ["dataset.n_samples must be ≤ 7291", "7292"]),
-        ("dataset.n_samples=0", ["dataset.n_samples", "0"]),
         ("dataset.source=internet", ["dataset.source", "synthetic", "internet"]),
         ("oracle=viterbi", ["oracle=viterbi does not fit dataset=usps", "Leave the oracle option"]),
-        ("clock=${", ["clock", "'${'"]),
     ],
 )
 def test_a_mistake_in_the_call(tmp_path, override, parts):
@@ -189,13 +181,6 @@ def test_a_mistake_in_the_call(tmp_path, override, parts):
     message = error_of(call("run", *options, override), 2)
     assert all(part in message for part in parts), message
     assert run_folders(tmp_path, hidden=True) == []
-
-
-def test_a_mistake_of_the_command():
-    assert "Did you mean run?" in error_of(call("rum", "solver=fw"), 2)
-    assert "'ssvm-bench plot --help'" in error_of(call("plot"), 2)
-    assert "Did you mean quickstart?" in error_of(call("experiment", "quickstrat"), 2)
-    assert "Did you mean solver?" in error_of(call("experiment", "quickstart", "sover=fw"), 2)
 
 
 # ---- data that is not as it should be: exit status 1 --------------------------------------------
@@ -210,11 +195,8 @@ RAW = ("run", "dataset=usps", "dataset.source=real", *QUICK)
         (gzip.compress(f"6.0000 {GREY}\n".encode() * 100)[:-9], "cut short"),
         (b"", "the file is empty"),
         (b"<html>moved</html>", "1 columns, expected 257"),
-        (f"6.0000 {GREY}\n5.0000 {GREY[:-4]}\n".encode(), "line 2: 256 columns"),
         (f"6.0000 {GREY}\n".encode(), "that of the genuine file is"),
-        (f"6.0000 {GREY}\n5.0 {GREY[:-3]}nan\n".encode(), "line 2: nan in column 257"),
         (f"12.0000 {GREY}\n".encode(), "line 1: label 12"),
-        (f"6.0000 {GREY}9\n".encode().replace(b"1.09", b"1.9"), "line 1: a grey value"),
     ],
 )
 @pytest.mark.parametrize("source", ["real", "auto"])
@@ -322,17 +304,6 @@ def test_a_damaged_trace(tmp_path, damage):
     assert call("plot", experiment, *options).exit_code == 0
 
 
-def test_debug_shows_the_traceback(tmp_path, empty_machine):
-    for arguments in (("--debug", *RAW), (*RAW, "--debug")):
-        result = call(*arguments, f"results_dir={tmp_path}")
-        assert result.exit_code == 1
-        assert "Traceback (most recent call last)" in result.stderr
-        assert result.stderr.splitlines()[-1].startswith("ssvm-bench: error: The real usps data")
-    result = call("--debug", "run", "solver=nothing")
-    assert result.exit_code == 2
-    assert "Traceback" in result.stderr
-
-
 # ---- experiments --------------------------------------------------------------------------------
 
 # Counted time: of two repeats timed on a busy machine, one may end before the other begins.
@@ -427,17 +398,9 @@ def test_the_plotted_numbers_are_those_of_the_traces(quickstart):
                 np.testing.assert_allclose(x, np.linspace(first, last, x.size), rtol=1e-5)
                 x = np.linspace(first, last, x.size)[1:-1]
                 shown = shown.iloc[1:-1]
-            y = np.array(
+            y = np.exp(
                 [
-                    np.exp(
-                        np.interp(
-                            x,
-                            frame[column],
-                            np.log(curves[quantity](frame)),
-                            left=np.nan,
-                            right=np.nan,
-                        )
-                    )
+                    np.interp(x, frame[column], np.log(curves[quantity](frame)), np.nan, np.nan)
                     for frame in repeats
                 ]
             )
@@ -471,15 +434,7 @@ def test_partial_runs_are_not_plotted(tmp_path):
     assert "1 of 2 runs are missing: ocr bcfw seed=1." in result.stderr
 
 
-def test_an_experiment_in_which_a_run_fails_is_drawn_and_fails(tmp_path, monkeypatch):
-    iterate = FrankWolfe.iterate
-
-    def fail(self):
-        if self.problem.lam == 0.5:
-            raise ZeroDivisionError("odd")
-        iterate(self)
-
-    monkeypatch.setattr(FrankWolfe, "iterate", fail)
+def test_an_experiment_in_which_a_run_fails_is_drawn_and_fails(tmp_path, odd):
     options = ("solver=fw", "lam=0.1,0.5", "seed=0", *TINY[:3], f"results_dir={tmp_path}")
     result = call("experiment", "quickstart", *options)
     assert result.exit_code == 1

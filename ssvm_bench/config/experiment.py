@@ -141,11 +141,14 @@ class Experiment:
         from ssvm_bench.config.compose import Composer
         from ssvm_bench.config.overrides import check_count
 
-        given = {grid.option(text) for text in overrides}
+        def option(text: str) -> str:
+            return text.partition("=")[0].lstrip("+")
+
+        given = set(map(option, overrides))
         composer, runs = Composer(config_dirs), []
         for of in self.grids:
             each = {
-                dataset: [text for text in own if grid.option(text) not in given]
+                dataset: [text for text in own if option(text) not in given]
                 for dataset, own in of.each.items()
             }
             runs.append((of.origin, composer.runs([*of.words, *overrides], True, each)))
@@ -230,28 +233,33 @@ def load(
     ConfigError
         If there is none, or it is not as the module's docstring says.
     """
-    file, content = _read(name, config_dirs, KEYS)
+    file, content = _read(name, config_dirs)
     origins = [(file, content)]
     if "like" in content:
-        for key in RUNS:
-            if key in content:
-                raise ConfigError(f"{file}: {key} is that of {content['like']}; leave one out.")
         like = content["like"]
-        several = isinstance(like, list) and like
-        origins = [_like(file, one, config_dirs) for one in (like if several else [like])]
+        for key in (key for key in RUNS if key in content):
+            raise ConfigError(f"{file}: {key} is that of {like}; leave one out.")
+        several = like if isinstance(like, list) and like else [like]
+        origins = [_like(file, one, config_dirs) for one in several]
     grids = [found for origin in origins for found in _grids(*origin, config_dirs, is_at_hand)]
     figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
     with_gaps = [name for name, choices in kinds.items() if choices.gaps]
-    if "gaps" in content and not figures.keys() & set(with_gaps):
+    if "gaps" in content and not figures.keys() & {*with_gaps}:
         wanted = " and ".join(with_gaps)
         raise ConfigError(f"{file}: gaps are for the figures {wanted}: add one to figures.")
+    title = content.get("title", _as_meant(file.stem))
+    if not isinstance(title, str) or not title.isprintable() or len(title) > LONGEST_TITLE:
+        raise ConfigError(
+            f"{file}: title must be one line of text, of at most {LONGEST_TITLE} characters, "
+            f"got {shown(repr(title))}."
+        )
     return Experiment(
         file.stem,
         origins[0][0].stem if len(origins) == 1 else file.stem,
-        _title(content.get("title", _as_meant(file.stem)), file),
+        title,
         tuple(grids),
-        {str(kind): _chosen(str(kind), names, kinds, file) for kind, names in figures.items()},
-        _gaps(content.get("gaps", list(GAPS)), f"{file}: gaps"),
+        {kind: _chosen(kind, names, kinds, file) for kind, names in figures.items()},
+        _gaps(content.get("gaps", list(GAPS)), file),
     )
 
 
@@ -260,35 +268,10 @@ def _as_meant(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def _grids(
-    file: Path,
-    content: Mapping[str, Any],
-    config_dirs: Sequence[Path],
-    is_at_hand: Callable[[str], bool],
-) -> Iterator[Grid]:
-    """Yield the grids of a file's own runs."""
-    grids = grid.grids(content.get("grid"), f"{file}: grid")
-    own = _of_datasets(content, "each", file, config_dirs)
-    instead = _of_datasets(content, "instead", file, config_dirs)
-    each = {
-        dataset: tuple(grid.own_options(options, f"{file}: each.{dataset}"))
-        for dataset, options in own.items()
-    }
-    for where, options in grids.items():
-        if instead:
-            datasets = options.get("dataset")
-            options["dataset"] = _at_hand(datasets, instead, is_at_hand, file, where)
-        yield Grid(file.stem, tuple(grid.overrides(options, where)), each)
-
-
-def _title(title: Any, file: Path) -> str:
-    """Return the checked title of the figures."""
-    if not isinstance(title, str) or not title.isprintable() or len(title) > LONGEST_TITLE:
-        raise ConfigError(
-            f"{file}: title must be one line of text, of at most {LONGEST_TITLE} characters, "
-            f"got {shown(repr(title))}."
-        )
-    return title
+def _check_known(says: str, name: Any, known: Iterable[str]) -> None:
+    """Raise ``ConfigError``, which ``says`` of what there is no such thing, unless it is known."""
+    if name not in known:
+        raise ConfigError(f"{says} {shown(name)}. {nearest(str(name), known)}")
 
 
 def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
@@ -296,7 +279,7 @@ def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dic
     if not isinstance(name, str):
         raise ConfigError(f"{file}: like must be the name of an experiment.")
     try:
-        origin, content = _read(name, config_dirs, KEYS)
+        origin, content = _read(name, config_dirs)
     except ConfigError as error:
         raise ConfigError(f"{file}: like: {error}") from error
     if "like" in content:
@@ -304,20 +287,17 @@ def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dic
     return origin, content
 
 
-def _read(
-    name: str, config_dirs: Sequence[Path], keys: Iterable[str]
-) -> tuple[Path, dict[str, Any]]:
-    """Return an experiment's file and its content, with no other keys than those."""
+def _read(name: str, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
+    """Return an experiment's file and its content, with no other keys than ``KEYS``."""
     known = catalog.entries("experiments", config_dirs)
-    file = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
+    is_path, missing = name.endswith((".yaml", ".yml")), "There is no experiment"
+    file = Path(name) if is_path else known.get(name)
     if file is None and "/" in name:
-        raise ConfigError(
-            f"There is no experiment {shown(repr(name))}: the path of a file ends in .yaml."
-        )
-    if file is None or (file.suffix and not file.is_file() and "/" not in name):
-        raise ConfigError(f"There is no experiment {shown(repr(name))}. {nearest(name, known)}")
+        raise ConfigError(f"{missing} {shown(repr(name))}: the path of a file ends in .yaml.")
+    if file is None or not (file.is_file() or "/" in name):
+        raise ConfigError(f"{missing} {shown(repr(name))}. {nearest(name, known)}")
     if not file.is_file():
-        raise ConfigError(f"There is no experiment {shown(repr(name))}: no such file.")
+        raise ConfigError(f"{missing} {shown(repr(name))}: no such file.")
     called = _as_meant(file.stem)
     if not re.fullmatch(r"\w[^/]{0,99}", called) or not called.isprintable():
         raise ConfigError(
@@ -331,68 +311,65 @@ def _read(
         )
     content = grid.mapping(catalog.read_yaml(file), f"{file}: an experiment")
     for key in content:
-        if key not in keys:
-            raise ConfigError(f"{file}: there is no key {shown(key)}. {nearest(key, keys)}")
+        _check_known(f"{file}: there is no key", key, KEYS)
     return file, content
 
 
-def _of_datasets(
-    content: Mapping[str, Any], key: str, file: Path, config_dirs: Sequence[Path]
-) -> dict[str, Any]:
-    """Return a mapping of the file whose keys must be datasets."""
-    known = catalog.entries("dataset", config_dirs)
-    found = grid.mapping(content.get(key) or {}, f"{file}: {key}")
-    for name in found:
-        if name not in known:
-            raise ConfigError(
-                f"{file}: {key}: there is no dataset {shown(name)}. {nearest(name, known)}"
-            )
-    return found
-
-
-def _at_hand(
-    datasets: Any,
-    instead: Mapping[str, Any],
-    is_at_hand: Callable[[str], bool],
+def _grids(
     file: Path,
-    where: str,
-) -> list[Any]:
-    """Return the grid's datasets, or those in their place whose raw data are there."""
+    content: Mapping[str, Any],
+    config_dirs: Sequence[Path],
+    is_at_hand: Callable[[str], bool],
+) -> Iterator[Grid]:
+    """Yield the grids of a file's own runs."""
+    known = catalog.entries("dataset", config_dirs)
+    of_datasets = {}
+    for key in ("each", "instead"):
+        of_datasets[key] = grid.mapping(content.get(key) or {}, f"{file}: {key}")
+        for name in of_datasets[key]:
+            _check_known(f"{file}: {key}: there is no dataset", name, known)
+    each = {
+        dataset: grid.words(options, f"{file}: each.{dataset}", of_one=True)
+        for dataset, options in of_datasets["each"].items()
+    }
 
-    def taken(name: str) -> str:
-        other = instead.get(name)
+    def at_hand(name: str) -> str:
+        other = of_datasets["instead"].get(name)
         try:
             return str(other) if other and is_at_hand(str(other)) else name
         except ConfigError as error:
             raise ConfigError(f"{file}: instead.{name}: {error}") from error
 
-    names = [datasets] if isinstance(datasets, str) and "," not in datasets else datasets
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{where}.dataset must be a name or a list of names, with instead.")
-    return [taken(name) for name in names]
+    for where, options in grid.grids(content.get("grid"), f"{file}: grid").items():
+        if of_datasets["instead"]:
+            names = options.get("dataset")
+            names = [names] if isinstance(names, str) and "," not in names else names
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ConfigError(
+                    f"{where}.dataset must be a name or a list of names, with instead."
+                )
+            options["dataset"] = [at_hand(name) for name in names]
+        yield Grid(file.stem, grid.words(options, where), each)
 
 
 def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:
     """Return what is chosen of one kind of figure, checked."""
-    if kind not in kinds:
-        raise ConfigError(f"{file}: there is no figure {shown(kind)}. {nearest(kind, kinds)}")
+    _check_known(f"{file}: there is no figure", kind, kinds)
     choices = kinds[kind]
     if not isinstance(names, list) or not names:
         raise ConfigError(f"{file}: figures.{kind} must be a list of {choices.several}.")
     for name in names:
-        if name not in choices.names:
-            hint = nearest(str(name), choices.names)
-            raise ConfigError(f"{file}: figures.{kind} has no {choices.one} {shown(name)}. {hint}")
+        _check_known(f"{file}: figures.{kind} has no {choices.one}", name, choices.names)
     return tuple(dict.fromkeys(names))
 
 
-def _gaps(value: Any, where: str) -> tuple[float, ...]:
+def _gaps(value: Any, file: Path) -> tuple[float, ...]:
     """Return the checked relative gaps, largest first."""
     gaps = value if isinstance(value, list) else []
     numbers = [gap for gap in gaps if type(gap) in (int, float) and 0 < gap < 1e9]
     if not 0 < len(set(numbers)) == len(gaps) <= MOST_GAPS:
         raise ConfigError(
-            f"{where} must be a list of different positive numbers, at most {MOST_GAPS}, "
+            f"{file}: gaps must be a list of different positive numbers, at most {MOST_GAPS}, "
             f"got {shown(value)}."
         )
     return tuple(sorted(map(float, numbers), reverse=True))

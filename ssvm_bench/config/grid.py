@@ -6,7 +6,7 @@ A text stands as it would on the command line, so that ``range(3)`` is a sweep.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,52 +37,30 @@ def grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
     return {place: dict(mapping(grid, place)) for place, grid in places.items()}
 
 
-def overrides(options: Any, where: str) -> Iterable[str]:
-    """Yield options and values as overrides."""
+def words(options: Any, where: str, of_one: bool = False) -> tuple[str, ...]:
+    """Return options and values as overrides; those ``of_one`` dataset cannot vary."""
+    found = []
     for key, value in mapping(options, where).items():
-        yield _override(key, value, where)
+        option = f"{where}.{shown(key)}"
+        if of_one and (isinstance(value, list) or key in OF_THE_GRID):
+            raise ConfigError(f"{option}: what varies between runs belongs into the grid.")
+        if not _KEY.fullmatch(key):
+            raise ConfigError(f"{where}: {shown(key)} is no name of an option.")
+        values = value if isinstance(value, list) else [value]
+        if not values or any(isinstance(each, (dict, list)) for each in values):
+            raise ConfigError(f"{option} must be a value or a list of values.")
+        text = value if isinstance(value, str) else ",".join(_word(option, each) for each in values)
+        found.append(f"{key}={text}")
+    return tuple(found)
 
 
-def own_options(options: Any, where: str) -> Iterable[str]:
-    """Yield the options of the runs on one dataset as overrides."""
-    for key, value in mapping(options, where).items():
-        if isinstance(value, list) or key in OF_THE_GRID:
-            raise ConfigError(
-                f"{where}.{shown(key)}: what varies between runs belongs into the grid."
-            )
-        yield _override(key, value, where)
-
-
-def option(override: str) -> str:
-    """Return the option that an override sets."""
-    return override.partition("=")[0].lstrip("+")
-
-
-def _override(key: str, value: Any, where: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise ConfigError(f"{where}: {shown(key)} is no name of an option.")
-    return f"{key}={_values(value, f'{where}.{shown(key)}')}"
-
-
-def _values(value: Any, where: str) -> str:
-    """Return the right-hand side of an override: a value, or the values of a sweep."""
-    nested = isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
-    if isinstance(value, dict) or nested or value == []:
-        raise ConfigError(f"{where} must be a value or a list of values.")
-    if isinstance(value, list):
-        return ",".join(_word(item) for item in value)
-    return value if isinstance(value, str) else _word(value)
-
-
-def _word(value: Any) -> str:
+def _word(option: str, value: Any) -> str:
     """Return one value as the command line reads it."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = str(value)
-    if isinstance(value, str) and not re.fullmatch(r"[\w.+-]+", text):
-        escaped = text.replace("'", "\\'")
-        return f"'{escaped}'"
-    return text
+    if value is not None and re.fullmatch(r"[\w.+-]+", str(value)) and type(value) is not bool:
+        return str(value)
+    from ssvm_bench.config.overrides import written
+
+    return written(option, value)
 
 
 @dataclass(frozen=True)

@@ -147,11 +147,11 @@ def quoted(text: str) -> str:
 
 def words(options: Mapping[str, Any]) -> list[str]:
     """Return options and their values, as a Python program has them, as words."""
-    return [f"{name}={_written(name, value)}" for name, value in options.items()]
+    return [f"{name}={written(name, value)}" for name, value in options.items()]
 
 
-def _written(name: str, value: Any) -> str:
-    """Return a value in the grammar of overrides."""
+def written(name: str, value: Any) -> str:
+    """Return the value of an option, as a Python program has it, in the grammar of overrides."""
     if value is None:
         return "null"
     if isinstance(value, bool | np.bool_):
@@ -161,10 +161,10 @@ def _written(name: str, value: Any) -> str:
     if isinstance(value, str | Path):
         return quoted(str(value))
     if isinstance(value, Mapping):
-        inside = (f"{key}:{_written(name, number)}" for key, number in value.items())
+        inside = (f"{key}:{written(name, number)}" for key, number in value.items())
         return f"{{{','.join(inside)}}}"
     if isinstance(value, list | tuple | np.ndarray):
-        return f"[{','.join(_written(name, each) for each in value)}]"
+        return f"[{','.join(written(name, each) for each in value)}]"
     raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")
 
 

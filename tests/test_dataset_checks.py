@@ -85,7 +85,7 @@ WRONG = {
     "twice": (SQUARE, edges((0, 1), (1, 2), (0, 1)), "edge (0, 1) of example 0 is there twice"),
     "no edges": (GRAPHS, {"edges": None}, "a graph needs edges"),
     "edge offsets": (GRAPHS, {"edge_offsets": GRAPHS.edge_offsets[:-1]}, "edge_offsets end at"),
-    "folds": (CHAINS, {"fold": np.zeros(2)}, "fold has the shape (2,), not (3,)"),
+    "folds": (CHAINS, {"fold": np.zeros(2)}, "of shape (3,), got float64 of shape (2,)"),
     "other features": (
         CHAINS,
         {"held_out": {"test": replace(CHAINS, x=CHAINS.x[:, :1])}},

@@ -318,8 +318,11 @@ def test_more_canvases_than_digits():
         ({"windows": Windows((5, 6), (6, 3), 1)}, "do not fit 30 pixels"),
         ({"windows": Windows((5, 5), (3, 3), 1)}, "do not fit 30 pixels"),
         ({"windows": Windows((5, 6), (3, 3), 0)}, "must be integers above 0"),
-        ({"places": np.full(6, 12)}, "places must be 6 integers in 0 … 11"),
-        ({"places": np.zeros(5, np.int64)}, "places must be 6 integers"),
+        (
+            {"places": np.full(6, 12)},
+            "places of example 0 is 12, .* at least 0, and at most 11",
+        ),
+        ({"places": np.zeros(5, np.int64)}, r"places must be an array of integers of shape \(6,\)"),
         ({"structure": "latent", "windows": SMALL, "offsets": np.array([0, 6])}, "one part an"),
     ],
 )

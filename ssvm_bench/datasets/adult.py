@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets import checks, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
@@ -101,7 +101,7 @@ def simulate() -> Arrays:
 def to_fields(arrays: Arrays) -> dict[str, Any]:
     """Return the fields of all people."""
     return {
-        "x": cache.sparse_rows(arrays, N_FEATURES),
+        "x": checks.csr(arrays, N_FEATURES),
         "y": arrays["y"].astype(np.uint8),
         "offsets": np.arange(arrays["y"].size + 1),
         "fold": arrays["fold"],

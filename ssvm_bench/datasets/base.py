@@ -28,13 +28,14 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import SOURCES
-from ssvm_bench.config.validation import NotNegative, Options
+from ssvm_bench.config.validation import Count, NotNegative, Options, one_of
 from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
@@ -249,6 +250,19 @@ def with_bias(dataset: Dataset, bias: float) -> Dataset:
     return dataset.derived(x=wider, vocabulary=vocabulary)
 
 
+def described(name: str, vocabulary: Vocabulary, bias: float, fields: dict[str, Any]) -> Dataset:
+    """Return real examples with these fields, as a vocabulary describes them; and a bias."""
+    made = Dataset(
+        name=name,
+        source="real",
+        n_labels=len(vocabulary.labels),
+        structure=vocabulary.structure,
+        vocabulary=vocabulary,
+        **fields,
+    )
+    return with_bias(made, bias)
+
+
 def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that the examples own, one example after the other, and their offsets."""
     lengths = np.diff(offsets)[examples]
@@ -294,19 +308,45 @@ class SourceConfig(DatasetConfig):
         Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
 
-    source: str = "auto"
-    n_samples: int | None = None
+    source: Annotated[str, one_of(SOURCES)] = "auto"
+    n_samples: Count | None = None
     trust: bool = False
 
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.source not in SOURCES:
-            known = f"{', '.join(SOURCES[:-1])} or {SOURCES[-1]}"
-            raise ConfigError(f"dataset.source must be {known}, got {self.source!r}.")
-        n = self.n_samples
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-            raise ConfigError(f"dataset.n_samples must be null or an integer ≥ 1, got {n!r}.")
+
+@dataclass(frozen=True)
+class FileConfig(SourceConfig):
+    """Options of a dataset that is in files of the user's: it is known by what is in them.
+
+    Attributes
+    ----------
+    path : Path, optional
+        Where they are.
+    fingerprint : str, optional
+        That of what is in them, to be sure of it; None: whatever is there.
+    """
+
+    path: Path | None = None
+    fingerprint: str | None = None
+
+    NOT_HASHED: ClassVar[tuple[str, ...]] = ("path",)
+
+    def found(self) -> str | None:
+        """Return the fingerprint of what is there; None where it cannot be read."""
+        raise NotImplementedError
+
+    def read_files(self) -> Any:
+        """Return the config with the fingerprint, where the files are there."""
+        if self.path is None or self.fingerprint is not None:
+            return self
+        return replace(self, fingerprint=self.found())
+
+    def check_fingerprint(self, there: str | None) -> None:
+        """Raise ``RunFailedError`` unless that of what is there is the one that was asked for."""
+        if self.fingerprint not in (None, there):
+            raise RunFailedError(
+                f"What is in {self.path} has the fingerprint {there}, and dataset.fingerprint is "
+                f"{self.fingerprint}. Name the data that have it, or leave the option out."
+            )
 
 
 @dataclass(frozen=True)

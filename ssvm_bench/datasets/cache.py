@@ -13,15 +13,12 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.places import user_folder as user_folder  # which need not exist
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Arrays = dict[str, np.ndarray]
 
@@ -59,8 +56,8 @@ def cached(
 def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays | None:
     """Return the arrays that a cache file has under this key, or None."""
     # whatever a damaged file makes numpy's reader raise, the answer is to make it again
-    with suppress(Exception), _reading(place) as file:
-        if file[KEY].tolist() == [key, _seal(file.zip)]:
+    with suppress(Exception), _reading(place) as (its_key, file):
+        if its_key == key:
             names = [name for name in file.files if name != KEY] if only is None else only
             return {name: file[name] for name in names}
     return None
@@ -68,32 +65,26 @@ def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays
 
 def stored_key(place: Path) -> str:
     """Return the key of a cache file; empty if there is none that can be read."""
-    with suppress(Exception), _reading(place) as file:
-        key, seal = file[KEY].tolist()
-        return str(key) if seal == _seal(file.zip) else ""
+    with suppress(Exception), _reading(place) as (key, _):
+        return key
     return ""
 
 
-def sparse_rows(arrays: Arrays, n_columns: int) -> csr_array:
-    """Return the matrix whose non-zeros are kept as ``data``, narrow ``indices``, ``indptr``."""
-    from scipy.sparse import csr_array
-
-    indptr = arrays["indptr"]
-    if indptr[-1] < 1 << 31:  # else scipy would widen the columns, too
-        indptr = indptr.astype(np.int32)
-    rows = (arrays["data"], arrays["indices"].astype(np.int32), indptr)
-    return csr_array(rows, shape=(indptr.size - 1, n_columns))
-
-
 @contextmanager
-def _reading(place: Path) -> Iterator[Any]:
-    """Open a cache file, in which nothing is compressed: no array is larger than the file."""
+def _reading(place: Path) -> Iterator[tuple[str, Any]]:
+    """Open a cache file; yield its key, and itself.
+
+    Nothing in it is compressed: no array is larger than the file.
+    """
     with files.opened(place) as stream, np.load(stream, allow_pickle=False) as file:
         for member in file.zip.infolist():
             room = _MOST_KEY if member.filename == f"{KEY}.npy" else math.inf
             if member.compress_type != zipfile.ZIP_STORED or member.file_size > room:
                 raise zipfile.BadZipFile
-        yield file
+        key, seal = file[KEY].tolist()
+        if seal != _seal(file.zip):
+            raise zipfile.BadZipFile
+        yield key, file
 
 
 def _seal(archive: Any) -> str:

@@ -15,12 +15,11 @@ N. Okazaki: CRFsuite: a fast implementation of conditional random fields. 2007.
 from __future__ import annotations
 
 import string
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets import checks, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
@@ -79,9 +78,8 @@ def combine(training: Columns, test: Columns) -> Arrays:
     from scipy.sparse import vstack
 
     used = columns.default_templates(N_COLUMNS - 1)
-    vocabulary, indices = columns.learned(training, used, BOUNDARY, 1)
-    vocabulary = replace(vocabulary, labels=LABELS)
-    sets = columns.fields(training, vocabulary, indices), columns.fields(test, vocabulary)
+    vocabulary, first = columns.learned(training, used, BOUNDARY, 1, LABELS)
+    sets = first, columns.fields(test, vocabulary)
     x = vstack([each["x"] for each in sets], format="csr")
     sizes = [each["y"].size for each in sets]
     nothing_unknown = UnknownLabels(np.full(sizes[1], -1), ())
@@ -112,7 +110,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
         *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
     )
     return {
-        "x": cache.sparse_rows(arrays, len(names)),
+        "x": checks.csr(arrays, len(names)),
         **{name: arrays[name] for name in ("y", "offsets", "fold")},
         "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
         "vocabulary": vocabulary,

@@ -8,12 +8,10 @@ and makes fields of a `Dataset` of any file, as a vocabulary has it.
 from __future__ import annotations
 
 import functools
-import gzip
 import hashlib
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -25,10 +23,10 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import reading, sources
-from ssvm_bench.datasets.base import BiasConfig, Dataset, with_bias
+from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.own_files.columns import BOUNDARIES
-from ssvm_bench.datasets.reading import Bounded, ContentError
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
@@ -44,13 +42,11 @@ _LOOKED_AT = 100  # lines
 
 
 @dataclass(frozen=True)
-class Config(BiasConfig):
+class Config(FileConfig, BiasConfig):
     """Options of the examples.
 
     Attributes
     ----------
-    path : Path
-        The file.
     format : str
         ``"columns"``, ``"svmlight"`` or ``"npz"``; ``"auto"``: found out.
     validation, test : Path, float or None
@@ -61,18 +57,14 @@ class Config(BiasConfig):
         What templates see beyond the ends of a sequence.
     min_count : int
         Features of columns that fewer parts have are left out.
-    fingerprint : str, optional
-        That of what is in the files, to be sure of it; None: whatever is there.
     """
 
-    path: Path | None = None
     format: Annotated[str, one_of((AUTO, *FORMATS))] = AUTO
     validation: float | Path | None = None
     test: float | Path | None = None
     templates: tuple[str, ...] | Path | None = None
     boundary: Annotated[str, one_of(BOUNDARIES)] = BOUNDARIES[0]
     min_count: Count = 1
-    fingerprint: str | None = None
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("path", "format", *HELD_OUT)
 
@@ -88,17 +80,15 @@ class Config(BiasConfig):
             raise ConfigError(
                 "dataset=file has no synthetic data, and dataset.source=synthetic asks for them."
             )
-        shares = [share for _, share in self._held_out() if isinstance(share, float)]
-        for name, share in self._held_out():
-            if isinstance(share, float):
-                check_share(f"dataset.{name}", share)
-        if sum(shares) >= 1:
+        shares = {name: of for name, of in self._held_out() if isinstance(of, float)}
+        for name, share in shares.items():
+            check_share(f"dataset.{name}", share)
+        if sum(shares.values()) >= 1:
             raise ConfigError("dataset.validation and dataset.test leave no example to train on.")
 
     def read_files(self) -> Config:
         """Return the config with the templates, and the fingerprint where the files are there."""
-        config = replace(self, templates=self._read_templates())
-        return config if self.fingerprint else replace(config, fingerprint=config._found())
+        return replace(super().read_files(), templates=self._read_templates())
 
     def _held_out(self) -> list[tuple[str, Any]]:
         return [(name, value) for name in HELD_OUT if (value := getattr(self, name)) is not None]
@@ -107,18 +97,17 @@ class Config(BiasConfig):
         """Return the templates, from their file if they are in one."""
         given = self.templates
         if isinstance(given, Path):
-            one = "%x[" in str(given)
-            given = (
-                (str(given),) if one else tuple(each.text for each in columns.read_templates(given))
-            )
+            text = str(given)
+            read = columns.read_templates
+            given = (text,) if "%x[" in text else tuple(each.text for each in read(given))
         if given is not None and not given:
             raise ConfigError(f"{columns.OPTION} is empty. Name templates, or leave it out.")
         for text in given or ():
             columns.parse_template(text)
         return given
 
-    def _found(self) -> str | None:
-        """Return the fingerprint of what is in the files; None where one cannot be read."""
+    def found(self) -> str | None:
+        """Return the fingerprint of what is in the files, those held out as well."""
         assert self.path is not None
         content: list[Any] = [digest(self.path)]
         for name, value in self._held_out():
@@ -150,19 +139,13 @@ def load(config: Config) -> Dataset:
     RunFailedError
         A file cannot be read, or has other content than was asked for.
     """
-    if config.fingerprint not in (None, found := config._found()):
-        raise RunFailedError(
-            f"What is in {config.path}, and in files held out, has the fingerprint {found}, and "
-            f"dataset.fingerprint is {config.fingerprint}. Name the files that have it, or leave "
-            "the option out."
-        )
+    config.check_fingerprint(config.found())
     vocabulary, splits = _read(config.read_files()._key())
-    held_out = {
-        name: config.with_bias(_dataset(config.name, vocabulary, fields))
+    datasets = {
+        name: described(config.name, vocabulary, config.bias, fields)
         for name, fields in splits.items()
-        if name
     }
-    dataset = config.with_bias(_dataset(config.name, vocabulary, splits[""]))
+    dataset, held_out = datasets.pop(""), datasets
     order, begin = permutation(dataset.n, np.random.PCG64(SPLIT_SEED)), 0
     for name, share in config._held_out():
         if isinstance(share, float):
@@ -175,10 +158,7 @@ def load(config: Config) -> Dataset:
             f"{config.path}."
         )
     dataset = dataset.take(np.sort(order[begin:])) if begin else dataset
-    sources.check_n(config, dataset.n, "examples to train on")
-    if config.n_samples is not None:
-        dataset = sources.subset(dataset, config.n_samples)
-    return dataset.derived(held_out=held_out)
+    return sources.first_samples(config, dataset).derived(held_out=held_out)
 
 
 def examples(path: Path, vocabulary: Vocabulary, name: str) -> tuple[Dataset, bool]:
@@ -189,12 +169,13 @@ def examples(path: Path, vocabulary: Vocabulary, name: str) -> tuple[Dataset, bo
     RunFailedError
         The file cannot be read, or is of another format or structure than the vocabulary.
     """
-    fields = _fields(path, vocabulary)
+    with _explained(path):
+        fields = _fields(path, vocabulary)
     labelled = "y" in fields
     if not labelled:
         kind = np.float64 if vocabulary.structure == "regression" else np.uint8
         fields["y"] = np.zeros(fields["x"].shape[0], kind)
-    return with_bias(_dataset(name, vocabulary, fields), vocabulary.bias), labelled
+    return described(name, vocabulary, vocabulary.bias, fields), labelled
 
 
 @functools.lru_cache(maxsize=1)
@@ -206,57 +187,45 @@ def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
     assert config.path is not None
     with _explained(config.path):
         format_, found = _parse(config.path, config.format)
+        how: tuple[Any, ...] = ()
         if format_ == columns.FORMAT:
-            chosen = None
-            if isinstance(config.templates, tuple):
-                chosen = [columns.parse_template(text) for text in config.templates]
-            vocabulary, indices = columns.learned(found, chosen, config.boundary, config.min_count)
-            splits = {"": columns.fields(found, vocabulary, indices)}
-        elif format_ == svmlight.FORMAT:
-            vocabulary = svmlight.learned(found)
-            splits = {"": svmlight.fields(found, vocabulary)}
-        else:
-            vocabulary = npz.learned(found[""])
-            splits = {split: npz.fields(arrays, vocabulary) for split, arrays in found.items()}
-        if "y" not in splits[""] or splits[""].get("unseen") is not None:
-            raise ContentError("it has no labels")
+            assert not isinstance(config.templates, Path)
+            chosen = config.templates and [*map(columns.parse_template, config.templates)]
+            how = chosen, config.boundary, config.min_count
+        splits: dict[str, dict[str, Any]] = {}
+        vocabulary, splits[""] = FORMATS[format_].learned(found.pop(""), *how)
+        for name, content in found.items():
+            splits[name] = _labelled(FORMATS[format_].fields(content, vocabulary))
     for name, file in config._held_out():
         if isinstance(file, Path):
-            splits[name] = _fields(file, vocabulary, labelled=True)
+            with _explained(file):
+                splits[name] = _labelled(_fields(file, vocabulary))
     return vocabulary, splits
 
 
-def _fields(path: Path, vocabulary: Vocabulary, labelled: bool = False) -> dict[str, Any]:
+def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
+    if "y" not in fields:
+        raise ContentError("it has no labels")
+    return fields
+
+
+def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return fields of a `Dataset` for a file, without ``y`` if it has no labels."""
-    with _explained(path):
-        format_, found = _parse(path)
-        if format_ != vocabulary.form:
-            raise ContentError(
-                f"its form is {format_}, and that of the file trained on {vocabulary.form}"
-            )
-        found = found[""] if format_ == npz.FORMAT else found
-        made: dict[str, Any] = FORMATS[format_].fields(found, vocabulary)
-        if labelled and "y" not in made:
-            raise ContentError("it has no labels")
-        return made
+    format_, found = _parse(path)
+    if format_ != vocabulary.form:
+        raise ContentError(
+            f"its form is {format_}, and that of the file trained on {vocabulary.form}"
+        )
+    made: dict[str, Any] = FORMATS[format_].fields(found[""], vocabulary)
+    return made
 
 
-def _dataset(name: str, vocabulary: Vocabulary, fields: dict[str, Any]) -> Dataset:
-    return Dataset(
-        name=name,
-        source="real",
-        n_labels=len(vocabulary.labels),
-        structure=vocabulary.structure,
-        vocabulary=vocabulary,
-        **fields,
-    )
-
-
-def _parse(path: Path, format_: str = AUTO) -> tuple[str, Any]:
-    """Return the format of a file, and what is in it; call it within `_explained`."""
+def _parse(path: Path, format_: str = AUTO) -> tuple[str, dict[str, Any]]:
+    """Return the format of a file, and what is in each split; that to train on has no name."""
     raw = reading.content(path, reading.MOST_OF_USERS)
     format_ = _format_of(path, raw) if format_ == AUTO else format_
-    return format_, FORMATS[format_].parse(raw)
+    found = FORMATS[format_].parse(raw)
+    return format_, found if format_ == npz.FORMAT else {"": found}
 
 
 def _format_of(path: Path, raw: bytes) -> str:
@@ -275,14 +244,9 @@ def _format_of(path: Path, raw: bytes) -> str:
     return columns.FORMAT
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn whatever is wrong with a user's file, in the block, into a `RunFailedError`."""
-    try:
-        yield
-    except (ContentError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise RunFailedError(f"{path} cannot be used: {reason}. Correct the file.") from error
+def _explained(path: Path) -> AbstractContextManager[None]:
+    """Turn whatever is wrong with a user's file, in a block, into a `RunFailedError`."""
+    return reading.explained(f"{path} cannot be used", "Correct the file.")
 
 
 def digest(path: Path) -> str:
@@ -290,17 +254,14 @@ def digest(path: Path) -> str:
     try:
         found = path.stat()
         return _digest(path, found.st_mtime_ns, found.st_size)
-    except (OSError, EOFError, ValueError, ContentError):
+    except (OSError, ValueError):
         return ""
 
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, mtime_ns: int, size: int) -> str:
     sha256 = hashlib.sha256()
-    with opened(path) as file:
-        packed = file.read(2) == reading.GZIP
-        file.seek(0)
-        stream = Bounded(gzip.GzipFile(fileobj=file) if packed else file, reading.MOST_OF_USERS)
-        while block := stream.read(1 << 20):
+    with opened(path) as file, reading.unpacked(file, reading.MOST_OF_USERS) as stream:
+        for block in stream:
             sha256.update(block)
     return sha256.hexdigest()

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets.base import Dataset, DatasetConfig, with_bias
-from ssvm_bench.datasets.checks import label_type, normalised
+from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
+from ssvm_bench.datasets.checks import array, label_type, normalised
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "python"
@@ -86,19 +86,12 @@ def parts_of(X: Any, structure: str) -> Parts:
         X is not as the module's docstring says.
     """
     if structure == "independent":
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        return Parts(X, np.arange(n + 1))
-    if structure == "graph":
-        features, edges = _features_and_edges(X)
-        edge_offsets = _offsets(map(len, edges))
-        return parts_of(features, "")._replace(
-            edges=np.concatenate(edges), edge_offsets=edge_offsets
-        )
-    X = list(X)
+        return Parts(X, np.arange((X.shape[0] if hasattr(X, "shape") else len(X)) + 1))
+    X, edges = _features_and_edges(X) if structure == "graph" else (list(X), None)
     if not X:
         raise ValueError("X has 0 examples")
     if are_named(X[0]):
-        offsets, joined = _offsets(map(len, X)), list(chain.from_iterable(X))
+        sizes, joined = [*map(len, X)], list(chain.from_iterable(X))
     else:
         rows = [each if hasattr(each, "tocsr") else np.asarray(each) for each in X]
         for i, each in enumerate(rows):
@@ -107,10 +100,15 @@ def parts_of(X: Any, structure: str) -> Parts:
                     f"X[{i}] has the shape {each.shape}; expected a row of {rows[0].shape[-1]} "
                     "features for each part"
                 )
-        offsets, joined = _offsets(each.shape[0] for each in rows), _stacked(rows)
-    if (empty := np.flatnonzero(np.diff(offsets) == 0)).size:
-        raise ValueError(f"X[{empty[0]}] has no parts")
-    return Parts(joined, offsets)
+        sizes, joined = [each.shape[0] for each in rows], _stacked(rows)
+    if 0 in sizes:
+        raise ValueError(f"X[{sizes.index(0)}] has no parts")
+    parts = Parts(joined, np.cumsum([0, *sizes]))
+    if edges is None:
+        return parts
+    return parts._replace(
+        edges=np.concatenate(edges), edge_offsets=np.cumsum([0, *map(len, edges)])
+    )
 
 
 def labels_of(y: Any, offsets: np.ndarray) -> np.ndarray:
@@ -160,28 +158,15 @@ def dataset(
         x.sum_duplicates()
     y = np.zeros(x.shape[0], np.int64) if codes is None else codes
     names = tuple(map(str, classes.tolist()))
-    found = Dataset(
-        name="X",
-        source="real",
-        x=x,
-        y=y.astype(label_type(len(classes))),
-        offsets=parts.offsets,
-        n_labels=len(classes),
-        structure=structure,
-        edges=parts.edges,
-        edge_offsets=parts.edge_offsets,
-        vocabulary=Vocabulary(names, FORMAT, structure, int(x.shape[1])),
-    )
-    return with_bias(found, bias)
+    fields = {**parts._asdict(), "x": x, "y": y.astype(label_type(len(names)))}
+    del fields["features"]
+    return described("X", Vocabulary(names, FORMAT, structure, int(x.shape[1])), bias, fields)
 
 
 def mappings(features: Iterable[Any]) -> list[Mapping[str, Any]]:
     """Return features with names as mappings; those of sets in an order that is always the same."""
-    return [each if isinstance(each, Mapping) else _of_value_1(each) for each in features]
-
-
-def _of_value_1(names: Iterable[str]) -> dict[str, float]:
-    return dict.fromkeys(sorted(names) if isinstance(names, set | frozenset) else names, 1.0)
+    ordered = (sorted(each) if isinstance(each, set | frozenset) else each for each in features)
+    return [each if isinstance(each, Mapping) else dict.fromkeys(each, 1.0) for each in ordered]
 
 
 def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
@@ -191,9 +176,8 @@ def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
             raise ValueError(f"X[{i}] must be a pair: features of the parts, and edges")
         size = example[0].shape[0] if hasattr(example[0], "shape") else len(example[0])
         pairs = np.asarray(example[1])
-        pairs = pairs.reshape(-1, 2) if pairs.size == 0 else pairs
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-            raise ValueError(f"the edges of X[{i}] must be integers of shape (E, 2)")
+        pairs = pairs if pairs.size else np.zeros((0, 2), np.int64)
+        array(pairs, f"edges of X[{i}]", shape=(None, 2))
         wrong = (pairs < 0).any(axis=1) | (pairs >= size).any(axis=1)
         wrong |= pairs[:, 0] == pairs[:, 1]
         if wrong.any():
@@ -202,10 +186,6 @@ def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
         features.append(example[0])
         edges.append(np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32))
     return features, edges
-
-
-def _offsets(sizes: Iterable[int]) -> np.ndarray:
-    return np.concatenate(([0], np.cumsum(np.fromiter(sizes, np.int64))))
 
 
 def _stacked(rows: Sequence[Any]) -> Any:

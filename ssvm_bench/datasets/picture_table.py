@@ -15,15 +15,15 @@ import functools
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import cache, reading, sources
-from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
+from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.reading import ContentError
 
@@ -36,22 +36,10 @@ Lines = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
-class TableConfig(SourceConfig):
-    """Options of pictures with a table.
+class TableConfig(FileConfig):
+    """Options of pictures with a table; ``path`` is a folder, without which they are synthetic."""
 
-    Attributes
-    ----------
-    path : Path, optional
-        The folder; None: synthetic pictures.
-    fingerprint : str, optional
-        That of what is in its files, to be sure of it; None: whatever is there.
-    """
-
-    NOT_HASHED: ClassVar[tuple[str, ...]] = ("path",)
     TABLES: ClassVar[tuple[str, ...]]
-
-    path: Path | None = None
-    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -66,21 +54,15 @@ class TableConfig(SourceConfig):
         # experiments ask for real data first
         object.__setattr__(self, "source", "synthetic" if self.path is None else "real")
 
-    def read_files(self) -> TableConfig:
-        """Return the config with the fingerprint of the pictures, where the files are there."""
-        if self.path is None or self.fingerprint is not None:
-            return self
-        return replace(self, fingerprint=found(self.path))
-
-
-def found(folder: Path) -> str | None:
-    """Return the fingerprint of what is in the files of a folder; None if that cannot be read."""
-    try:
-        files = sorted(file for file in folder.iterdir() if file.is_file())
-        stats = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
-        return _digest(folder, tuple(stats))
-    except OSError:
-        return None
+    def found(self) -> str | None:
+        """Return the fingerprint of what is in the files of the folder."""
+        assert self.path is not None
+        try:
+            files = sorted(file for file in self.path.iterdir() if file.is_file())
+            stats = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+            return _digest(self.path, tuple(stats))
+        except OSError:
+            return None
 
 
 @functools.lru_cache(maxsize=8)
@@ -177,11 +159,7 @@ def arrays(
     if config.path is None:
         place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
         return cache.cached(place, f"{config.kind} drawn v{version}", synthetic)
-    if config.fingerprint not in (None, there := found(config.path)):
-        raise RunFailedError(
-            f"What is in {config.path} has the fingerprint {there}, and dataset.fingerprint is "
-            f"{config.fingerprint}. Name the folder that has it, or leave the option out."
-        )
+    config.check_fingerprint(config.found())
     with reading.explained(f"{config.path} cannot be used", "Correct the files."):
         return read(config.path)
 

@@ -33,7 +33,7 @@ MOST_OF_USERS = 1 << 32
 """Of a file that a user brings."""
 
 
-class ContentError(Exception):
+class ContentError(ValueError):
     """What comes from elsewhere is not what it should be; the message says where and how."""
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.memory import available
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
-from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.base import Dataset, FileConfig
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.sources import check_n
 from ssvm_bench.datasets.streams.layout import TRAIN, Header, fields_of, fingerprint_of, schema
 
 if TYPE_CHECKING:
@@ -34,21 +36,15 @@ _LARGEST_ROW_GROUP = 1 << 30
 
 
 @dataclass(frozen=True)
-class Config(SourceConfig):
+class Config(FileConfig):
     """Options of the examples.
 
     Attributes
     ----------
-    path : Path
-        The file.
-    fingerprint : str, optional
-        That of the examples, to be sure of them; None: whatever is in the file.
     max_memory : float, optional
         Megabytes that they may take as a whole; None: what is free.
     """
 
-    path: Path | None = None
-    fingerprint: str | None = None
     max_memory: Positive | None = None
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("path", "max_memory")
@@ -62,11 +58,9 @@ class Config(SourceConfig):
                 "export NAME FILE.parquet` has written."
             )
 
-    def read_files(self) -> Config:
-        """Return the config with the fingerprint of the examples, where the file is there."""
-        if self.fingerprint is not None or self._header is None:
-            return self
-        return replace(self, fingerprint=self._header.fingerprint)
+    def found(self) -> str | None:
+        """Return the fingerprint of the examples."""
+        return None if self._header is None else self._header.fingerprint
 
     def default_oracle(self) -> str | None:
         """Return the oracle of these examples; None where the file cannot be read."""
@@ -93,18 +87,9 @@ def open(config: Config) -> DataStream:
     """
     assert config.path is not None
     stream = DataStream(config.path, config.name, config.n_samples)
-    header, n = stream.header, stream.header.train.n
-    if config.n_samples is not None and config.n_samples > n:
-        raise ConfigError(
-            f"dataset.n_samples must be ≤ {n}, the number of examples in {config.path}, got "
-            f"{config.n_samples}."
-        )
-    if config.fingerprint not in (None, header.fingerprint):
-        raise RunFailedError(
-            f"{config.path} has examples of the fingerprint {header.fingerprint}, and "
-            f"dataset.fingerprint is {config.fingerprint}. Name the file that has those, or leave "
-            "the option out."
-        )
+    header = stream.header
+    check_n(config, header.train.n, f"examples in {config.path}")
+    config.check_fingerprint(header.fingerprint)
     asked = "synthetic" if header.source == "synthetic" else "real"
     if config.source not in ("auto", asked):
         raise RunFailedError(
@@ -181,11 +166,8 @@ class DataStream:
         self.path, self.name = path, name
         with self._opened() as (file, parquet):
             self._identity = _identity(os.fstat(file.fileno()))
-            try:
-                self.header = header = Header.read(parquet.metadata.metadata or {})
-                _compare(parquet, header)
-            except ContentError as error:
-                raise self._failed(str(error)) from None
+            self.header = header = Header.read(parquet.metadata.metadata or {})
+            _compare(parquet, header)
         self.source, self.structure, self.d = header.source, header.structure, header.d
         self.n_labels, self.n_features = header.n_labels, header.n_features
         whole = header.fingerprint
@@ -222,25 +204,21 @@ class DataStream:
     def _chunks(self, split: str, n: int, rows: int) -> Iterator[Dataset]:
         import pyarrow as pa
 
-        pieces: list[pa.Table] = []
-        begin, missing = 0, min(rows, n)
+        begin, held = 0, None
         for table in self._row_groups(split):
-            while table.num_rows and missing:
-                pieces.append(table.slice(0, missing))
-                table = table.slice(missing)
-                missing -= pieces[-1].num_rows
-                if not missing:
-                    yield self._dataset(pa.concat_tables(pieces), begin)
-                    begin, pieces = begin + sum(piece.num_rows for piece in pieces), []
-                    missing = min(rows, n - begin)
-            if not missing:
-                return
+            held = table if held is None else pa.concat_tables((held, table))
+            while held is not None and held.num_rows >= (size := min(rows, n - begin)):
+                yield self._dataset(held.slice(0, size), begin)
+                begin += size
+                if begin == n:
+                    return
+                held = held.slice(size) if held.num_rows > size else None
 
     def _dataset(self, table: pa.Table, begin: int) -> Dataset:
         """Return the dataset of some rows, checked."""
         header = self.header
         try:
-            with self._explained("it is damaged"):
+            with self._explained(), reading.parsing("it is damaged"):
                 fields = fields_of(table, header)
             return Dataset(
                 name=self.name,
@@ -262,7 +240,7 @@ class DataStream:
         with self._opened() as (file, parquet):
             for k in range(begin, begin + sizes[split]):
                 self._check_identity(file)
-                with self._explained(f"row group {k} is damaged"):
+                with reading.parsing(f"row group {k} is damaged"):
                     columns = [*self.header.dtypes]
                     table = parquet.read_row_group(k, columns=columns, use_threads=False)
                 yield table
@@ -272,39 +250,26 @@ class DataStream:
         """Open the file."""
         import pyarrow.parquet as pq
 
-        try:
-            file = files.opened(self.path)
-        except OSError as error:
-            raise self._failed(error.strerror or str(error)) from error
-        with file:
-            with self._explained("it is no Parquet file, or is cut short"):
+        with self._explained(), files.opened(self.path) as file:
+            with reading.parsing("it is no Parquet file, or is cut short"):
                 parquet = pq.ParquetFile(file, page_checksum_verification=True)
             yield file, parquet
 
     def _check_identity(self, file: BinaryIO) -> None:
-        """Raise an error unless the file is still there, and still the same."""
+        """Raise `ContentError` unless the file is still there, and still the same."""
         try:
             there = _identity(os.stat(self.path))  # noqa: PTH116
         except FileNotFoundError:
-            raise self._failed("it was deleted while it was read") from None
+            raise ContentError("it was deleted while it was read") from None
         if not _identity(os.fstat(file.fileno())) == there == self._identity:
-            raise self._failed("it was replaced or changed while it was read")
+            raise ContentError("it was replaced or changed while it was read")
 
-    @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        """Turn whatever a damaged file makes its reader raise into a message."""
-        try:
-            yield
-        except MemoryError:
-            raise
-        except Exception as error:
-            reason = shown(str(error).partition("\n")[0].rstrip("."), 120)
-            raise self._failed(f"{what}: {reason or type(error).__name__}") from error
-
-    def _failed(self, reason: str) -> RunFailedError:
-        return RunFailedError(
-            f"Cannot read the examples in {self.path}: {reason}. Export it again, as `ssvm-bench "
-            "data export NAME FILE.parquet` does, or name another file with dataset.path."
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn whatever is wrong with the file, in a block, into a `RunFailedError`."""
+        return reading.explained(
+            f"Cannot read the examples in {self.path}",
+            "Export it again, as `ssvm-bench data export NAME FILE.parquet` does, or name another "
+            "file with dataset.path.",
         )
 
 

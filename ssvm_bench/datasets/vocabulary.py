@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.checks import label_type
+from ssvm_bench.datasets.reading import ContentError
 
 _ORACLES = {
     ("independent", False): "multiclass",
@@ -133,16 +135,12 @@ class Vocabulary:
 
         Raises
         ------
-        ValueError
+        ContentError
             It is none, or of another version.
         """
-        try:
+        with reading.parsing("it is no vocabulary"):
             values = json.loads(gzip.decompress(content))
-            version = values.pop("format")
-            if version == FORMAT:
-                lists = {name for name, value in values.items() if isinstance(value, list)}
-                values |= {name: tuple(values[name]) for name in lists}
-                return cls(**values)
-        except (OSError, EOFError, TypeError, KeyError, AttributeError, ValueError) as error:
-            raise ValueError(f"it is no vocabulary ({error})") from error
-        raise ValueError(f"it has format version {version}; this program reads {FORMAT}")
+            if (version := values.pop("format")) != FORMAT:
+                raise ContentError(f"it has format version {version}; this program reads {FORMAT}")
+            lists = {name for name, value in values.items() if isinstance(value, list)}
+            return cls(**values | {name: tuple(values[name]) for name in lists})

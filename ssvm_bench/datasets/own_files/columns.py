@@ -33,17 +33,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.checks import csr
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 FORMAT = "columns"
 BOUNDARIES = ("marks", "ends")
@@ -115,17 +113,13 @@ def _column(entries: tuple[bytes, ...], number: int, lines: np.ndarray) -> Colum
     array = np.empty(len(entries), object)
     array[:] = entries
     codes, values = pd.factorize(array)
-    texts = []
-    for k, value in enumerate(values):
-        try:
-            if b"\0" in value:
-                raise ValueError
-            texts.append(value.decode())
-        except ValueError:
+    texts = [value.decode(errors="replace") for value in values]
+    for k, (value, text) in enumerate(zip(values, texts, strict=True)):
+        if b"\0" in value or text.encode() != value:
             line = lines[np.argmax(codes == k)]
             raise ContentError(
                 f"line {line}, column {number}: {_quoted([value])} is no text in UTF-8"
-            ) from None
+            )
     return Column(codes.astype(np.int64), texts)
 
 
@@ -160,8 +154,8 @@ class Template(NamedTuple):
         return filled if _IDENTIFIER.match(self.text) else f"{escaped[0]}={filled}"
 
 
-def parse_template(text: str) -> Template:
-    """Return a template.
+def parse_template(text: str, where: str = "") -> Template:
+    """Return a template; an error begins with where it is.
 
     Raises
     ------
@@ -172,8 +166,8 @@ def parse_template(text: str) -> Template:
     literals = tuple(pieces[::3])
     if len(literals) == 1 or any("%" in literal for literal in literals):
         raise ConfigError(
-            f"{OPTION}: {shown(text)} is no template. Write what makes a feature as %x[row,column] "
-            "of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
+            f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
+            "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
         )
     rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
     return Template(text, literals, tuple(zip(rows, columns, strict=True)))
@@ -200,10 +194,7 @@ def read_templates(file: Path) -> list[Template]:
                 f"{OPTION}: line {k} of {file} is a bigram of labels with an observation, "
                 f"{shown(line)}. Bigrams of labels are learned without: write a unigram, U…."
             )
-        try:
-            found.append(parse_template(line))
-        except ConfigError as error:
-            raise ConfigError(f"Line {k} of {file}: {error}") from error
+        found.append(parse_template(line, f"Line {k} of {file}: "))
     if not found:
         raise ConfigError(f"{OPTION}: there is no template in {file}.")
     return found
@@ -294,15 +285,14 @@ def _applied(
                 f"are the columns 0 to {len(columns) - 1} (the label is the last column)."
             )
         of, at = columns[column], parts + row
-        here = (at >= begin) & (at < end)
-        beyond = np.where(at < begin, begin - at, at - end + 1)  # how far
+        before, behind = begin - at, at - end + 1  # how far beyond the ends
         marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
-        mark = len(of.values) + np.where(at < begin, 0, abs(row)) + beyond - 1
-        codes = np.where(here, of.codes[np.where(here, at, 0)], mark)
+        mark = len(of.values) - 1 + np.where(before > 0, before, abs(row) + behind)
+        here = (before <= 0) & (behind <= 0)
+        codes = np.where(here, of.codes[at.clip(0, parts.size - 1)], mark)
         inside &= here
-        values = [*of.values, *marks]
-        of_references.append((codes, values))
-        combined, _ = pd.factorize(combined * len(values) + codes)
+        of_references.append((codes, [*of.values, *marks]))
+        combined, _ = pd.factorize(combined * (len(of.values) + len(marks)) + codes)
     # numbered as they come; written from the last part to the first, the first one stays
     first = np.zeros(int(combined.max()) + 1, np.int64)
     first[combined[::-1]] = parts[::-1]
@@ -315,28 +305,19 @@ def _applied(
     return numbers[combined]
 
 
-def _rows(indices: np.ndarray, n_features: int) -> csr_array:
-    """Return the features as a matrix of how often each part has each, uint8."""
-    from scipy.sparse import csr_array
-
-    there = indices >= 0
-    indptr = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
-    columns = indices[there].astype(np.int32)
-    x = csr_array(
-        (np.ones(columns.size, np.uint8), columns, indptr.astype(np.int32)),
-        shape=(len(indices), n_features),
-    )
-    x.sum_duplicates()
-    return x
-
-
 # ---- features -----------------------------------------------------------------------------------
 
 
 def learned(
-    found: Columns, chosen: list[Template] | None, boundary: str, min_count: int
-) -> tuple[Vocabulary, np.ndarray]:
-    """Return the vocabulary of a file to train on, and the features of its parts.
+    found: Columns,
+    chosen: list[Template] | None,
+    boundary: str,
+    min_count: int,
+    labels: tuple[str, ...] | None = None,
+) -> tuple[Vocabulary, dict[str, Any]]:
+    """Return the vocabulary of a file to train on, and its `fields`.
+
+    Labels and features are numbered in the order in which they come.
 
     Parameters
     ----------
@@ -348,13 +329,8 @@ def learned(
         One of `BOUNDARIES`.
     min_count : int
         Features that fewer parts have are left out.
-
-    Returns
-    -------
-    vocabulary : Vocabulary
-        Labels and features are numbered in the order in which they come.
-    indices : ndarray of int64, shape (parts, templates)
-        The features of each part, −1 for none.
+    labels : tuple of str, optional
+        The labels, if they are known.
 
     Raises
     ------
@@ -378,7 +354,7 @@ def learned(
     if not names:
         raise ContentError(f"no feature is there {min_count} times (dataset.min_count)")
     vocabulary = Vocabulary(
-        labels=tuple(found.columns[-1].values),
+        labels=labels or tuple(found.columns[-1].values),
         form=FORMAT,
         structure="chain",
         n_features=len(names),
@@ -387,19 +363,13 @@ def learned(
         templates=tuple(each.text for each in used),
         boundary=boundary,
     )
-    return vocabulary, indices
+    return vocabulary, _fields(found, vocabulary, indices)
 
 
-def fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray | None = None) -> Any:
+def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the fields of a `Dataset`; without labels if their column is not there.
 
-    Parameters
-    ----------
-    found : Columns
-    vocabulary : Vocabulary
-        Of the file trained on. Features that it does not have are ignored.
-    indices : ndarray, optional
-        The features of the parts, if they are known already.
+    Features that the vocabulary does not have are ignored.
 
     Raises
     ------
@@ -412,15 +382,24 @@ def fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray | None = 
             f"line {found.lines[0]}: {n_columns} columns, and the file trained on had "
             f"{vocabulary.columns}, the labels among them"
         )
-    if indices is None:
-        used = [parse_template(text) for text in vocabulary.templates]
-        observed = found.columns[: vocabulary.columns - 1]
-        _, indices = apply_templates(
-            used, observed, found.offsets, vocabulary.boundary, vocabulary.number_of_feature
-        )
-    x = _rows(indices, vocabulary.n_features)
+    used = [parse_template(text) for text in vocabulary.templates]
+    observed, known = found.columns[: vocabulary.columns - 1], vocabulary.number_of_feature
+    _, indices = apply_templates(used, observed, found.offsets, vocabulary.boundary, known)
+    return _fields(found, vocabulary, indices)
+
+
+def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict[str, Any]:
+    """Return the fields; x is how often each part has each feature, uint8."""
+    there = indices >= 0
+    arrays = {
+        "data": np.ones(np.count_nonzero(there), np.uint8),
+        "indices": indices[there],
+        "indptr": np.cumsum([0, *there.sum(axis=1)]),
+    }
+    x = csr(arrays, vocabulary.n_features)
+    x.sum_duplicates()
     made: dict[str, Any] = {"x": x, "offsets": found.offsets}
-    if n_columns == vocabulary.columns:
+    if len(found.columns) == vocabulary.columns:
         labels = found.columns[-1]
         made |= vocabulary.fields(labels.values, labels.codes)
     return made

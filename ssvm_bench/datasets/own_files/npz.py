@@ -25,7 +25,6 @@ Pickled objects are refused.
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,8 +33,8 @@ import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import normalised
-from ssvm_bench.datasets.reading import MOST_OF_USERS, ContentError, too_large
+from ssvm_bench.datasets.checks import REAL, array, csr, normalised
+from ssvm_bench.datasets.reading import MOST_OF_USERS, ContentError, parsing, too_large
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "npz"
@@ -46,6 +45,7 @@ STRUCTURES = ("independent", "regression", "chain", "graph")
 _SPARSE = ("data", "indices", "indptr", "shape")
 _OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "costs", "margins")
 _OF_DATASET = ("structure", "labels", "features")
+_MOST_PARTS = np.iinfo(np.int32).max
 _KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
 
 Arrays = Mapping[str, np.ndarray]
@@ -60,37 +60,33 @@ def parse(raw: bytes) -> dict[str, Arrays]:
         It is no ``.npz``, or has arrays of another name, or of objects.
     """
     found: dict[str, dict[str, np.ndarray]] = {}
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as stored:
-            if sum(member.file_size for member in stored.zip.infolist()) > MOST_OF_USERS:
-                raise too_large(MOST_OF_USERS)
-            for name in stored.files:
-                split, _, key = name.rpartition(".")
-                if key not in _KNOWN or split not in ("", *HELD_OUT):
-                    raise ContentError(f"it has an array {name!r}; known are {', '.join(_KNOWN)}")
-                found.setdefault(split, {})[key] = _array(stored, name)
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError, AttributeError) as error:
-        raise ContentError(f"it is no .npz that can be read ({error})") from error
+    with (
+        parsing("it is no .npz that can be read"),
+        np.load(io.BytesIO(raw), allow_pickle=False) as stored,
+    ):
+        if sum(member.file_size for member in stored.zip.infolist()) > MOST_OF_USERS:
+            raise too_large(MOST_OF_USERS)
+        for name in stored.files:
+            split, _, key = name.rpartition(".")
+            if key not in _KNOWN or split not in ("", *HELD_OUT):
+                raise ContentError(f"it has an array {name!r}; known are {', '.join(_KNOWN)}")
+            try:
+                found.setdefault(split, {})[key] = np.asarray(stored[name])
+            except ValueError as error:
+                if "pickle" not in str(error):
+                    raise
+                raise ContentError(
+                    f"its array {name!r} has pickled objects, which are refused: they could run "
+                    "any program. Write arrays of numbers or texts"
+                ) from error
     if "" not in found:
         raise ContentError("it has no array x, the features of the parts")
     whole = {key: found[""][key] for key in _OF_DATASET if key in found[""]}
     return {split: {**whole, **arrays} for split, arrays in found.items()}
 
 
-def _array(stored: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(stored[name])
-    except ValueError as error:
-        if "pickle" in str(error):
-            raise ContentError(
-                f"its array {name!r} has pickled objects, which are refused: they could run any "
-                "program. Write arrays of numbers or texts"
-            ) from error
-        raise
-
-
-def learned(found: Arrays) -> Vocabulary:
-    """Return the vocabulary of the examples to train on.
+def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
+    """Return the vocabulary of the examples to train on, and their `fields`.
 
     Labels are numbered as in ``labels`` or, without it, as they rise.
 
@@ -109,7 +105,8 @@ def learned(found: Arrays) -> Vocabulary:
         raise ContentError(
             f"it has {len(set(features))} different names of features for {n_features} columns of x"
         )
-    return Vocabulary(labels, FORMAT, structure, n_features, tuple(features))
+    vocabulary = Vocabulary(labels, FORMAT, structure, n_features, tuple(features))
+    return vocabulary, fields(found, vocabulary)
 
 
 def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -129,15 +126,15 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
             f"{vocabulary.structure}"
         )
     made: dict[str, Any] = {"x": normalised(_in_order(found, vocabulary))}
-    parts = made["x"].shape[0]
-    made["offsets"] = np.arange(parts + 1)
+    made["offsets"] = np.arange(made["x"].shape[0] + 1)
     made |= {name: found[name] for name in _OF_EXAMPLES if name in found}
     for name in {"costs", "margins"} & made.keys():
-        made[name] = made[name].astype(np.float64)
-    if structure == "graph" and "edges" in made:
-        made["edges"] = made["edges"].astype(np.int64, casting="same_kind").astype(np.int32)
+        made[name] = array(made[name], name, REAL).astype(np.float64)
+    if "edges" in made:
+        edges = array(made["edges"], "edges", shape=(None, 2), low=0, high=_MOST_PARTS, row="edge")
+        made["edges"] = edges.astype(np.int32)
     if "y" in found and structure == "regression":
-        made["y"] = found["y"].astype(np.float64)
+        made["y"] = array(found["y"], "y", REAL).astype(np.float64)
     elif "y" in found:
         made |= vocabulary.fields(*_labels(found))
     return made
@@ -162,18 +159,14 @@ def _x(found: Arrays) -> Any:
     if "x" in found:
         x = found["x"]
     elif all(name in found for name in _SPARSE):
-        from scipy.sparse import csr_array
-
-        data, indices, indptr, shape = (found[name] for name in _SPARSE)
-        try:
-            x = csr_array((data, indices, indptr), shape=tuple(map(int, shape)))
-        except (ValueError, TypeError) as error:
-            raise ContentError(f"its CSR matrix is none: {error}") from error
+        rows, columns = array(found["shape"], "shape", shape=(2,), low=0).tolist()
+        x = csr(found, columns)
+        if x.shape[0] != rows:
+            raise ContentError(f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
+        return x
     else:
         raise ContentError("it has no array x, and no data, indices, indptr and shape")
-    if x.ndim != 2 or x.dtype.kind not in "biuf":
-        raise ContentError(f"x must be a matrix of numbers, and is {x.dtype} of shape {x.shape}")
-    return x
+    return array(x, "x", REAL, (None, None))
 
 
 def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
@@ -190,15 +183,10 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
         return x
     number = vocabulary.number_of_feature
     pairs = [(k, number[name]) for k, name in enumerate(names) if name in number]
-    here, there = np.array(pairs, np.int64).reshape(-1, 2).T
-    if isinstance(x, np.ndarray):
-        ordered = np.zeros((x.shape[0], n_features), x.dtype)
-        ordered[:, there] = x[:, here]
-        return ordered
     from scipy.sparse import csr_array
 
-    taken = x[:, here].tocoo()
-    return csr_array((taken.data, (taken.row, there[taken.col])), shape=(x.shape[0], n_features))
+    ones, places = np.ones(len(pairs), x.dtype), np.array(pairs, np.int64).reshape(-1, 2).T
+    return x @ csr_array((ones, places), shape=(len(names), n_features))
 
 
 def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
@@ -209,23 +197,18 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     if y.dtype.kind in "US":
         values, codes = np.unique(y, return_inverse=True)
         return _texts(values, "y"), codes
-    if y.dtype.kind not in "biuf" or not np.array_equal(y, np.rint(y)):
+    with np.errstate(invalid="ignore"):
+        whole = y.astype(np.int64) if y.dtype.kind in "biuf" else y[:0]
+    if not np.array_equal(whole, y):
         raise ContentError(
             f"y must be texts or integers, and is {y.dtype} (numbers to predict: "
             "structure='regression')"
         )
-    whole = y.astype(np.int64)
     if "labels" not in found:
         values, codes = np.unique(whole, return_inverse=True)
         return [str(value) for value in values.tolist()], codes
     names = _texts(found["labels"], "labels")
-    wrong = (whole < 0) | (whole >= len(names))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise ContentError(
-            f"y[{k}] is {whole[k]}, and there are {len(names)} labels: 0 to {len(names) - 1}"
-        )
-    return names, whole
+    return names, array(whole, "y", low=0, high=len(names) - 1, row="part")
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:
@@ -255,21 +238,14 @@ def write(dataset: Dataset, path: Path) -> Path:
         bias = [BIAS] * (dataset.vocabulary.bias != 0.0)
         arrays["features"] = np.array([*dataset.vocabulary.features, *bias], np.str_)
     for split, examples in {"": dataset, **dataset.held_out}.items():
-        arrays |= {f"{split}.{name}".lstrip("."): a for name, a in _arrays(examples).items()}
+        sparse = not isinstance(examples.x, np.ndarray)
+        found = {name: np.asarray(getattr(examples.x, name)) for name in _SPARSE if sparse}
+        for name in (*["x"] * (not sparse), "y", *_OF_EXAMPLES):
+            if (values := getattr(examples, name)) is not None:
+                found[name] = values
+        arrays |= {f"{split}.{name}".lstrip("."): values for name, values in found.items()}
 
     def put(file: BinaryIO) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     return files.write(path, put)
-
-
-def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
-    """Return the arrays of examples."""
-    x = dataset.x
-    if isinstance(x, np.ndarray):
-        found = {"x": x}
-    else:
-        found = {name: np.asarray(getattr(x, name)) for name in _SPARSE}
-    found |= {"y": dataset.y, "offsets": dataset.offsets}
-    of_examples = {name: getattr(dataset, name) for name in _OF_EXAMPLES[1:]}
-    return found | {name: array for name, array in of_examples.items() if array is not None}

@@ -97,8 +97,8 @@ def _first_wrong(rows: Sequence[tuple[int, bytes]]) -> ContentError:
     return ContentError("it is no file in LIBSVM's format")
 
 
-def learned(found: Rows) -> Vocabulary:
-    """Return the vocabulary of a file to train on; labels are numbered as they rise.
+def learned(found: Rows) -> tuple[Vocabulary, dict[str, Any]]:
+    """Return the vocabulary of a file to train on, and its `fields`; labels rise.
 
     Raises
     ------
@@ -115,7 +115,9 @@ def learned(found: Rows) -> Vocabulary:
     labels = np.unique(found.y)
     if labels.size < 2:
         raise ContentError(f"all rows have the label {labels[0]:g}: there is nothing to learn")
-    return Vocabulary(tuple(map(_name, labels)), FORMAT, "independent", int(found.x.shape[1]))
+    names = tuple(map(_name, labels))
+    vocabulary = Vocabulary(names, FORMAT, "independent", int(found.x.shape[1]))
+    return vocabulary, fields(found, vocabulary)
 
 
 def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:

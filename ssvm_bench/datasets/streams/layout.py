@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.config import LOADED_FROM
+from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import MOST_LABELS
+from ssvm_bench.datasets.checks import MOST_LABELS, csr
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Windows
 
@@ -256,19 +257,17 @@ def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
         _compare(codes, y.lengths * header.n_features, "x")
         made["x"] = header.encoding.decode(codes.values).reshape(shape)
     else:
-        from scipy.sparse import csr_array
-
-        nonzeros, columns = found["nonzeros"], found["columns"]
-        _compare(nonzeros, y.lengths, "nonzeros")
-        if nonzeros.values.min(initial=0) < 0:
-            raise ContentError("a part has a negative number of non-zeros")
-        indptr = ends_of(nonzeros.values)
+        _compare(found["nonzeros"], y.lengths, "nonzeros")
+        indptr = ends_of(found["nonzeros"].values)
         for name in ("x", "columns"):
             _compare(found[name], np.diff(indptr[made["offsets"]]), name)
-        if indptr[-1] < 1 << 31:  # else scipy would widen the columns, too
-            indptr = indptr.astype(np.int32)
-        rows = header.encoding.decode(codes.values), columns.values.astype(np.int32), indptr
-        made["x"] = csr_array(rows, shape=shape)
+        indices = found["columns"].values
+        arrays = {
+            "data": header.encoding.decode(codes.values),
+            "indices": indices,
+            "indptr": indptr,
+        }
+        made["x"] = csr(arrays, header.n_features)
     if "edges" in found:
         made["edges"] = found["edges"].values.astype(np.int32).reshape(-1, 2)
         made["edge_offsets"] = ends_of(found["edges"].lengths // 2)
@@ -288,7 +287,9 @@ def _entries(column: pa.ChunkedArray, dtype: str) -> Entries:
         sizes.append(np.diff(ends.astype(np.int64)))
     lengths, rest = np.divmod(np.concatenate(sizes), itemsize)
     if rest.any():
-        raise ContentError(f"a cell of example {int(np.argmax(rest > 0))} is cut short")
+        raise ContentError(
+            f"it is damaged: a cell of example {int(np.argmax(rest > 0))} is cut short"
+        )
     content = contents[0] if len(contents) == 1 else np.concatenate(contents)
     return Entries(content.view(dtype), lengths)
 
@@ -298,7 +299,8 @@ def _compare(entries: Entries, expected: np.ndarray, name: str) -> None:
     if wrong.size:
         i = int(wrong[0])
         raise ContentError(
-            f"example {i} has {entries.lengths[i]} entries of {name}, and needs {expected[i]}"
+            f"it is damaged: example {i} has {entries.lengths[i]} entries of {name}, and needs "
+            f"{expected[i]}"
         )
 
 
@@ -382,21 +384,19 @@ class Header:
             )
         if hashlib.sha256(content).hexdigest().encode() != metadata.get(CHECKSUM_KEY):
             raise ContentError("its metadata have changed since they were written")
-        try:
+        with reading.parsing("its metadata are not as this program writes them"):
             values = json.loads(content)
-            version = values.pop("format")
-            if version == FORMAT:
-                values["encoding"] = Encoding(**values["encoding"])
-                values["splits"] = {name: Split(*of) for name, of in values["splits"].items()}
-                if values["windows"] is not None:
-                    canvas, window, step = values["windows"]
-                    values["windows"] = Windows(tuple(canvas), tuple(window), step)
-                header = cls(**values)
-                header._check()
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise ContentError("its metadata are not as this program writes them") from None
-        if version != FORMAT:
-            raise ContentError(f"its layout has version {version!r}; this program reads {FORMAT}")
+            if (version := values.pop("format")) != FORMAT:
+                raise ContentError(
+                    f"its layout has version {version!r}; this program reads {FORMAT}"
+                )
+            values["encoding"] = Encoding(**values["encoding"])
+            values["splits"] = {name: Split(*of) for name, of in values["splits"].items()}
+            if values["windows"] is not None:
+                canvas, window, step = values["windows"]
+                values["windows"] = Windows(tuple(canvas), tuple(window), step)
+            header = cls(**values)
+            header._check()
         return header
 
     def _check(self) -> None:

@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import WrongError, explained, integers, offsets_of
+from ssvm_bench.datasets.checks import REAL, array, explained, offsets_of
+from ssvm_bench.datasets.reading import ContentError
 
 POINTS = "points"
 """The structure of these datasets."""
@@ -110,10 +111,10 @@ class Points(Dataset):
         """Sixteen digits that are equal for equal points, labels observed, cliques and pairs."""
         digest = hashlib.sha256(super().fingerprint.encode())
         known = (self.labeled, *(self.cliques or ()), self.pairs, self.weights)
-        for array in (*known, self.pixels, self.frame):
-            if array is not None:
-                digest.update(f"{array.dtype.str}{array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).data)
+        for each in (*known, self.pixels, self.frame):
+            if each is not None:
+                digest.update(f"{each.dtype.str}{each.shape}".encode())
+                digest.update(np.ascontiguousarray(each).data)
         return digest.hexdigest()[:16]
 
     def head(self, size: int) -> Dataset:
@@ -169,23 +170,19 @@ def check(dataset: Any) -> None:
     """
     with explained(dataset):
         if dataset.n != dataset.y.size:
-            raise WrongError("a point has one part, and some examples have several")
-        labeled = dataset.labeled
-        if not isinstance(labeled, np.ndarray) or labeled.dtype != bool:
-            raise WrongError("labeled must be an array of bool")
-        if labeled.shape != (dataset.n,):
-            raise WrongError(f"labeled has the shape {labeled.shape}, not ({dataset.n},)")
+            raise ContentError("a point has one part, and some examples have several")
+        array(dataset.labeled, "labeled", np.bool_, (dataset.n,))
         _labelled(dataset)
         if dataset.cliques is not None:
             _cliques(dataset.cliques, dataset.n, dataset.n_labels)
         if dataset.pairs is not None or dataset.weights is not None:
             _pairs(dataset.pairs, dataset.weights, dataset.n)
         if dataset.pixels is not None:
-            _pixels(dataset.pixels, dataset.n, dataset.n_labels)
+            pixels = array(dataset.pixels, "pixels", shape=(dataset.n, dataset.n_labels), low=0)
+            if not pixels.any(axis=1).all():
+                raise ContentError("a point has no pixels")
         if dataset.frame is not None:
-            frame = integers(dataset.frame, "frame", 1)
-            if frame.shape != (dataset.n,) or frame.min() < 0:
-                raise WrongError("frame must have a number of 0 or more for each point")
+            array(dataset.frame, "frame", shape=(dataset.n,), low=0, row="point")
 
 
 def check_labelled(dataset: Any) -> None:
@@ -197,57 +194,45 @@ def check_labelled(dataset: Any) -> None:
 def _labelled(dataset: Any) -> None:
     observed = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
     if observed.any() and not observed.all():
-        raise WrongError(
+        raise ContentError(
             f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier "
             "would never learn. Label a point of every class, or none at all (dataset.n_samples "
             "may have left some out)"
         )
 
 
-def _pixels(pixels: Any, n: int, K: int) -> None:
-    """Check the numbers of pixels."""
-    pixels = integers(pixels, "pixels", 2)
-    if pixels.shape != (n, K):
-        raise WrongError(f"pixels has the shape {pixels.shape}, not ({n}, {K})")
-    if pixels.min() < 0 or not pixels.any(axis=1).all():
-        raise WrongError("a point has a negative number of pixels, or none")
-
-
 def _cliques(cliques: Any, n: int, K: int) -> None:
     """Check sets of points and the bounds on the counts of labels in them."""
-    members = integers(cliques.members, "the members of cliques", 1)
-    low, high = (integers(b, "the bounds of cliques", 2) for b in (cliques.low, cliques.high))
-    if not len(low) and not members.size:
+    members = array(cliques.members, "the members of cliques")
+    if not len(cliques.low) and not members.size:
         return
     offsets = offsets_of(cliques.offsets, "the offsets of cliques", members.size, "members", 1)
-    if low.shape != (offsets.size - 1, K) or high.shape != low.shape:
-        raise WrongError(
-            f"the bounds of cliques have the shapes {low.shape} and {high.shape}, and there are "
-            f"{offsets.size - 1} cliques and {K} labels"
-        )
+    low, high = (
+        array(of, "the bounds of cliques", shape=(offsets.size - 1, K), low=0, row="clique")
+        for of in (cliques.low, cliques.high)
+    )
     for c in range(len(low)):
         points = members[offsets[c] : offsets[c + 1]]
         if points.min() < 0 or points.max() >= n:
-            raise WrongError(
+            raise ContentError(
                 f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
                 f"to {n - 1}"
             )
         if np.unique(points).size < points.size:
-            raise WrongError(f"clique {c} has a point twice")
-        if low[c].min() < 0 or (low[c] > high[c]).any():
-            raise WrongError(f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}")
+            raise ContentError(f"clique {c} has a point twice")
+        if (low[c] > high[c]).any():
+            raise ContentError(
+                f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"
+            )
 
 
 def _pairs(pairs: Any, weights: Any, n: int) -> None:
     """Check pairs of points and their weights."""
-    pairs = integers(pairs, "pairs", 2)
-    if pairs.shape[1] != 2 or np.shape(weights) != (len(pairs),):
-        raise WrongError("pairs must be an array of shape (E, 2), with E weights")
-    if not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
-        raise WrongError("a pair has a weight that is negative, or no finite number")
+    pairs = array(pairs, "pairs", shape=(None, 2))
+    array(weights, "weights", REAL, (len(pairs),), low=0, row="pair")
     if not len(pairs):
         return
     if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] >= pairs[:, 1]).any():
-        raise WrongError(f"pairs must be k < l of the points 0 to {n - 1}")
+        raise ContentError(f"pairs must be k < l of the points 0 to {n - 1}")
     if np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1]).size < len(pairs):
-        raise WrongError("a pair is there twice")
+        raise ContentError("a pair is there twice")

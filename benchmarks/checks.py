@@ -31,7 +31,6 @@ from ssvm_bench.oracles.graph import GraphOracle
 from ssvm_bench.oracles.labeling import LabelingOracle, PartsOracle, judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -51,7 +50,7 @@ def measure_checks(call: Sequence[str]) -> Iterator[Measurement]:
     if dataset.source != "synthetic":  # those are made, not loaded
         yield _of_loading(dataset, config.dataset)
     oracle = components.build_oracle(config.oracle, config.dataset).fresh()
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     problem = Problem(oracle, config.lam_of(dataset.n))
     solver = components.build_solver(config, problem, Clock("cpu"))
     assert isinstance(oracle, PartsOracle)

@@ -38,7 +38,6 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Solver
 
 OURS = ("dcd", "mpbcfw_fast")
@@ -90,7 +89,7 @@ _RIVALS = {"binary": _classifier, "regression": _regressor}
 
 def _beside_liblinear(config: RunConfig) -> Iterator[Measurement]:
     dataset = loaded(config.dataset)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     subject = (dataset.name, dataset.source)
     known = _solved(config, dataset, PRECISION)
     best = known.reported()
@@ -148,7 +147,7 @@ def _beside_our_own(configs: Sequence[RunConfig]) -> Iterator[Measurement]:
     oracle = components.build_oracle(configs[0].oracle, configs[0].dataset)
     problem = Problem(oracle, configs[0].lam_of(dataset.n))
     for config in configs:
-        components.warm_up(config, dataset, Silent())
+        components.warm_up(config, dataset)
     times = np.array(
         [
             [_race(replace(config, seed=seed), problem) for config in configs]

@@ -25,7 +25,6 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Solver
 
 LAMBDAS = {SEGMENTS: "lam=100/n", LANDMARKS: "lam=10/n"}
@@ -57,7 +56,7 @@ def measure_dynamic_programs(call: Sequence[str]) -> Iterator[Measurement]:
     oracle = components.build_oracle(configs["bcfw"].oracle, configs["bcfw"].dataset)
     problem = Problem(oracle, configs["bcfw"].lam_of(dataset.n))
     for config in configs.values():
-        components.warm_up(config, dataset, Silent())
+        components.warm_up(config, dataset)
 
     bcfw = _made(configs["bcfw"], problem)
     taken = sum(seconds(bcfw.iterate) for _ in range(ITERATIONS))

@@ -23,7 +23,6 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.papers.dual_coordinate.paper import FIRST_SWEEP
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 ROUNDS = 15
 """Comparisons, each of two fits and one sweep of ours."""
@@ -36,7 +35,7 @@ def measure_first_sweep(call: Sequence[str]) -> Iterator[Measurement]:
         return
     dataset = loaded(config.dataset)
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     ours, theirs = [], []
     for seed in range(ROUNDS):
         solver = components.build_solver(config, problem, Clock("cpu"))

@@ -31,7 +31,6 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 ROUNDS = 5
 """Times that all terms are visited."""
@@ -48,7 +47,7 @@ def measure_graphs(call: Sequence[str]) -> Iterator[Measurement]:
         return
     oracle = components.build_oracle(config.oracle, config.dataset)
     problem = Problem(oracle, config.lam_of(dataset.n))
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     subject = (dataset.name, dataset.source)
     for name, chosen in configs.items():
         _say(dataset, f"share of the oracle in {name}")

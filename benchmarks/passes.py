@@ -27,7 +27,6 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 FIRST = 10
 """An exact pass is averaged over so many, from w = 0; solvers without working sets do no more."""
@@ -119,7 +118,7 @@ def measure_passes(
     dataset = loaded(first.dataset)
     problem = Problem(components.build_oracle(first.oracle, first.dataset), first.lam_of(dataset.n))
     for config in configs.values():
-        components.warm_up(config, dataset, Silent())
+        components.warm_up(config, dataset)
     product = Product(dataset)
     timings = in_step(configs, problem, product, passes, repeats)
     subject = (dataset.name, dataset.source)

@@ -21,7 +21,6 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.bundle.bmrm import BundleMethod, build
 
@@ -42,7 +41,7 @@ def measure_qps(call: Sequence[str]) -> Iterator[Measurement]:
     if dataset.n < config.solver.P or find_spec("piqp") is None:  # it comes with the extra "dev"
         return
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     solver = build(replace(config.solver, epsilon=PRECISION), problem, Clock("cpu"), 0)
     for size in SIZES:
         while solver.model.size < size and not solver.converged:

@@ -25,7 +25,6 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Solver
 
 WITHIN = 1e-3
@@ -45,7 +44,7 @@ def measure_rivals(call: Sequence[str]) -> Iterator[Measurement]:
     if dataset.structure != "independent" or np.unique(dataset.y).size < max(dataset.n_labels, 3):
         return  # LinearSVC knows only the classes that it sees, and two of them as one
     problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / dataset.n)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     solver = components.build_solver(config, problem, Clock("cpu"))
     times, primals, dual = _trajectory(solver, problem)
     good = np.flatnonzero(primals <= (1 + WITHIN) * dual)

@@ -15,7 +15,6 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 LAM = "lam=10/n"
 RIVALS = ("solver=bmrm",), ("solver=p_bmrm", "solver.P=16", "solver.drop=20")
@@ -31,7 +30,7 @@ def measure_several_models(call: Sequence[str]) -> Iterator[Measurement]:
     times, notes = [], []
     for options in RIVALS:
         (config,) = compose_runs((*call, *options, LAM))
-        components.warm_up(config, dataset, Silent())
+        components.warm_up(config, dataset)
         problem = Problem(oracle, config.lam_of(dataset.n))
         solver = components.build_solver(config, problem, Clock("cpu"))
         spent, iterations = 0.0, 0

@@ -24,7 +24,6 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 JITTER = "shift=1,rotation=10,elastic=1.4"
 SOLVER = ("solver=dcd_online", "solver.schedule=one_pass")  # a fixed amount of work an example
@@ -75,7 +74,7 @@ def _rates(path: Path, *subject: str) -> Iterator[Measurement]:
     for rows in (components.chunk_rows(config), None):
         oracle = components.build_oracle(config.oracle, config.dataset, rows)
         problems.append(Problem(oracle, config.lam_of(oracle.n)))
-    components.warm_up(config, components.load_dataset(config.dataset), Silent())
+    components.warm_up(config, components.load_dataset(config.dataset))
     firsts = [[_first(config, each)[1] for each in problems] for _ in range(FIRST_PASSES)]
     w = _first(config, problems[1])[0]
     exact = [[seconds(partial(each.oracle.risk, w)) for each in problems] for _ in range(ROUNDS)]

@@ -28,7 +28,6 @@ from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.papers.transduction.solvers import dcadmm
 from ssvm_bench.runs import components
-from ssvm_bench.runs.terminal import Silent
 
 SETTINGS = {
     "linear": ("oracle.scaling=none", "oracle.nu=0.05"),
@@ -61,7 +60,7 @@ def measure_transductive(call: Sequence[str]) -> Iterator[Measurement]:
 def _until_convergence(config: RunConfig, kernel: str) -> Measurement:
     """Time all that a run does with the points: the kernel's decomposition, too."""
     dataset = loaded(config.dataset)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     made: dict[str, Any] = {}
 
     def run() -> None:
@@ -81,7 +80,7 @@ def _until_convergence(config: RunConfig, kernel: str) -> Measurement:
 def _on_a_sequence(call: Sequence[str]) -> Iterator[Measurement]:
     (config,) = compose_runs(call)
     dataset = loaded(config.dataset)
-    components.warm_up(config, dataset, Silent())
+    components.warm_up(config, dataset)
     solver = _solver(config)
     solver.begin()
     taken = [seconds(solver.iterate) for _ in range(SOME)]

@@ -15,7 +15,6 @@ Options are those of the command line. Mistakes raise `ConfigError`, and failure
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from ssvm_bench.results.budgets import truncate
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.terminal import Silent, make_display
+from ssvm_bench.runs.terminal import make_display
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ def load_runs(
 
 
 def _made(config: RunConfig, progress: bool) -> Run:
-    shown = make_display(config.quiet) if progress else nullcontext(Silent())
-    with shown as display:
+    with make_display(config.quiet or not progress) as display:
         outcome = runner.run(config, display)
     if outcome.status == "interrupted":
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")

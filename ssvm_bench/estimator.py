@@ -45,7 +45,7 @@ from ssvm_bench.datasets.given import Parts
 from ssvm_bench.oracles import given
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs import in_memory, prediction
-from ssvm_bench.runs.terminal import Silent, make_display
+from ssvm_bench.runs.terminal import make_display
 
 MULTICLASS, GRAPH = "multiclass", "graph"
 
@@ -159,7 +159,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has one class only, {self.classes_[0]}: there is nothing to learn")
         dataset = self._dataset(parts, codes)
         config = self._config(dataset)
-        with make_display() if self.verbose else Silent() as display:
+        with make_display(quiet=not self.verbose) as display:
             found = in_memory.train(config, dataset, display)
         self._oracle_config = config.oracle
         self.weights_, self.stop_reason_ = found.w, found.stop_reason

@@ -456,7 +456,7 @@ def written(runs, tmp_path, monkeypatch):
     monkeypatch.setattr("ssvm_bench.results.stored_traces.write", lambda *args: [])
     for number, run in enumerate(runs):
         object.__setattr__(run, "folder", tmp_path / f"runs/{number}")
-    return experiment_files.draw(experiment(**ALL), runs, [], tmp_path, ["svg"], print)
+    return experiment_files.draw(experiment(**ALL), runs, [], tmp_path, ["svg"], None)
 
 
 def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):

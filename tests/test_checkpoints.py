@@ -23,6 +23,7 @@ from regression import reference
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.prior import with_prior
@@ -195,14 +196,6 @@ FW = ("solver=fw", "clock=work", "budget.max_iterations=8")
 ALWAYS = "checkpoint.every=0"
 
 
-class Said(Silent):
-    def __init__(self):
-        self.messages = []
-
-    def message(self, text):
-        self.messages.append(text)
-
-
 def broken_off(config, monkeypatch, iteration):
     """Let a run fail before an iteration, of the last stage of its path."""
     original = loop.loop
@@ -226,11 +219,12 @@ def frame_of(outcome):
 
 
 def test_the_same_command_goes_on(tmp_path, monkeypatch):
-    config, said = config_of(tmp_path / "a", *FW, ALWAYS), Said()
+    config, said = config_of(tmp_path / "a", *FW, ALWAYS), []
     broken_off(config, monkeypatch, 5)
     assert run_folders(tmp_path / "a") == ["seed=0.partial"]
-    outcome = runner.run(config, said)
-    assert [text for text in said.messages if text.startswith("Going on after iteration 5")]
+    with shown_by(said.append):
+        outcome = runner.run(config, Silent())
+    assert [text for text in said if text.startswith("Going on after iteration 5")]
     wanted = frame_of(runner.run(config_of(tmp_path / "b", *FW), Silent()))
     pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
     (resumed,) = read_trace(outcome.folder).metadata["resumed"]
@@ -242,11 +236,12 @@ def test_the_same_command_goes_on(tmp_path, monkeypatch):
 
 def test_a_path_goes_on_with_the_stage_that_was_left(tmp_path, monkeypatch):
     options = ("solver=mpbcfw", "clock=work", "path=[1.0]", "budget.max_iterations=4", ALWAYS)
-    config, said = config_of(tmp_path / "a", *options), Said()
+    config, said = config_of(tmp_path / "a", *options), []
     runner.run(config.path_steps()[0], Silent())
     broken_off(config, monkeypatch, 3)
-    outcome = runner.run(config, said)
-    assert sum(text.startswith("Going on") for text in said.messages) == 1
+    with shown_by(said.append):
+        outcome = runner.run(config, Silent())
+    assert sum(text.startswith("Going on") for text in said) == 1
     wanted = frame_of(runner.run(config_of(tmp_path / "b", *options), Silent()))
     pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
 
@@ -280,11 +275,12 @@ def cut(content):
     ],
 )
 def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why):
-    config, said = config_of(tmp_path, *FW, ALWAYS), Said()
+    config, said = config_of(tmp_path, *FW, ALWAYS), []
     broken_off(config, monkeypatch, 3)
     altered(partial_folder(config.folder) / checkpoint_file.NAME, change)
-    outcome = runner.run(config, said)
-    (told,) = said.messages
+    with shown_by(said.append):
+        outcome = runner.run(config, Silent())
+    (told,) = said
     assert told.startswith(f"The checkpoint in {partial_folder(config.folder)} is left aside: ")
     assert why in told
     assert "resumed" not in read_trace(outcome.folder).metadata
@@ -292,10 +288,12 @@ def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why
 
 
 def test_force_begins_anew(tmp_path, monkeypatch):
-    config, said = config_of(tmp_path, *FW, ALWAYS, "force=true"), Said()
+    config, said = config_of(tmp_path, *FW, ALWAYS, "force=true"), []
     broken_off(config, monkeypatch, 3)
-    assert "resumed" not in read_trace(runner.run(config, said).folder).metadata
-    assert said.messages == []
+    with shown_by(said.append):
+        outcome = runner.run(config, Silent())
+    assert "resumed" not in read_trace(outcome.folder).metadata
+    assert said == []
 
 
 def test_checkpoints_can_be_left_out(tmp_path, monkeypatch):
@@ -311,7 +309,8 @@ def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
         f"{config.hash()}/seed=0", read_trace(outcome.folder).metadata["dataset"]["fingerprint"]
     )
     problem = problem_of(config)
-    found = checkpoints.resume(outcome.folder, whose, problem, (), pytest.fail)
+    with shown_by(pytest.fail):
+        found = checkpoints.resume(outcome.folder, whose, problem, ())
     assert (found.solver.k, found.progress.iteration) == (8, 8)
 
 
@@ -323,14 +322,13 @@ def test_checkpoints_take_a_hundredth_of_the_time():
         spent.append(now[0])
         now[0] += 2.0
 
-    made = checkpoints.Checkpoints(
-        Checkpoint(every=10.0), {}, Holder(), write, pytest.fail, lambda: now[0]
-    )
+    made = checkpoints.Checkpoints(Checkpoint(every=10.0), {}, Holder(), write, lambda: now[0])
     solver = Holder(clock=Clock("work"))
     recorder, progress = Holder(state=dict, rows=[{}]), checkpoints.Progress()
-    while now[0] < 2000.0:
-        made.look(solver, recorder, progress, None)
-        now[0] += 2.0
+    with shown_by(pytest.fail):
+        while now[0] < 2000.0:
+            made.look(solver, recorder, progress, None)
+            now[0] += 2.0
     assert progress.checkpoint_time == 2.0 * len(spent)
     assert spent[0] == 10.0
     assert (np.diff(spent) >= 200.0).all()
@@ -339,11 +337,12 @@ def test_checkpoints_take_a_hundredth_of_the_time():
 def test_a_component_that_cannot_be_stored_is_told():
     said = []
     made = checkpoints.Checkpoints(
-        Checkpoint(every=0.0), {}, Holder(), lambda dump: dump(io.BytesIO()), said.append
+        Checkpoint(every=0.0), {}, Holder(), lambda dump: dump(io.BytesIO())
     )
     solver = Holder(clock=Clock("work"), generator=(k for k in range(3)))
-    for _ in range(2):
-        made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
+    with shown_by(said.append):
+        for _ in range(2):
+            made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
     (told,) = said
     assert told.startswith("This run cannot go on from where it ends: TypeError")
 

@@ -5,6 +5,7 @@ import io
 import re
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -440,7 +441,7 @@ def shown(display_class, *rows, overrides=(), **console):
     ticks = iter(range(1000))
     display = display_class(Console(file=stream, width=200, **console), lambda: next(ticks))
     (config,) = compose_runs(overrides)
-    with display:
+    with closing(display):
         display.start(config, "synthetic", 10, 20, 0.1)
         for row in rows:
             display.row({**ROW, **row})

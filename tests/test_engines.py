@@ -22,6 +22,7 @@ from program import TROUBLED, call, environment, is_alive, marks, run_folders, s
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.jobs import processes, submitit
 from ssvm_bench.jobs.dispatch import (
     CancelToken,
@@ -380,8 +381,9 @@ def test_a_run_is_begun_again_some_times(tmp_path, arguments, deaths):
     short = ("solver=fw", "budget.max_iterations=2", f"results_dir={tmp_path}")
     (config,) = compose_runs([*data, *short])
     said, ended = [], {}
-    dispatcher = Dispatcher("unlucky", lambda token, say: Unlucky(deaths))
-    assert dispatcher.make({5: config}, pytest.fail, ended.__setitem__, said.append)
+    dispatcher = Dispatcher("unlucky", lambda token: Unlucky(deaths))
+    with shown_by(said.append):
+        assert dispatcher.make({5: config}, pytest.fail, ended.__setitem__)
     assert sum("it died." in text for text in said) == 3
     if deaths == 3:
         assert ended[5].status == "finished"

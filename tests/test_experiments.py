@@ -1,6 +1,5 @@
 """Experiments: their files, which runs are made, and what is drawn from those that finished."""
 
-import functools
 import itertools
 import shutil
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from program import call, error_of
 
 import ssvm_bench.runs
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.datasets import sources
@@ -24,7 +24,7 @@ from ssvm_bench.results.files import SHOWN
 from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, write_partial, write_run
-from ssvm_bench.runs import experiment_status, terminal
+from ssvm_bench.runs import experiment_status
 
 OURS = Path(__file__).parents[1] / "experiments"
 
@@ -187,10 +187,8 @@ def name(write):
 
 def run(name, *overrides):
     said = []
-    outcome = experiment_files.make(
-        name, overrides, (), lambda quiet: terminal.Silent(), said.append
-    )
-    return outcome, said
+    with shown_by(said.append):
+        return experiment_files.make(name, overrides), said
 
 
 def names(paths):
@@ -267,7 +265,7 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, 
     second, _ = run(name)
     traces = [read_run(folder) for outcome in (first, second) for folder in folders_of(outcome)]
     draw = experiment_files.draw
-    written = draw(load(name), traces, (), tmp_path / "both", ("png",), pytest.fail)
+    written = draw(load(name), traces, (), tmp_path / "both", ("png",), None)
     assert {path.stem for path in written} == {"iterations", "time"}
     assert set(pd.read_csv(written[0])["source"]) == {"real", "drawn"}
 
@@ -277,7 +275,8 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, 
 
 def plot(name, *overrides, formats=("png",)):
     said = []
-    return experiment_files.plot(name, formats, overrides, (), said.append), said
+    with shown_by(said.append):
+        return experiment_files.plot(name, formats, overrides), said
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):
@@ -518,18 +517,19 @@ def test_runs_of_several_experiments_stay_stored_with_their_own(write, runner, b
     write("one", "grid: {dataset: toy, solver: bcfw, seed: 0}")
     write("two", "grid: {dataset: toy, solver: mpbcfw, seed: 0}")
     write("both", "like: [one, two]\nfigures: {suboptimality: [iteration]}")
-    make = functools.partial(experiment_files.make, config_dirs=[tmp_path], say=print)
-    outcome = make("both", make_display=lambda quiet: terminal.Silent())
+    outcome = experiment_files.make("both", config_dirs=[tmp_path])
     assert (runner.calls, outcome.status) == (["bcfw 0", "mpbcfw 0"], "finished")
     traces = tmp_path / "results" / "traces"
     stored = [path.relative_to(traces).as_posix() for path in sorted(traces.glob("*/*"))]
     assert stored == ["one/toy-bcfw.parquet", "two/toy-mpbcfw.parquet"]
     shutil.rmtree(tmp_path / "results" / "runs")
     said = []
-    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
+    with shown_by(said.append):
+        experiment_files.plot("both", ["svg"], (), [tmp_path])
     assert said == []
     write("two", "grid: {dataset: toy, solver: bcfw, seed: 1}")
-    experiment_files.plot("both", ["svg"], (), [tmp_path], said.append)
+    with shown_by(said.append):
+        experiment_files.plot("both", ["svg"], (), [tmp_path])
     assert said == ["1 of 2 runs are missing: toy bcfw seed=1."]
 
 

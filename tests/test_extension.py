@@ -11,11 +11,13 @@ from traces import make_trace
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.experiment import dependency_levels
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
@@ -26,22 +28,15 @@ WORK = ("clock=work", "solver=mpbcfw")
 KEPT = (*WORK, "checkpoint.keep=true")
 
 
-class Said(Silent):
-    def __init__(self):
-        self.messages = []
-
-    def message(self, text):
-        self.messages.append(text)
-
-
 def iterations(number):
     return f"budget.max_iterations={number}"
 
 
 def made(folder, *options):
     """Make a run; return what became of it, and what was said."""
-    said = Said()
-    return runner.run(config_of(folder, *options), said), said.messages
+    said = []
+    with shown_by(said.append):
+        return runner.run(config_of(folder, *options), Silent()), said
 
 
 def check_equal(outcome, other):
@@ -287,7 +282,7 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path):
         f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)
     }
     # on the page, a run and what is stored of it are one
-    found = read_contents(tmp_path).traces
+    found = read_contents(tmp_path, SkippedFiles()).traces
     assert sorted(trace.summary["iteration"] for trace in found) == [3, 5, 6]
 
 

@@ -11,6 +11,7 @@ from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.problem_instance import ProblemInstance
 from ssvm_bench.results.trace import write_run
 
@@ -85,11 +86,11 @@ def test_other_finished_runs_count_and_damaged_ones_are_passed_over(tmp_path):
     store(seen([2.0, 1.5], [0.0, 1.0], seed=1), tmp_path)
     damaged = store(seen([1.0], [1.0], seed=2), tmp_path)
     (damaged / "trace.parquet").write_bytes(b"")
-    said = []
-    best = optima.reference([seen([3.0], [0.5])], tmp_path, said.append)
+    skipped = SkippedFiles()
+    best = optima.reference([seen([3.0], [0.5])], tmp_path, skipped)
     assert best == {REAL: (1.5, 1.0)}
-    assert len(said) == 1
-    assert str(damaged) in said[0]
+    assert len(skipped.problems) == 1
+    assert str(damaged) in skipped.problems[0]
     assert stored(tmp_path)[0]["best_primal"]["iteration"] == 1
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import curves
@@ -186,10 +187,10 @@ def make_runs(file, results, *overrides, source="real"):
 
 def plot(file, results, *overrides):
     said = []
-    files = experiment_files.plot(
-        str(file), ["svg"], [f"results_dir={results}", *overrides], (), said.append
-    )
-    return files, said
+    with shown_by(said.append):
+        return experiment_files.plot(
+            str(file), ["svg"], [f"results_dir={results}", *overrides]
+        ), said
 
 
 def contents(results):
@@ -310,7 +311,8 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     make_runs(file, "results", "solver.T=7")  # better ones, with other options
 
     said = []
-    drawn = experiment_files.plot(str(file), ["svg"], ["solver.T=7"], (), said.append)
+    with shown_by(said.append):
+        drawn = experiment_files.plot(str(file), ["svg"], ["solver.T=7"])
     own = Path("results", folder.OWN)
     assert {path.parent for path in drawn} == {own / "figures/two"}
     assert f"go to {own}" in said[-1]
@@ -329,7 +331,8 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert optima.reference(stored, where) == optima.reference(stored, results)
 
     said = []
-    experiment_files.plot(str(file), ["svg"], ["solver.T=7"], (), said.append)
+    with shown_by(said.append):
+        experiment_files.plot(str(file), ["svg"], ["solver.T=7"])
     assert not any("missing" in line for line in said)
 
 
@@ -349,6 +352,6 @@ def test_runs_that_have_just_been_made_are_drawn_as_they_are_later(tmp_path):
 
 def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):
     monkeypatch.chdir(results.parent)
-    drawn = experiment_files.plot(str(file), ["svg"], (), (), print)
+    drawn = experiment_files.plot(str(file), ["svg"])
     assert {path.parent for path in drawn} == {Path("results/figures/two")}
     assert not (results / folder.OWN).exists()

@@ -10,6 +10,7 @@ from helpers import Plain, oracle, random_chains, random_graphs, solver
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import SerialCaller
@@ -50,10 +51,11 @@ ORACLES = {"chains": chains, "graphs": graphs, "rows": plain_chains}
 def pools():
     """Return a started pool of two workers for each oracle of the tests."""
     made = {}
-    for name, build in ORACLES.items():
-        made[name] = Pool(build, 2)
-        made[name].start(build(), pytest.fail)
-    yield made
+    with shown_by(pytest.fail):
+        for name, build in ORACLES.items():
+            made[name] = Pool(build, 2)
+            made[name].start(build())
+        yield made
     for pool in made.values():
         pool.close()
 
@@ -249,13 +251,14 @@ def test_calls_of_a_worker_that_dies_are_made_again_by_others():
     said = []
     pool = Pool(chains, 2)
     made = chains().called_by(pool)
-    pool.start(made, said.append)
+    pool.start(made)
     try:
         victim = next(iter(pool._children))
         pool.delay = 0.05
         timer = threading.Timer(0.1, victim.process.kill)
         timer.start()
-        found = pool.labelings(made, np.ones(made.inner_d), np.arange(10))
+        with shown_by(said.append):
+            found = pool.labelings(made, np.ones(made.inner_d), np.arange(10))
         expected = chains().own_labelings(np.ones(made.inner_d), np.arange(10), 1.0)
         assert all(map(np.array_equal, found, expected))
         assert len(said) == 1
@@ -271,7 +274,7 @@ def test_calls_of_a_worker_that_dies_are_made_again_by_others():
 def test_what_an_oracle_raises_in_a_worker_ends_the_run_and_its_workers():
     pool = Pool(broken, 2)
     made = broken().called_by(pool)
-    pool.start(made, pytest.fail)
+    pool.start(made)
     processes = [child.process for child in pool._children]
     with pytest.raises(RunFailedError, match="ZeroDivisionError: of this oracle"):
         made.risk(np.ones(made.d))
@@ -285,4 +288,4 @@ def nothing():
 
 def test_what_the_building_of_an_oracle_raises_is_told():
     with pytest.raises(ConfigError, match="no such data"):
-        Pool(nothing, 2).start(chains(), pytest.fail)
+        Pool(nothing, 2).start(chains())

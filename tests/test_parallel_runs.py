@@ -190,12 +190,12 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
     ) as cluster:
         at = replace(config.parallel, address=cluster.scheduler_address)
         caller = calls.caller_of(replace(config, parallel=at), dataset.fingerprint)
-        caller.start(oracle, lambda _: None)
+        caller.start(oracle)
         found = caller.labelings(oracle, w, terms)
         assert all(map(np.array_equal, found, oracle.own_labelings(w, terms, 1.0)))
         other = calls.caller_of(replace(config, parallel=at), "another")
         with pytest.raises(RunFailedError, match="A worker has other data of usps than the run"):
-            other.start(oracle, pytest.fail)
+            other.start(oracle)
         other.close()
         cluster.scale(0)
         wait_until(lambda: scheduler.count(caller._client) == 0, seconds=20)

@@ -18,6 +18,7 @@ from ssvm_bench.report import page as report
 from ssvm_bench.report.kinds import kinds
 from ssvm_bench.report.page import sections
 from ssvm_bench.results import stored_traces
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.trace import write_partial, write_run
@@ -178,7 +179,7 @@ def test_synthetic_data_are_marked_and_apart(results, page):
     assert "OCR (n = 50, λ = 1/n)" in page.text
     marked = [attributes for _, attributes in page.elements if attributes.get("class") == "standin"]
     assert len(marked) >= 3  # above all, in the overview, above the figures
-    groups = contents.group(contents.read(results).traces)
+    groups = contents.group(contents.read(results, SkippedFiles()).traces)
     sources = [
         {trace.metadata["dataset"]["source"] for trace in part.traces}
         for parts in groups.values()
@@ -214,14 +215,14 @@ def test_stored_traces_stand_in_for_missing_runs(tmp_path):
     folders = [store(tmp_path, run_of(solver, seed)) for solver in SOLVERS for seed in (0, 1)]
     traces = [read_trace(folder) for folder in folders]
     stored_traces.write(traces, tmp_path, "kept")
-    before = contents.read(tmp_path)
+    before = contents.read(tmp_path, SkippedFiles())
     shutil.rmtree(tmp_path / "runs")
-    after = contents.read(tmp_path)
+    after = contents.read(tmp_path, SkippedFiles())
     assert (before.stored, after.stored) == (0, 8)
     assert [trace.folder for trace in after.traces] == [trace.folder for trace in before.traces]
     assert "0 runs as they were written, 8 as they were stored" in built(tmp_path).text
     next(tmp_path.glob("traces/kept/*")).write_bytes(b"nothing")
-    assert contents.read(tmp_path).failures[0].place == "traces/kept"
+    assert contents.read(tmp_path, SkippedFiles()).failures[0].place == "traces/kept"
 
 
 def test_an_empty_folder_is_told_in_one_sentence(tmp_path):
@@ -250,14 +251,14 @@ def budget(iterations, solver="bcfw"):
 def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
     store(tmp_path, budget(9, "mpbcfw"), config="c")
     store(tmp_path, run_of("bcfw"), config="d")
-    ((only,),) = contents.group(contents.read(tmp_path).traces).values()
+    ((only,),) = contents.group(contents.read(tmp_path, SkippedFiles()).traces).values()
     assert (len(only.traces), only.setting) == (2, "")
     shutil.rmtree(tmp_path / "runs")
 
     store(tmp_path, budget(3), config="a")
     store(tmp_path, budget(9), config="b")
     store(tmp_path, run_of("mpbcfw"), config="c")  # with max_iterations=3
-    ((first, second),) = contents.group(contents.read(tmp_path).traces).values()
+    ((first, second),) = contents.group(contents.read(tmp_path, SkippedFiles()).traces).values()
     settings = ["budget.max_iterations=3", "budget.max_iterations=9"]
     assert [first.setting, second.setting] == settings
     assert (len(first.traces), len(second.traces)) == (2, 1)

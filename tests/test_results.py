@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.report import experiment_files
 
 ROOT = Path(__file__).parents[1]
@@ -25,14 +26,15 @@ def copy(tmp_path):
 @pytest.mark.parametrize("name", ["mpbcfw_fig4", "mpbcfw_fig5", "mpbcfw_fig6", "mpbcfw_start"])
 def test_the_stored_traces_give_the_stored_numbers(copy, name):
     said = []
-    files = experiment_files.plot(name, ["svg"], [f"results_dir={copy}"], (), said.append)
+    with shown_by(said.append):
+        files = experiment_files.plot(name, ["svg"], [f"results_dir={copy}"])
     assert said == []
     check_tables(files, copy)
 
 
 def test_the_stored_traces_give_the_stored_claims(copy):
     where = [f"results_dir={copy}"]
-    check_tables(experiment_files.plot("mpbcfw_claims", ["svg"], where, (), print), copy)
+    check_tables(experiment_files.plot("mpbcfw_claims", ["svg"], where), copy)
 
 
 def check_tables(files, copy):

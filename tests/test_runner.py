@@ -30,6 +30,7 @@ from program import (
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.report import experiment_files
@@ -355,12 +356,11 @@ def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
         raise RunFailedError("no room")
 
     said = []
-    display = Silent()
-    monkeypatch.setattr(display, "message", said.append, raising=False)
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
     monkeypatch.setattr(path_step, "write_partial", fail)
     config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
-    assert runner.run(config, display).status == "finished"
+    with shown_by(said.append):
+        assert runner.run(config, Silent()).status == "finished"
     assert said == ["What was measured so far is not on disk: no room"] * 2
 
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.messages import shown_by
 from ssvm_bench.results import provenance, reading, run_folder, trace
 
 METADATA = {
@@ -337,10 +338,10 @@ def test_the_second_process_waits_and_then_finds_the_run(folder):
     messages, seen = [], []
 
     def second():
-        with run_folder.lock(folder, messages.append):
+        with shown_by(messages.append), run_folder.lock(folder):
             seen.append(reading.is_finished(folder))
 
-    with run_folder.lock(folder, messages.append):
+    with shown_by(messages.append), run_folder.lock(folder):
         waiting = threading.Thread(target=second)
         waiting.start()
         deadline = time.monotonic() + 10

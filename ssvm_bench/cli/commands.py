@@ -111,7 +111,10 @@ class Cli(Commands):
     @contained("The command failed")
     def invoke(self, ctx: click.Context) -> Any:
         """Do what the command does."""
-        return super().invoke(ctx)
+        from ssvm_bench.base import messages
+
+        with messages.shown_by(messages.to_stderr):
+            return super().invoke(ctx)
 
 
 def report(error: BaseException, debug: bool = False) -> int:
@@ -350,13 +353,12 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
         ssvm-bench merge part-1 part-2 part-3 part-4 --into results
         ssvm-bench plot mpbcfw_fig4
     """
-    from ssvm_bench.jobs.experiments import to_stderr
     from ssvm_bench.results.merging import merge
     from ssvm_bench.results.words import runs
 
     if not folders:
         raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")
-    merged = merge(folders, into, source, to_stderr)
+    merged = merge(folders, into, source)
     told = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
     if merged.damaged:
         told += f"; {merged.damaged} could not be read"

@@ -109,7 +109,6 @@ def _show_status(
     settings: Settings,
 ) -> int:
     """Print where an experiment stands."""
-    from ssvm_bench.jobs.experiments import to_stderr
     from ssvm_bench.report.kinds import load
     from ssvm_bench.results.files import SkippedFiles
     from ssvm_bench.runs import experiment_status
@@ -117,9 +116,9 @@ def _show_status(
     folders = settings.config_dirs()
     configs = load(name, folders).configs(overrides, folders)
     found = experiment_status.survey(configs if shard is None else shard.of(configs))
-    with SkippedFiles(to_stderr) as tell:
+    with SkippedFiles() as skipped:
         for damaged in filter(None, (run.damage for run in found)):
-            tell(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
+            skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     for line in experiment_status.lines(found, options.jobs or options.parallel or 1):
         click.echo(line)
     if backend == "submitit":

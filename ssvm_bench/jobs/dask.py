@@ -16,15 +16,17 @@ from urllib.parse import urlsplit
 import distributed
 
 from ssvm_bench.base import interrupts, scheduler
-from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError, Say
+from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
+
+logger = logging.getLogger(__name__)
 
 
 class Dask(Executor):
     """An executor of dask: the scheduler at an address, or else a cluster of some workers."""
 
-    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+    def __init__(self, options: Options, token: CancelToken) -> None:
         super().__init__(token)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         self._cluster: Any = None
@@ -55,7 +57,7 @@ class Dask(Executor):
         self.at_once, self.beside = hosts.total(), max(hosts.values()) - 1
         self._numbers: dict[Any, int] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        say(f"dask makes the runs, {self.at_once} at once.")
+        logger.info("dask makes the runs, %s at once.", self.at_once)
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
         """Give jobs to the scheduler."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import logging
 import os
 import pickle
 import secrets
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.outcome import Outcome
 
-Say: TypeAlias = Callable[[str], object]
+logger = logging.getLogger(__name__)
+
 Ended: TypeAlias = "Outcome | RunFailedError"
 """What becomes of a run."""
 
@@ -186,7 +188,7 @@ class JobResult(NamedTuple):
 
 
 class Executor(ABC):
-    """Makes jobs somewhere. Each backend is a subclass, made of options, token and ``say``.
+    """Makes jobs somewhere. Each backend is a subclass, made of options and token.
 
     Attributes
     ----------
@@ -256,8 +258,7 @@ class Dispatcher:
     backend : str
         Name of the executor.
     open_executor : callable
-        From a token (on this machine None), and whom to tell what goes on, to the executor, which
-        is ready then.
+        From a token (on this machine None) to the executor, which is ready then.
 
     Attributes
     ----------
@@ -266,7 +267,7 @@ class Dispatcher:
     """
 
     def __init__(
-        self, backend: str, open_executor: Callable[[CancelToken | None, Say], Executor]
+        self, backend: str, open_executor: Callable[[CancelToken | None], Executor]
     ) -> None:
         self.backend, self._open, self.at_once = backend, open_executor, 1
 
@@ -275,7 +276,6 @@ class Dispatcher:
         runs: Mapping[int, RunConfig],
         started: Callable[[int], object],
         ended: Callable[[int, Ended], object],
-        say: Say,
     ) -> bool:
         """Make runs, several at once.
 
@@ -286,8 +286,6 @@ class Dispatcher:
         started, ended : callable
             Told the number of a run when it begins, as far as that is known; and its number and
             what became of it when it has ended.
-        say : callable
-            Told what goes on.
 
         Returns
         -------
@@ -306,9 +304,9 @@ class Dispatcher:
             token = CancelToken.issue(next(iter(runs.values())).results_dir)
         finished = left_there = False
         try:
-            executor = self._open(token, say)
+            executor = self._open(token)
             self.at_once = executor.at_once
-            loop = _Loop(executor, self.backend, token, runs, started, ended, say)
+            loop = _Loop(executor, self.backend, token, runs, started, ended)
             try:
                 with interrupts.deferred() as arrived:
                     finished = loop.make(arrived)
@@ -331,7 +329,6 @@ class _Loop:
     runs: Mapping[int, RunConfig]
     started: Callable[[int], object]
     ended: Callable[[int, Ended], object]
-    say: Say
     left: set[int] = field(default_factory=set)
     held: list[int] = field(default_factory=list)
     died: Counter[int] = field(default_factory=Counter)
@@ -345,14 +342,15 @@ class _Loop:
         self._submit(self.runs)
         while self.left or self.held:
             if not self.left:
-                self.say(f"Others are at work on {words.runs(len(self.held))}; waiting for them.")
+                others = words.runs(len(self.held))
+                logger.info("Others are at work on %s; waiting for them.", others)
                 self.left, self.held, self.patient = set(self.held), [], True
                 self._submit({number: self.runs[number] for number in sorted(self.left)})
             for number, event in self.executor.wait(_POLL_SECONDS):
                 if event is None:
                     self.started(number)
                 elif isinstance(event, str):
-                    self.say(event)
+                    logger.info(event)
                 else:
                     self._take(number, event)
             if self.asked_to_end < min(arrived.count, 2):
@@ -362,10 +360,10 @@ class _Loop:
                 if how is not None:
                     self.left_there = bool(how)
                     if how:
-                        self.say(how)
+                        logger.info(how)
                     return False
                 if self.asked_to_end == 1:
-                    self.say("Ending after the current iterations; Ctrl-C again ends at once.")
+                    logger.info("Ending after the current iterations; Ctrl-C again ends at once.")
                     self.held = []
         return not self.asked_to_end
 
@@ -397,11 +395,11 @@ class _Loop:
         """Take what became of a job."""
         answer = result.answer
         for text in result.messages:
-            self.say(text)
+            logger.info(text)
         if isinstance(answer, LostError) and not self.asked_to_end:
             if self.died[number] < self.executor.retries:
                 self.died[number] += 1
-                self.say(f"A run is begun again, or resumed from its checkpoint: {answer}")
+                logger.warning("A run is begun again, or resumed from its checkpoint: %s", answer)
                 self._submit({number: self.runs[number]})
                 return
             often = (
@@ -458,7 +456,7 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
             f"pip install 'ssvm-bench[{backend}]'."
         )
 
-    def open_executor(token: CancelToken | None, say: Say) -> Executor:
+    def open_executor(token: CancelToken | None) -> Executor:
         try:
             importlib.import_module(package)
         except ImportError as error:
@@ -467,7 +465,7 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
                 f"pip install 'ssvm-bench[{backend}]'."
             ) from error
         made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), name)
-        executor: Executor = made(options, token, say)
+        executor: Executor = made(options, token)
         return executor
 
     return Dispatcher(backend, open_executor)

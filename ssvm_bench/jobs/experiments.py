@@ -11,14 +11,14 @@ What the files say is read by `config.experiment`; what is drawn of finished run
 from __future__ import annotations
 
 import itertools
-import sys
+import logging
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvm_bench.base.errors import RunFailedError, readable
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.jobs.dispatch import Dispatcher, Ended
     from ssvm_bench.runs.outcome import Outcome
-    from ssvm_bench.runs.terminal import Display
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -58,10 +59,10 @@ class ExperimentOutcome:
     interrupted: bool = False
     figures: list[Path] = field(default_factory=list)
 
-    def fail(self, number: int, error: RunFailedError, say: Callable[[str], object]) -> None:
-        """Note and say that a run failed."""
+    def fail(self, number: int, error: RunFailedError) -> None:
+        """Note that a run failed, and why."""
         self.failures[number], self.tracebacks[number] = str(error), error.traceback
-        say(f"{title(self.configs[number])} failed: {error}")
+        logger.warning("%s failed: %s", title(self.configs[number]), error)
 
     @property
     def results_dir(self) -> Path:
@@ -97,17 +98,10 @@ class ExperimentOutcome:
         return "failed" if self.failed else "finished"
 
 
-def to_stderr(text: str) -> None:
-    """Print a message to stderr, whatever it says in one line."""
-    print(readable(text), file=sys.stderr, flush=True)
-
-
 def run(
     experiment: Experiment,
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
-    make_display: Callable[[bool], Display] | None = None,
-    say: Callable[[str], object] = to_stderr,
     shard: Shard | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
@@ -121,11 +115,6 @@ def run(
         For every run; an option of the experiment is replaced.
     config_dirs : sequence of Path
         Further folders of config files.
-    make_display : callable, optional
-        From ``quiet`` to the display of a run, if they are made one after the other; default
-        `terminal.make_display`.
-    say : callable
-        Told what goes on, and which run failed why.
     shard : Shard, optional
         Which of the runs; all by default.
     dispatcher : Dispatcher, optional
@@ -149,20 +138,21 @@ def run(
     result = ExperimentOutcome(configs)
     _look(result)
     if result.outcomes:
-        say(f"{len(result.outcomes)} of {words.runs(len(configs))} had finished before.")
+        logger.info("%s of %s had finished before.", len(result.outcomes), words.runs(len(configs)))
     for wave in dependency_levels(configs):
         _look(result)
         waiting = {k: configs[k] for k in wave if k not in result.outcomes}
         if dispatcher is None:
-            _in_turn(waiting, result, make_display, say)
+            _in_turn(waiting, result)
         elif waiting:
-            _at_once(waiting, result, dispatcher, say)
+            _at_once(waiting, result, dispatcher)
         if result.interrupted:
             break
     if result.interrupted:
         _look(result)  # at those, too, whose processes were ended with their files just written
         how = "the same command, without force=true," if configs[0].force else "the same command"
-        say(f"Interrupted; {result.failed} of {words.runs(len(configs))} missing: {how} goes on.")
+        missing = f"{result.failed} of {words.runs(len(configs))} missing"
+        logger.warning("Interrupted; %s: %s goes on.", missing, how)
     return result
 
 
@@ -174,32 +164,26 @@ def _look(result: ExperimentOutcome) -> None:
             result.outcomes[number] = before
 
 
-def _in_turn(
-    waiting: Mapping[int, RunConfig],
-    result: ExperimentOutcome,
-    make_display: Callable[[bool], Display] | None,
-    say: Callable[[str], object],
-) -> None:
+def _in_turn(waiting: Mapping[int, RunConfig], result: ExperimentOutcome) -> None:
     """Make runs one after the other, in this process."""
     from ssvm_bench.runs import runner, terminal
 
-    make_display = make_display or terminal.make_display
     held: dict[int, RunConfig] = {}
 
     def in_the_end() -> Iterator[tuple[int, RunConfig]]:
         if held:
-            say(f"Others are at work on {words.runs(len(held))}; waiting for them.")
+            logger.info("Others are at work on %s; waiting for them.", words.runs(len(held)))
         yield from held.items()
 
     for number, config in itertools.chain(waiting.items(), in_the_end()):
         if not config.quiet:
-            say(f"run {number + 1}/{len(result.configs)} {title(config)}")
+            logger.info("run %s/%s %s", number + 1, len(result.configs), title(config))
         try:
-            with make_display(config.quiet) as display:
+            with terminal.make_display(config.quiet) as display:
                 outcome = runner.run(config, display, wait=number in held)
         except RunFailedError as error:
             error.traceback = traceback.format_exc()
-            result.fail(number, error, say)
+            result.fail(number, error)
             continue
         if outcome.status == "held":
             held[number] = config
@@ -211,10 +195,7 @@ def _in_turn(
 
 
 def _at_once(
-    waiting: Mapping[int, RunConfig],
-    result: ExperimentOutcome,
-    dispatcher: Dispatcher,
-    say: Callable[[str], object],
+    waiting: Mapping[int, RunConfig], result: ExperimentOutcome, dispatcher: Dispatcher
 ) -> None:
     """Make several runs at once, each in a process of its own."""
     left = dict(waiting)
@@ -222,18 +203,19 @@ def _at_once(
     durations = Durations((config, before.summary) for config, before in result.runs)
 
     def started(number: int) -> None:
-        if not result.configs[number].quiet:
-            say(f"run {next(begun)}/{len(result.configs)} {title(result.configs[number])} …")
+        config = result.configs[number]
+        if not config.quiet:
+            logger.info("run %s/%s %s …", next(begun), len(result.configs), title(config))
 
     def ended(number: int, answer: Ended) -> None:
         config = result.configs[number]
         if not isinstance(answer, RunFailedError) and answer.status == "interrupted":
             result.outcomes[number] = answer
-            say(f"{title(config)} interrupted: its trace so far is in {answer.folder}")
+            logger.info("%s interrupted: its trace so far is in %s", title(config), answer.folder)
             return
         del left[number]
         if isinstance(answer, RunFailedError):
-            result.fail(number, answer, say)
+            result.fail(number, answer)
             return
         result.outcomes[number] = answer
         durations.add(config, answer.summary)
@@ -245,12 +227,14 @@ def _at_once(
                 else ""
             )
             row = answer.summary
-            say(
-                f"{title(config)} {answer.status} ({answer.stop_reason}): iteration "
-                f"{row.get('iteration', 0)}, gap {words.number(row.get('gap'), '.2g', '-')}{eta}"
+            gap = words.number(row.get("gap"), ".2g", "-")
+            logger.info(
+                "%s %s (%s): iteration %s, gap %s%s",
+                *(title(config), answer.status, answer.stop_reason),
+                *(row.get("iteration", 0), gap, eta),
             )
 
-    result.interrupted = not dispatcher.make(waiting, started, ended, say)
+    result.interrupted = not dispatcher.make(waiting, started, ended)
 
 
 def title(config: RunConfig) -> str:

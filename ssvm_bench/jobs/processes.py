@@ -15,6 +15,7 @@ parent dies ends after its iteration, with a partial trace and a checkpoint.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
+from ssvm_bench.base import messages
 from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
@@ -36,14 +38,15 @@ from ssvm_bench.jobs.dispatch import (
     JobResult,
     LostError,
     RefusedError,
-    Say,
     Setting,
 )
 from ssvm_bench.jobs.options import Options
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.outcome import Outcome
+
+logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 20.0
 """For so long a child of another executor waits for another job."""
@@ -113,8 +116,8 @@ class Processes(Executor):
 
     retries = 0
 
-    def __init__(self, options: Options, token: None, say: Say) -> None:
-        self.at_once, self._say = options.jobs or 1, say
+    def __init__(self, options: Options, token: None) -> None:
+        self.at_once = options.jobs or 1
         self.beside = self.at_once - 1
         self._workers: list[Worker] = []
         self._waiting: dict[int, Job] = {}
@@ -127,7 +130,9 @@ class Processes(Executor):
         cores = sorted(affinity(0)) if affinity else [None]
         count = min(self.at_once, len(self._waiting))
         if affinity and len(self._workers) < count > len(cores):
-            self._say(f"{count} runs at once share {len(cores)} cores: wall times will be longer.")
+            logger.warning(
+                "%s runs at once share %s cores: wall times will be longer.", count, len(cores)
+            )
         for k in range(len(self._workers), count):
             self._workers.append(Worker(cores[k % len(cores)]))
 
@@ -194,10 +199,10 @@ def perform(job: Job) -> JobResult:
         worker = next((one for one in idle if one.setting == job.setting), Worker())
         worker.begin(0, job)
         _workers[:] = {*_workers, worker} - ({*ended} - {worker})
-    messages = []
+    said = []
     while isinstance(result := worker.receive(), str):
-        messages.append(result)
-    return JobResult(result.answer, tuple(messages))
+        said.append(result)
+    return JobResult(result.answer, tuple(said))
 
 
 def end_runs() -> None:
@@ -213,20 +218,13 @@ def end_runs() -> None:
 # ---- in the child -----------------------------------------------------------------------------
 
 
-class _Messages(Silent):
-    """A display that passes on what is worth a line among those of other runs."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    def message(self, text: str) -> None:
-        """Send the text."""
-        with suppress(OSError):
-            self.connection.send(text)
-
-
 def work(connection: Connection, setting: Setting, core: int | None) -> None:
-    """Make the runs that come through a pipe until it is closed."""
+    """Make the runs that come through a pipe until it is closed; send their messages, too."""
+
+    def send(text: str) -> None:
+        with suppress(OSError):
+            connection.send(text)
+
     if setting.place.is_dir():
         os.chdir(setting.place)
     registry.use(setting.folders)
@@ -234,7 +232,6 @@ def work(connection: Connection, setting: Setting, core: int | None) -> None:
         os.sched_setaffinity(0, {core})
     if setting.token is not None:
         threading.Thread(target=_end_when_cancelled, args=(setting.token,), daemon=True).start()
-    display = _Messages(connection)
     while setting.token is None or connection.poll(IDLE_SECONDS):
         config, wait_for_others = connection.recv()
         from ssvm_bench.runs import runner
@@ -242,7 +239,8 @@ def work(connection: Connection, setting: Setting, core: int | None) -> None:
         answer: Outcome | SsvmBenchError
         about = setting.beside, wait_for_others, setting.backend
         try:
-            answer = runner.run(config, display, *about)
+            with messages.shown_by(send):
+                answer = runner.run(config, Display(), *about)
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             answer = error if isinstance(error, SsvmBenchError) else RunFailedError(what)

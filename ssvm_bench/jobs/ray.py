@@ -5,6 +5,7 @@ A worker that died is replaced, and its job made again, three times.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
@@ -17,9 +18,11 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ssvm_bench.base.errors import RunFailedError, described, shown
-from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError, Say
+from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
+
+logger = logging.getLogger(__name__)
 
 REACH_SECONDS = 5
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -35,7 +38,7 @@ class Ray(Executor):
     An address is ``host:6379``, ``ray://host:10001`` or ``auto``.
     """
 
-    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+    def __init__(self, options: Options, token: CancelToken) -> None:
         super().__init__(token)
         address = options.address
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
@@ -63,7 +66,7 @@ class Ray(Executor):
         self.at_once, self.beside = max(sum(counts), 1), max(*counts, 1) - 1
         self._perform = ray.remote(num_cpus=1, max_retries=3)(perform)
         self._numbers: dict[Any, int] = {}
-        say(f"ray makes the runs, {self.at_once} at once.")
+        logger.info("ray makes the runs, %s at once.", self.at_once)
 
     def _problems(self, nodes: list[dict[str, Any]]) -> dict[str, object]:
         """Ask every node whether it can make runs."""

@@ -15,6 +15,7 @@ not every cluster has.
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import subprocess
 import time
@@ -28,9 +29,11 @@ from typing import Any, NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.jobs import processes
-from ssvm_bench.jobs.dispatch import FOLDER, CancelToken, Executor, Job, JobResult, LostError, Say
+from ssvm_bench.jobs.dispatch import FOLDER, CancelToken, Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.results import words
+
+logger = logging.getLogger(__name__)
 
 MINUTES = 60
 """Time limit of a job unless another one is given."""
@@ -90,10 +93,10 @@ class Submitit(Executor):
         If there is no SLURM, or its controller does not answer.
     """
 
-    def __init__(self, options: Options, token: CancelToken, say: Say) -> None:
+    def __init__(self, options: Options, token: CancelToken) -> None:
         slurm("scontrol", "ping", seconds=REACH_SECONDS)
         super().__init__(token)
-        self._options, self._say = options, say
+        self._options = options
         self.at_once = options.parallel or 1
         self.beside = (options.parallel or 1 << 20) - 1
         self._watched: dict[str, _Watched] = {}
@@ -118,7 +121,9 @@ class Submitit(Executor):
                 new[number] = job
         attached = len(jobs) - len(new)
         if attached:
-            self._say(f"{words.runs(attached)} are in SLURM's queue from before; waiting for them.")
+            logger.info(
+                "%s are in SLURM's queue from before; waiting for them.", words.runs(attached)
+            )
         if new:
             self._submit(new)
         self._pause, self._next = _ASK_SECONDS[0], 0.0
@@ -153,7 +158,7 @@ class Submitit(Executor):
             names[job.key] = one.job_id
         files.write(folder / _FILE, json.dumps(names).encode())
         (array,) = _roots([made[0].job_id])
-        self._say(f"SLURM has {words.runs(len(jobs))} as job {array}.")
+        logger.info("SLURM has %s as job %s.", words.runs(len(jobs)), array)
 
     def _watch(self, number: int, job: Any) -> None:
         self._watched[job.job_id] = _Watched(number, job)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -109,8 +109,8 @@ class Caller(ABC):
         self.waited += perf_counter() - begin
         self.seconds += perf_counter() - begin
 
-    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:  # noqa: B027
-        """Get ready, off any clock; ``say`` is told what happens later to those who call."""
+    def start(self, oracle: Oracle) -> None:  # noqa: B027
+        """Get ready, off any clock."""
 
     def close(self) -> None:  # noqa: B027
         """Let go of whoever calls."""

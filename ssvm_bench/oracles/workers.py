@@ -9,6 +9,7 @@ batch; `Chunks` decides how many at a time. When a worker dies, others make its 
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import mmap
 import os
@@ -31,6 +32,8 @@ from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described
 from ssvm_bench.base.interrupts import EndedEarlyError, checkpoint
 from ssvm_bench.config import registry
 from ssvm_bench.oracles.caller import Answer, Caller, Oracle, answer
+
+logger = logging.getLogger(__name__)
 
 Build: TypeAlias = Callable[[], Oracle]
 Task: TypeAlias = tuple[np.ndarray, float, float]
@@ -119,9 +122,8 @@ class WorkerCaller(Caller):
         self.build, self.workers = build, workers
         self._chunks: dict[float, Chunks] = {}  # for each delay
 
-    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
+    def start(self, oracle: Oracle) -> None:
         """Get hold of the workers, and wait until their oracles are there, with their kernels."""
-        self._say = say
         for _ in self._answers(
             np.zeros(oracle.inner_d), [(np.zeros(1, np.int64), 1.0, 0.0)] * self.workers
         ):
@@ -191,7 +193,7 @@ class Pool(WorkerCaller):
         self._children: list[Child] = []
         self._w: SharedVector | None = None
 
-    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
+    def start(self, oracle: Oracle) -> None:
         """Start the workers, and wait until their oracles are there."""
         self._w = SharedVector(oracle.inner_d)
         for _ in range(self.workers):
@@ -203,7 +205,7 @@ class Pool(WorkerCaller):
             )
             self._children.append(child)
         self._numbers = {child: k for k, child in enumerate(self._children, 1)}
-        super().start(oracle, say)
+        super().start(oracle)
 
     def close(self) -> None:
         """End the workers, whatever they do."""
@@ -231,9 +233,9 @@ class Pool(WorkerCaller):
                 f"None of the {self.workers} workers that call the oracle is left; the last one "
                 f"has ended by {how}. Try fewer of them, with parallel.workers, if memory ran out"
             )
-        self._say(
-            f"Worker {self._numbers[child]} of {self.workers} has ended ({how}). The others make "
-            "its oracle calls again."
+        logger.warning(
+            "Worker %s of %s has ended (%s). The others make its oracle calls again.",
+            *(self._numbers[child], self.workers, how),
         )
 
 
@@ -316,10 +318,10 @@ class Cluster(WorkerCaller):
         self.address = address
         self._client: Any = None
 
-    def start(self, oracle: Oracle, say: Callable[[str], object]) -> None:
+    def start(self, oracle: Oracle) -> None:
         """Find the scheduler and its workers, and let them build their oracles."""
         self._client = scheduler.connect(self.address, self.workers)
-        super().start(oracle, say)
+        super().start(oracle)
 
     def close(self) -> None:
         """Leave the scheduler alone."""
@@ -340,7 +342,7 @@ class Cluster(WorkerCaller):
                         f"The workers of the dask scheduler at {self.address} could not call the "
                         f"oracle, in {attempt} attempts: {described(error)}"
                     ) from error
-                self._say("Workers have been lost; their oracle calls are made again.")
+                logger.warning("Workers have been lost; their oracle calls are made again.")
         raise AssertionError  # not reached
 
     def _gathered(self, w: np.ndarray, tasks: Sequence[Task]) -> list[Answer]:

@@ -7,7 +7,7 @@ differ in where they end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, GENUINE
 from ssvm_bench.figures import style
 from ssvm_bench.results import stored_traces, words
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
 from ssvm_bench.results.reading import read_run, read_summary
@@ -61,17 +62,15 @@ class Group(NamedTuple):
     setting: str = ""
 
 
-def read(
-    where: ResultsFolder | Path, tell: Callable[[object], object] = lambda _: None
-) -> Contents:
+def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     """Read everything below a results folder.
 
     Parameters
     ----------
     where : ResultsFolder or Path
         The results folder.
-    tell : callable
-        Told about finished runs and stored traces that cannot be read.
+    skipped : SkippedFiles
+        Gets finished runs and stored traces that cannot be read.
 
     Raises
     ------
@@ -90,18 +89,16 @@ def read(
         try:
             traces.append(read_run(folder))
         except RunFailedError as error:
-            tell(error)
+            skipped.add(error)
             failures.append(Failure(place, "cannot be read", None, _short(error, results_dir)))
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
     folders = (path for place in where.read for path in place.glob("traces/*") if path.is_dir())
     for name in sorted({folder.name for folder in folders}):
-        damaged: list[str] = []
-        found_here = stored_traces.read(where, name, damaged.append)
+        before, place = len(skipped.problems), f"traces/{name}"
+        found_here = stored_traces.read(where, name, skipped)
         stored.update({trace.own_folder: trace for trace in found_here})
-        for text in damaged:
-            tell(text)
-            place = f"traces/{name}"
+        for text in skipped.problems[before:]:
             failures.append(Failure(place, "stored traces", None, _short(text, results_dir)))
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):

@@ -15,7 +15,8 @@ source of data: what the stand-ins gave goes to files of its own, ``…-syntheti
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome
-    from ssvm_bench.runs.terminal import Display
+
+logger = logging.getLogger(__name__)
 
 NAMED = 6
 """Of the runs that are missing."""
@@ -51,8 +53,6 @@ def make(
     name: str,
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
-    make_display: Callable[[bool], Display] | None = None,
-    say: Callable[[str], object] = experiments.to_stderr,
     shard: Shard | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
@@ -64,26 +64,25 @@ def make(
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, make_display, say, shard, dispatcher
+    overrides, config_dirs, shard, dispatcher
         As for `experiments.run`, whose errors it has, and those of `draw`.
     """
     experiment = load(name, config_dirs)
-    outcome = experiments.run(
-        experiment, overrides, config_dirs, make_display, say, shard, dispatcher
-    )
+    outcome = experiments.run(experiment, overrides, config_dirs, shard, dispatcher)
     if shard is not None:
-        say(
-            f"This was shard {shard}. Merge the folders of all of them with `ssvm-bench merge`; "
-            f"`ssvm-bench plot {name}` then draws the figures."
+        logger.info(
+            "This was shard %s. Merge the folders of all of them with `ssvm-bench merge`; "
+            "`ssvm-bench plot %s` then draws the figures.",
+            *(shard, name),
         )
     elif not outcome.interrupted:
-        with SkippedFiles(say) as tell:
-            runs = [run for config in outcome.finished if (run := find_run(config, tell))]
+        with SkippedFiles() as skipped:
+            runs = [run for config in outcome.finished if (run := find_run(config, skipped))]
             if runs:
                 origins = experiment.expanded(overrides, config_dirs).origin_of
                 where = results_folder(outcome.results_dir, overrides)
-                outcome.figures = draw(experiment, runs, (), where, (), tell, origins)
-                say_where(where, say)
+                outcome.figures = draw(experiment, runs, (), where, (), skipped, origins)
+                _tell_where(where)
     return outcome
 
 
@@ -92,13 +91,12 @@ def plot(
     formats: Sequence[str] = (),
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
-    say: Callable[[str], object] = experiments.to_stderr,
 ) -> list[Path]:
     """Draw the figures of an experiment from its finished runs; run nothing.
 
     Parameters
     ----------
-    name, overrides, config_dirs, say
+    name, overrides, config_dirs
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its stand-in.
     formats : sequence of str
@@ -122,46 +120,48 @@ def plot(
     where = results_folder(configs[0].results_dir, overrides)
     runs: list[Trace] = []
     missing: list[str] = []
-    with SkippedFiles(say) as tell:
+    with SkippedFiles() as skipped:
         kept = {
             trace.own_folder: trace
             for origin in experiment.origins
-            for trace in stored_traces.read(where, origin, tell)
+            for trace in stored_traces.read(where, origin, skipped)
         }
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
-            found = _found(of_dataset, kept, tell)
+            found = _found(of_dataset, kept, skipped)
             pairs = list(zip(of_dataset, found, strict=True))
             missing += [experiments.title(config) for config, run in pairs if run is None]
             runs += [run for _, run in pairs if run is not None]
         if not runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
-            what_to_do = tell.problems or [
+            what_to_do = skipped.problems or [
                 f"Make them with `ssvm-bench experiment {made_by}`, and plot with the same "
                 "overrides as you run; or choose another folder with results_dir=…"
             ]
             raise RunFailedError(
                 f"No run of the experiment {experiment.name} has finished in {where.root}"
-                f"{' and can be read' * bool(tell.problems)}. {what_to_do[0]}"
+                f"{' and can be read' * bool(skipped.problems)}. {what_to_do[0]}"
             )
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
-            say(f"{len(missing)} of {len(configs)} runs are missing: {'; '.join(named)}.")
+            logger.warning(
+                "%s of %s runs are missing: %s.", len(missing), len(configs), "; ".join(named)
+            )
         origins = grid.origin_of
-        written = draw(experiment, runs, kept.values(), where, formats, tell, origins)
-    say_where(where, say)
+        written = draw(experiment, runs, kept.values(), where, formats, skipped, origins)
+    _tell_where(where)
     return written
 
 
-def say_where(where: ResultsFolder, say: Callable[[str], object]) -> None:
+def _tell_where(where: ResultsFolder) -> None:
     """Say where files have gone if a user would look for them elsewhere."""
     if where.notice:
-        say(where.notice)
+        logger.info(where.notice)
 
 
 def _found(
     configs: Sequence[RunConfig],
     stored: Mapping[Path, Trace],
-    tell: Callable[[object], object],
+    skipped: SkippedFiles,
 ) -> list[Trace | None]:
     """Return the run of each config of one dataset, from its folder or as stored; of one source."""
     found: list[Trace | None] = []
@@ -169,16 +169,14 @@ def _found(
         runs = [
             config.with_source(source) if source in config.sources() else None for config in configs
         ]
-        found = [None if run is None else _run(run, stored, tell) for run in runs]
+        found = [None if run is None else _run(run, stored, skipped) for run in runs]
         if any(found) or any(damage(place) for run in runs if run for place in run.folders):
             break
     return found
 
 
-def _run(
-    config: RunConfig, stored: Mapping[Path, Trace], tell: Callable[[object], object]
-) -> Trace | None:
-    found = find_run(config, tell)
+def _run(config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles) -> Trace | None:
+    found = find_run(config, skipped)
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
         return stored.get(config.own_folder)
@@ -191,7 +189,7 @@ def draw(
     kept: Iterable[Trace],
     results_dir: Path | ResultsFolder,
     formats: Sequence[str],
-    tell: Callable[[object], object],
+    skipped: SkippedFiles | None,
     origins: Mapping[Path, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write all files of an experiment; the real data and the stand-ins apart.
@@ -211,8 +209,8 @@ def draw(
         Where to.
     formats : sequence of str
         As for `plot`.
-    tell : callable
-        Told about files and other runs in the results folder that cannot be read.
+    skipped : SkippedFiles or None
+        Gets files and other runs in the results folder that cannot be read; None: they are errors.
     origins : mapping
         Own folder of a run → the experiment its trace is stored with, by default ``runs``.
 
@@ -230,10 +228,10 @@ def draw(
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
-        thinned = stored_traces.write(members, where, place, tell, hashes)
+        thinned = stored_traces.write(members, where, place, skipped, hashes)
         chosen.update({run.own_folder: run for run in thinned})
     traces = list(chosen.values())
-    best = optima.reference(traces, where, tell)
+    best = optima.reference(traces, where, skipped)
     written: list[Path] = []
     together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
     for source, shown in together.items():

@@ -7,7 +7,7 @@ A section is a sequence of the blocks of `figures.document` and of those below; 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,6 @@ from ssvm_bench.config import ALTERED
 from ssvm_bench.figures import document, style
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import FigureData, Kind, Section, Switched
-from ssvm_bench.jobs import experiments
 from ssvm_bench.report import contents, interactive
 from ssvm_bench.report.contents import Contents, Failure, Group
 from ssvm_bench.report.kinds import kinds
@@ -83,18 +82,14 @@ Block: TypeAlias = document.Block | Part | Plot | Facts | Details
 code = Markup("<code>{}</code>").format
 
 
-def build(
-    results_dir: Path | ResultsFolder, say: Callable[[str], object] = experiments.to_stderr
-) -> Path:
-    """Write the report over everything in a results folder.
+def build(results_dir: Path | ResultsFolder) -> Path:
+    """Write the report over everything in a results folder; runs that cannot be read are in it.
 
     Parameters
     ----------
     results_dir : Path or ResultsFolder
         The results folder. Thinned traces stand in for raw runs that are missing. The best
         values on record are tightened with what its runs saw.
-    say : callable
-        Told what cannot be read; runs are listed as failed, too.
 
     Returns
     -------
@@ -108,10 +103,10 @@ def build(
     """
     where = plain(results_dir)
     sweep(where)
-    with SkippedFiles(say) as tell:
-        found = contents.read(where, tell)
+    with SkippedFiles() as skipped:
+        found = contents.read(where, skipped)
         groups = contents.group(found.traces)
-        best = optima.reference(found.traces, where, tell)
+        best = optima.reference(found.traces, where, skipped)
     return write(where.root / FILE, page(found, groups, best).encode())
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from ssvm_bench.results.trace import Trace, plain
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.results.files import SkippedFiles
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are looked at."""
@@ -94,17 +94,15 @@ def budget_of(trace: Trace) -> Budget | None:
         return None
 
 
-def find_run(
-    config: RunConfig, tell: Callable[[RunFailedError], object] = lambda _: None
-) -> Trace | None:
+def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | None:
     """Return the run of a configuration, as far as its budget goes, from what has finished.
 
     Parameters
     ----------
     config : RunConfig
         Whose dataset's source is known.
-    tell : callable
-        Told what is there and cannot be read.
+    skipped : SkippedFiles, optional
+        Gets what is there and cannot be read.
 
     Returns
     -------
@@ -115,7 +113,8 @@ def find_run(
         try:
             found = truncate(read_run(folder), config)
         except RunFailedError as error:
-            tell(error)
+            if skipped is not None:
+                skipped.add(error)
         else:
             if found is not None:
                 return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from pathlib import Path
 
 from ssvm_bench.base import files
@@ -50,32 +50,30 @@ def sweep(results_dir: Path | ResultsFolder) -> None:
 
 SHOWN = 4
 
+logger = logging.getLogger(__name__)
+
 
 class SkippedFiles:
-    """Told of every damaged run or file, it says a line of each of the first, and sums up the rest.
+    """Damaged runs and files: a message about each of the first, and one about the rest.
 
-    Parameters
-    ----------
-    say : callable
-        Told each line; the last one when the ``with`` block ends.
+    The last one comes when the ``with`` block ends.
 
     Attributes
     ----------
     problems : list of str
-        All that it was told of, each once.
+        Why each cannot be read, without repetition.
     """
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
+    def __init__(self) -> None:
         self.problems: list[str] = []
 
-    def __call__(self, problem: object) -> None:
+    def add(self, problem: object) -> None:
         """Note what cannot be read, and why."""
         text = str(problem)
         if text not in self.problems:
             self.problems.append(text)
             if len(self.problems) <= SHOWN:
-                self._say(f"Passed over: {text}")
+                logger.warning("Passed over: %s", text)
 
     def __enter__(self) -> SkippedFiles:
         """Begin."""
@@ -85,4 +83,4 @@ class SkippedFiles:
         """Say how many more there were."""
         more = len(self.problems) - SHOWN
         if more > 0:
-            self._say(f"Passed over: {more} more that cannot be read.")
+            logger.warning("Passed over: %s more that cannot be read.", more)

@@ -11,7 +11,8 @@ Figures, claims and stored traces are made of runs: they are drawn anew, by ``ss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,6 +24,8 @@ from ssvm_bench.results.run_folder import PARTIAL, lock, partial_folder, write_f
 from ssvm_bench.results.trace import UNFINISHED, Trace
 
 SYNTHETIC = "synthetic"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,7 @@ class _Found:
         return folder if self.finished else partial_folder(folder)
 
 
-def merge(
-    roots: Sequence[Path],
-    into: Path,
-    source: str | None = None,
-    say: Callable[[str], object] = lambda _: None,
-) -> Merged:
+def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merged:
     """Copy the runs of results folders into another one.
 
     Parameters
@@ -80,8 +78,6 @@ def merge(
         Where to; made if it is not there. It may have runs.
     source : str, optional
         Only runs on ``real`` data, or on a ``synthetic`` stand-in.
-    say : callable
-        Told which runs cannot be read.
 
     Raises
     ------
@@ -91,11 +87,11 @@ def merge(
         If runs contradict each other, or cannot be written.
     """
     damaged: list[Path] = []
-    found = _runs(into, damaged, say)
+    found = _runs(into, damaged)
     for root in roots:
         if not (root / "runs").is_dir():
             raise ConfigError(f"There are no runs in {root}: a results folder has a folder runs.")
-        found += _runs(root, damaged, say)
+        found += _runs(root, damaged)
     wanted = [run for run in found if source is None or _kind(run) == source]
     _check_sources(wanted)
     best: dict[PurePath, _Found] = {}
@@ -110,7 +106,7 @@ def merge(
     return Merged(len(new), len(offered) - len(new), len(damaged))
 
 
-def _runs(root: Path, damaged: list[Path], say: Callable[[str], object]) -> list[_Found]:
+def _runs(root: Path, damaged: list[Path]) -> list[_Found]:
     """Return the runs of a results folder that can be read, sorted."""
     found = []
     for folder in sorted(root.glob("runs/*/*/*/seed=*")):
@@ -118,7 +114,7 @@ def _runs(root: Path, damaged: list[Path], say: Callable[[str], object]) -> list
             trace = read_trace(folder)
         except RunFailedError as error:
             damaged.append(folder)
-            say(f"{error}")
+            logger.warning("%s", error)
         else:
             found.append(_of(root, folder, trace))
     return found

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.results import checks
-from ssvm_bench.results.files import cannot_write, reason_of, write
+from ssvm_bench.results.files import SkippedFiles, cannot_write, reason_of, write
 from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
 from ssvm_bench.results.reading import find_runs, read_run
@@ -42,7 +42,7 @@ Instance = dict[str, Any]
 def reference(
     traces: Sequence[Trace],
     results_dir: Path | ResultsFolder,
-    say: Callable[[str], object] | None = None,
+    skipped: SkippedFiles | None = None,
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 
@@ -55,28 +55,28 @@ def reference(
         one of their datasets.
     results_dir : Path or ResultsFolder
         The results folder.
-    say : callable, optional
-        Told about runs below the results folder that cannot be read and are passed over; so is
-        the file then, which is left as it is.
+    skipped : SkippedFiles, optional
+        Gets runs below the results folder that cannot be read; and the file if it is damaged,
+        which is left as it is.
 
     Raises
     ------
     RunFailedError
-        If the file is damaged, and nobody can be told; or cannot be written.
+        If the file is damaged, and is not to be skipped; or cannot be written.
     """
     where = plain(results_dir)
     path = where.made / FILE
     seen: dict[ProblemInstance, Instance] = {}
-    for instance in _instances(traces, where.root, say or (lambda text: None)):
+    for instance in _instances(traces, where.root, skipped):
         seen = _tightened(seen, [instance])
     try:
         known: dict[ProblemInstance, Instance] = {}
         for place in where.read:
             known = _tightened(known, _read(place / FILE).values())
     except RunFailedError as error:
-        if say is None:
+        if skipped is None:
             raise
-        say(f"{error} Until then, the best values are those of the runs at hand.")
+        skipped.add(f"{error} Until then, the best values are those of the runs at hand.")
         known = seen
     if _tightened(known, seen.values()) != known:
         known = _tightened(known, _tighten_file(path, seen).values())
@@ -130,7 +130,7 @@ def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
 
 
 def _instances(
-    traces: Sequence[Trace], results_dir: Path, say: Callable[[str], object]
+    traces: Sequence[Trace], results_dir: Path, skipped: SkippedFiles | None
 ) -> Iterator[Instance]:
     """Yield what each run saw."""
     for trace in traces:
@@ -143,7 +143,8 @@ def _instances(
             try:
                 yield _instance(read_run(folder))
             except RunFailedError as error:
-                say(str(error))
+                if skipped is not None:
+                    skipped.add(error)
 
 
 def _instance(trace: Trace) -> Instance:

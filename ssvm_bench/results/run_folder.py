@@ -15,6 +15,7 @@ reader takes for a run:
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import secrets
 import shutil
@@ -30,6 +31,8 @@ from ssvm_bench.base.files import remove, temporary_folder
 
 PARTIAL = ".partial"
 
+logger = logging.getLogger(__name__)
+
 _GLANCE_SECONDS = 0.5
 """For longer than that, nobody holds a lock who only looks whether it is held."""
 
@@ -44,9 +47,7 @@ class HeldError(Exception):
 
 
 @contextmanager
-def lock(
-    folder: Path, on_wait: Callable[[str], object] | None = None, wait: bool = True
-) -> Iterator[None]:
+def lock(folder: Path, wait: bool = True) -> Iterator[None]:
     """Hold a run's folder for this process, so that the same configuration is run only once.
 
     Whoever has waited should look again whether the run `is_finished`. Left-overs of writers
@@ -56,10 +57,8 @@ def lock(
     ----------
     folder : Path
         The run's folder; its parents are created.
-    on_wait : callable, optional
-        Called once with a message if another process holds the folder.
     wait : bool
-        Whether to wait for it.
+        Whether to wait if another process holds the folder.
 
     Raises
     ------
@@ -76,8 +75,7 @@ def lock(
         except filelock.Timeout:
             if not wait:
                 raise HeldError from None
-            if on_wait is not None:
-                on_wait(f"Another process works on the same configuration; waiting for {folder}.")
+            logger.info("Another process works on the same configuration; waiting for %s.", folder)
             mutex.acquire()
         _clear_left_overs(folder)
     except OSError as error:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -30,7 +30,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, shown_as
 from ssvm_bench.results import checks
-from ssvm_bench.results.files import reason_of
+from ssvm_bench.results.files import SkippedFiles, reason_of
 from ssvm_bench.results.files import write as write_file
 from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.repeats import grouped
@@ -53,7 +53,7 @@ def write(
     traces: Sequence[Trace],
     results_dir: Path | ResultsFolder,
     name: str,
-    say: Callable[[str], object] | None = None,
+    skipped: SkippedFiles | None = None,
     stay: Collection[str] = (),
 ) -> list[Trace]:
     """Store the traces of an experiment, thinned; the same traces give the same bytes.
@@ -64,8 +64,8 @@ def write(
         Finished runs.
     results_dir, name
         The results folder and the experiment's name.
-    say : callable, optional
-        Told about a file that is there and cannot be read, and is left as it is.
+    skipped : SkippedFiles, optional
+        Gets a file that is there and cannot be read, which is left as it is.
     stay : collection of str
         Own hashes of further configurations whose stored runs stay.
 
@@ -77,8 +77,8 @@ def write(
     Raises
     ------
     RunFailedError
-        If a file cannot be written; or the one that is there cannot be read, and nobody can be
-        told.
+        If a file cannot be written; or the one that is there cannot be read, and is not to be
+        skipped.
     """
     root, made = plain(results_dir)
     places = grouped(traces, lambda trace: _folder(made, name) / _file_name(trace))
@@ -86,7 +86,7 @@ def write(
     for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
         hashes = {*stay, *(trace.own_folder.parent.name for trace in new)}
-        before = _read_if_whole(path, root, say) if os.path.lexists(path) else []
+        before = _read_if_whole(path, root, skipped) if os.path.lexists(path) else []
         for old in before or ():
             if old.own_folder.parent.name in hashes:
                 runs.setdefault(_key(old), old)
@@ -98,7 +98,7 @@ def write(
 
 
 def read(
-    results_dir: Path | ResultsFolder, name: str, say: Callable[[str], object] | None = None
+    results_dir: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
 ) -> list[Trace]:
     """Return the stored traces of an experiment; none if there are none.
 
@@ -108,19 +108,19 @@ def read(
     ----------
     results_dir, name
         The results folder and the experiment's name.
-    say : callable, optional
-        Told about files that are damaged and are passed over.
+    skipped : SkippedFiles, optional
+        Gets files that are damaged.
 
     Raises
     ------
     RunFailedError
-        If a file is damaged, and nobody can be told.
+        If a file is damaged, and is not to be skipped.
     """
     where = plain(results_dir)
     found: dict[tuple[str, Path], Trace] = {}
     for place in where.read:
         for path in sorted(_folder(place, name).glob("*.parquet")):
-            for trace in _read_if_whole(path, where.root, say) or ():
+            for trace in _read_if_whole(path, where.root, skipped) or ():
                 found.setdefault((path.name, trace.own_folder), trace)
     return list(found.values())
 
@@ -212,9 +212,9 @@ def _stored_type(column: str) -> str:
 
 
 def _read_if_whole(
-    path: Path, results_dir: Path, say: Callable[[str], object] | None
+    path: Path, results_dir: Path, skipped: SkippedFiles | None
 ) -> list[Trace] | None:
-    """Return the traces in a file; None, and tell, if it is damaged."""
+    """Return the traces in a file; None if it is damaged and skipped."""
     try:
         return _traces(files.read(path), results_dir)
     except Exception as error:  # whatever a damaged file makes a reader raise
@@ -222,9 +222,9 @@ def _read_if_whole(
             f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
             "delete it and run the experiment again."
         )
-        if say is None:
+        if skipped is None:
             raise damaged from error
-        say(str(damaged))
+        skipped.add(damaged)
         return None
 
 

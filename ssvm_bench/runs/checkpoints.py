@@ -7,6 +7,7 @@ in a checkpoint: the solver with its clock and random streams, and the recorder 
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Collection
@@ -22,6 +23,8 @@ from ssvm_bench.results.provenance import cpu_model
 from ssvm_bench.runs import snapshot
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import Solver
+
+logger = logging.getLogger(__name__)
 
 _SHARE = 0.01
 """Of a run's time, checkpoints take no more than that."""
@@ -89,8 +92,6 @@ class Checkpoints:
         As built, before anything was asked of it.
     write : callable
         Puts the trace so far on disk, with what it is told to write as its checkpoint.
-    say : callable
-        Told why there is no checkpoint.
     now : callable
         Seconds on a monotonic clock.
     """
@@ -101,11 +102,10 @@ class Checkpoints:
         whose: dict[str, str],
         problem: Objective,
         write: Callable[[Dump], object],
-        say: Callable[[str], object],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._every, self._keep, self._whose = config.every, config.keep, whose
-        self._write, self._say, self._now, self._begin = write, say, now, now()
+        self._write, self._now, self._begin = write, now, now()
         self._parts = snapshot.parts(problem)
         self._due = math.inf if config.every is None else self._begin + config.every
 
@@ -130,10 +130,10 @@ class Checkpoints:
             try:
                 self._write(self._dump(solver, recorder, progress))
             except RunFailedError as error:
-                self._say(f"What was measured so far is not on disk: {error}")
+                logger.warning("What was measured so far is not on disk: %s", error)
             except Exception as error:  # whatever the pickling of a component raises
                 self._every, self._keep = None, False
-                self._say(f"This run cannot go on from where it ends: {described(error)}.")
+                logger.warning("This run cannot go on from where it ends: %s.", described(error))
         took = self._now() - begin
         progress.checkpoint_time += took
         if self._every is None:
@@ -155,11 +155,7 @@ class Checkpoints:
 
 
 def resume(
-    folder: Path,
-    whose: dict[str, str],
-    problem: Objective,
-    packages: Collection[str],
-    say: Callable[[str], object],
+    folder: Path, whose: dict[str, str], problem: Objective, packages: Collection[str]
 ) -> Resumed | None:
     """Return the state that a folder's checkpoint has; None if there is none, or none of use.
 
@@ -171,8 +167,6 @@ def resume(
         As for `Checkpoints`.
     packages : collection of str
         Of components that are not this program's.
-    say : callable
-        Told why a checkpoint is left aside.
     """
     try:
         with checkpoint_file.reading(folder, whose) as file:
@@ -183,6 +177,8 @@ def resume(
         reason = (
             str(error) if isinstance(error, checkpoint_file.UnusableError) else described(error)
         )
-        say(f"The checkpoint in {folder} is left aside: {reason}. No run goes on from there.")
+        logger.warning(
+            "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
+        )
         return None
     return Resumed(state["solver"], state["record"], Progress(**state["progress"]))

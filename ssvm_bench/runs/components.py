@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import filelock
@@ -23,11 +25,12 @@ from ssvm_bench.oracles.caller import SerialCaller
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.oracles.prior import text as prior_text
-from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+
+logger = logging.getLogger(__name__)
 
 _LARGEST = 1e300
 """A bound of what float64 holds, with room for sums."""
@@ -197,7 +200,6 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
 def warm_up(
     config: RunConfig,
     dataset: Dataset | DataStream,
-    display: Display,
     prior: Prior | None = None,
     called: bool = False,
 ) -> None:
@@ -210,7 +212,8 @@ def warm_up(
     size = max(2, getattr(config.solver, "least_n", 2))
     head = dataset.head(size)
     parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
-    notice = threading.Timer(2.0, display.message, ["Compiling, once on this machine …"])
+    text = "Compiling, once on this machine …"
+    notice = threading.Timer(2.0, copy_context().run, [logger.info, text])
     notice.start()
     try:
         with _alone(), parts[0], parts[1]:

@@ -7,8 +7,9 @@ there, and is yet made by itself, has a folder of its own.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from ssvm_bench.results.reading import is_whole, read_run
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs.checkpoints import Resumed, resume
 
+logger = logging.getLogger(__name__)
+
 
 def going_on(
     config: RunConfig,
@@ -28,9 +31,8 @@ def going_on(
     problem: Objective,
     packages: Collection[str],
     leads_on: bool,
-    say: Callable[[str], object],
 ) -> tuple[RunConfig, Resumed] | None:
-    """Return the run to make, and where it begins; None if that is the beginning, and say why.
+    """Return the run to make, and where it begins; None if that is the beginning.
 
     Parameters
     ----------
@@ -40,20 +42,18 @@ def going_on(
         As for `checkpoints.resume`.
     leads_on : bool
         Whether another run begins at its end.
-    say : callable
-        Told what there is, and why it is of no use.
     """
     for folder in (partial_folder(config.folder), config.folder):
-        found = resume(folder, whose, problem, packages, say)
+        found = resume(folder, whose, problem, packages)
         made = None if found is None else _made_of(found, config, leads_on)
         if found is not None and made is not None:
-            say(
-                f"Going on after iteration {found.progress.iteration}, from the checkpoint in "
-                f"{folder} (force=true does not)."
+            logger.info(
+                "Going on after iteration %s, from the checkpoint in %s (force=true does not).",
+                *(found.progress.iteration, folder),
             )
             return made, found
     if is_whole(config.folder):
-        say(_why_anew(config))
+        logger.info(_why_anew(config))
     return None
 
 

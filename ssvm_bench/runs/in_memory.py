@@ -79,7 +79,7 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
         terms = terms.called_by(caller)
     prior = priors.build(config.prior, terms.d)
     if (kind := _kind(config, dataset)) not in _warm:
-        warm_up(config, dataset, display, prior, called=caller is not None)
+        warm_up(config, dataset, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
     for stage in config.path_steps():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import time
 import traceback
 from contextlib import nullcontext
@@ -40,6 +41,8 @@ from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+
+logger = logging.getLogger(__name__)
 
 
 class PathStep:
@@ -104,9 +107,7 @@ class PathStep:
         if self.had_finished or self.config.force:
             return False
         others = registry.other_packages(self.config)
-        found = going_on(
-            self.config, self.whose, self.problem, others, self.leads_on, self.display.message
-        )
+        found = going_on(self.config, self.whose, self.problem, others, self.leads_on)
         if found is None:
             return False
         self.config, (self.solver, record, self.progress) = found
@@ -126,7 +127,7 @@ class PathStep:
         display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
         self.metadata = self._metadata()
         checkpoints = Checkpoints(
-            config.checkpoint, self.whose, self.problem, self._write_checkpoint, display.message
+            config.checkpoint, self.whose, self.problem, self._write_checkpoint
         )
         with interrupts.deferred() as arrived:
             try:
@@ -167,9 +168,7 @@ class PathStep:
         config, recorder, summary = self.config, self.recorder, self._summary(reason)
         folder = config.folder
         if self.had_finished:
-            self.display.message(
-                f"This run of the path had finished before, and is kept: {config.folder}"
-            )
+            logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
             folder = destination(config, pd.DataFrame(recorder.rows), reason)
             with nullcontext() if folder == config.folder else lock(folder):
@@ -204,7 +203,7 @@ class PathStep:
             try:
                 self._write_partial("interrupted", rows)
             except RunFailedError as error:
-                self.display.message(f"What was measured so far is not on disk: {error}")
+                logger.warning("What was measured so far is not on disk: %s", error)
 
     def _write_checkpoint(self, dump: Dump) -> None:
         """Put the rows so far on disk, and the state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
+
+logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
@@ -157,7 +160,7 @@ class Recorder:
         self._first, self._before = len(self.rows), self.rows[-1]["iteration"]
         self._begins_at = self._iterate
         self._best = math.inf, self._iterate
-        self.display.message(f"Latent round {self.round}: {changes} latent values are others.")
+        logger.info("Latent round %s: %s latent values are others.", self.round, changes)
 
     def _after_exact_pass(self, solver: Solver, primal: float, dual: float) -> dict[str, float]:
         """Return primal and dual after the last exact pass, if the solver keeps that iterate."""

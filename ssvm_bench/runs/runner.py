@@ -9,6 +9,7 @@ in the trace (:mod:`ssvm_bench.results.budgets`).
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,6 +43,8 @@ from ssvm_bench.runs.terminal import Display
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+
+logger = logging.getLogger(__name__)
 
 
 @contained("The run failed")
@@ -93,23 +96,23 @@ def run(
     with ExitStack() as locks:
         for stage, _ in stages:
             try:
-                locks.enter_context(lock(stage.folder, display.message, wait))
+                locks.enter_context(lock(stage.folder, wait))
             except HeldError:
                 return Outcome("held", "held", config.folder, {})
         if not config.force:
             places = [folder for stage, _ in stages for folder in stage.folders]
             for damaged in filter(None, map(damage, places)):
-                display.message(f"{damaged} It is made again.")
+                logger.warning("%s It is made again.", damaged)
             for folder in places:
                 _check_same_data(folder, dataset)
         before = [None if config.force else find_run(stage) for stage, _ in stages]
         if before[-1] is not None and all(before):
-            return _skipped(before[-1], display)
-        _tell_unseen(dataset, display)
-        warm_up(config, dataset, display, prior, called=caller is not None)
+            return _skipped(before[-1])
+        _tell_unseen(dataset)
+        warm_up(config, dataset, prior, called=caller is not None)
         if caller is not None:
             locks.callback(caller.close)
-            caller.start(terms, display.message)
+            caller.start(terms)
         about = dataset, display, begin, concurrent_runs, engine
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
@@ -130,17 +133,18 @@ def _of(status: str, run: Trace) -> Outcome:
     return Outcome(status, run.summary["stop_reason"], run.folder, run.summary)
 
 
-def _skipped(before: Trace, display: Display) -> Outcome:
+def _skipped(before: Trace) -> Outcome:
     """Tell that there is nothing to do."""
     if before.is_truncated:
         end, whole = before.summary["iteration"], before.metadata["cut_from"]["iteration"]
-        display.message(
-            f"A longer run has finished before, of {whole} iterations: {before.folder}. This one "
-            f"is its beginning, until iteration {end}; weights and losses are those of the end "
-            "(force=true makes this one by itself)."
+        logger.info(
+            "A longer run has finished before, of %s iterations: %s. This one is its beginning, "
+            "until iteration %s; weights and losses are those of the end (force=true makes this "
+            "one by itself).",
+            *(whole, before.folder, end),
         )
     else:
-        display.message(f"This run has finished before: {before.folder} (force=true redoes it)")
+        logger.info("This run has finished before: %s (force=true redoes it)", before.folder)
     return _of("skipped", before)
 
 
@@ -152,13 +156,14 @@ def _first(runs: list[PathStep]) -> int:
     return 0
 
 
-def _tell_unseen(dataset: Dataset | DataStream, display: Display) -> None:
+def _tell_unseen(dataset: Dataset | DataStream) -> None:
     """Say how many labels that are held out training does not know."""
     for name, examples in dataset.held_out.items():
         if examples.unseen is not None:
-            display.message(
-                f"{np.count_nonzero(examples.unseen.mask)} of the {examples.y.size} {name} labels "
-                "are unknown to training. Whatever is predicted for them counts as wrong."
+            logger.warning(
+                "%s of the %s %s labels are unknown to training. Whatever is predicted for them "
+                "counts as wrong.",
+                *(np.count_nonzero(examples.unseen.mask), examples.y.size, name),
             )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
 from rich.console import Console
@@ -20,6 +21,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ssvm_bench.base import messages
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import words
 from ssvm_bench.results.repeats import differences
@@ -36,22 +38,16 @@ _NOT_TOLD = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source"
 Row: TypeAlias = Mapping[str, Any]
 
 
-class Display(Protocol):
-    """What the runner tells of a run.
+class Display:
+    """What the runner tells of a run; of this one, nothing is shown (``quiet=true``).
 
-    ``start`` comes first, then ``row`` after each evaluated iteration, then ``finish`` if the run
-    got to its end; ``message`` may come at any time. A display is a context manager that leaves
-    the terminal in order whatever happens in between.
+    `start` comes first, then `row` after each evaluated iteration, then `finish` if the run got to
+    its end. A `message` may come at any time. `close` leaves the terminal in order whatever has
+    happened.
     """
 
-    def __enter__(self) -> Display:
-        """Get ready."""
-
-    def __exit__(self, *exception: object) -> None:
-        """Leave the terminal in order."""
-
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
-        """Say what is about to run: n examples, d weights, λ, real or synthetic data."""
+        """Show what is about to run: n examples, d weights, λ, real or synthetic data."""
 
     def row(self, row: Row) -> None:
         """Show one row of the trace."""
@@ -60,30 +56,13 @@ class Display(Protocol):
         """Show the end of the run."""
 
     def message(self, text: str) -> None:
-        """Say something in one sentence."""
+        """Show a message."""
+
+    def close(self) -> None:
+        """End what is shown."""
 
 
-class Silent:
-    """A display that shows nothing (``quiet=true``)."""
-
-    def __enter__(self) -> Silent:
-        """Do nothing."""
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Do nothing."""
-
-    def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
-        """Do nothing."""
-
-    def row(self, row: Row) -> None:
-        """Do nothing."""
-
-    def finish(self, summary: Row, folder: Path) -> None:
-        """Do nothing."""
-
-    def message(self, text: str) -> None:
-        """Do nothing."""
+Silent = Display
 
 
 COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
@@ -98,7 +77,7 @@ COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
 """Trace columns shown in a line: heading, width, format."""
 
 
-class PlainLines(Silent):
+class PlainLines(Display):
     """One aligned line for each evaluated iteration; for pipes and log files.
 
     Parameters
@@ -114,10 +93,6 @@ class PlainLines(Silent):
         self.clock = clock
         self.budget: Budget | None = None
         self.started = clock()
-
-    def __enter__(self) -> PlainLines:
-        """Do nothing."""
-        return self
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
         """Print what runs, and the heading of the lines to come."""
@@ -173,7 +148,7 @@ class LiveLine(PlainLines):
         self.live: Live | None = None
         self.drawn = -math.inf
 
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         """Leave the last state of the line on the terminal."""
         if self.live is not None:
             self.live.update(self.line, refresh=True)
@@ -196,16 +171,22 @@ class LiveLine(PlainLines):
 
     def finish(self, summary: Row, folder: Path) -> None:
         """Close the line."""
-        self.__exit__()
+        self.close()
 
 
-def make_display(quiet: bool = False) -> Display:
-    """Return the display that fits: nothing, a live line on a terminal, or plain lines."""
-    if quiet:
-        return Silent()
-    console = Console(stderr=True, highlight=False)
-    live = console.is_terminal and not console.is_dumb_terminal
-    return LiveLine(console) if live else PlainLines(console)
+@contextmanager
+def make_display(quiet: bool = False) -> Iterator[Display]:
+    """Give the block the display that fits: nothing, a live line on a terminal, or plain lines.
+
+    It shows the messages of the block, too.
+    """
+    display = Display()
+    if not quiet:
+        console = Console(stderr=True, highlight=False)
+        live = console.is_terminal and not console.is_dumb_terminal
+        display = LiveLine(console) if live else PlainLines(console)
+    with messages.shown_by(display.message), closing(display):
+        yield display
 
 
 def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:

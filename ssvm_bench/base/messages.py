@@ -1,0 +1,48 @@
+"""What the program says while it works: the messages of its loggers, and who shows them.
+
+Each module logs to the logger of its name, below ``ssvm_bench``. The command line shows messages on
+stderr, a run by its display (:mod:`ssvm_bench.runs.terminal`). A Python program sees none, unless
+it asks for them as of any library: ``logging.basicConfig(level="INFO")``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ssvm_bench.base.errors import readable
+
+_LOGGER = logging.getLogger("ssvm_bench")
+_show: ContextVar[Callable[[str], object] | None] = ContextVar("show", default=None)
+
+
+class _Handler(logging.Handler):
+    """Hands messages to whoever shows them in this context."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        show = _show.get()
+        if show is not None:
+            show(record.getMessage())
+
+
+_LOGGER.addHandler(_Handler())
+
+
+@contextmanager
+def shown_by(show: Callable[[str], object]) -> Iterator[None]:
+    """Let a function show the messages of the block; what showed them outside does not."""
+    token, level = _show.set(show), _LOGGER.level
+    _LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _LOGGER.setLevel(level)
+        _show.reset(token)
+
+
+def to_stderr(text: str) -> None:
+    """Print a message to stderr, whatever it says in one line."""
+    print(readable(text), file=sys.stderr, flush=True)

@@ -231,7 +231,7 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
 def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
-    monkeypatch.setattr("ssvm_bench.jobs.dispatch.find_spec", lambda name: None)
+    monkeypatch.setattr("ssvm_bench.jobs.options.find_spec", lambda name: None)
     result = call(*arguments, f"--backend={name}")
     assert result.exit_code == 2
     assert f"pip install 'ssvm-bench[{name}]'" in result.stderr

@@ -8,7 +8,7 @@ import click
 
 from ssvm_bench.cli.options import PROGRAM, Command, Settings, print_outcomes
 from ssvm_bench.config.grid import Shard
-from ssvm_bench.jobs.options import MEANT, Options
+from ssvm_bench.jobs.options import MEANT, Options, chosen
 from ssvm_bench.results.provenance import LOCAL
 
 
@@ -77,8 +77,6 @@ def experiment_command(
         ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786
         ssvm-bench experiment mpbcfw_fig4 --backend submitit --parallel 20 --time-limit 120
     """
-    from ssvm_bench.jobs.dispatch import chosen
-
     options = Options(**asked)
     if status:
         options.check(backend)

@@ -11,7 +11,6 @@ runs after their iteration, on whatever node, without a word to the executor.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import logging
 import os
@@ -23,14 +22,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ssvm_bench.base import files, interrupts
-from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.config import registry
-from ssvm_bench.jobs.options import Options
 from ssvm_bench.results import checkpoint_file, words
 from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES, versions
 
@@ -299,173 +296,104 @@ class Dispatcher:
         RunFailedError
             If the executor cannot be reached, or a node cannot make runs.
         """
-        token = None
+        self._runs, self._started, self._ended = runs, started, ended
+        self._left, self._held, self._died = set(runs), list[int](), Counter[int]()
+        self._patient, self._asked_to_end, self._left_there = False, 0, False
+        self._token = None
         if self.backend != LOCAL:
-            token = CancelToken.issue(next(iter(runs.values())).results_dir)
-        finished = left_there = False
+            self._token = CancelToken.issue(next(iter(runs.values())).results_dir)
+        finished = False
         try:
-            executor = self._open(token)
-            self.at_once = executor.at_once
-            loop = _Loop(executor, self.backend, token, runs, started, ended)
+            self._executor = self._open(self._token)
+            self.at_once = self._executor.at_once
             try:
                 with interrupts.deferred() as arrived:
-                    finished = loop.make(arrived)
-                left_there = loop.left_there
+                    finished = self._loop(arrived)
             finally:
-                executor.close(finished or left_there)
+                self._executor.close(finished or self._left_there)
             return finished
         finally:
-            if token is not None and not left_there:
-                token.cancel()
+            if self._token is not None and not self._left_there:
+                self._token.cancel()
 
-
-@dataclass
-class _Loop:
-    """One call: which runs are still to make, and what has become of the others."""
-
-    executor: Executor
-    backend: str
-    token: CancelToken | None
-    runs: Mapping[int, RunConfig]
-    started: Callable[[int], object]
-    ended: Callable[[int, Ended], object]
-    left: set[int] = field(default_factory=set)
-    held: list[int] = field(default_factory=list)
-    died: Counter[int] = field(default_factory=Counter)
-    patient: bool = False
-    asked_to_end: int = 0
-    left_there: bool = False
-
-    def make(self, arrived: interrupts.Arrived) -> bool:
+    def _loop(self, arrived: interrupts.Arrived) -> bool:
         """Go on until all runs have ended, or a signal ends it; return whether all have."""
-        self.left = set(self.runs)
-        self._submit(self.runs)
-        while self.left or self.held:
-            if not self.left:
-                others = words.runs(len(self.held))
+        self._submit(self._runs)
+        while self._left or self._held:
+            if not self._left:
+                others = words.runs(len(self._held))
                 logger.info("Others are at work on %s; waiting for them.", others)
-                self.left, self.held, self.patient = set(self.held), [], True
-                self._submit({number: self.runs[number] for number in sorted(self.left)})
-            for number, event in self.executor.wait(_POLL_SECONDS):
+                self._left, self._held, self._patient = set(self._held), [], True
+                self._submit({number: self._runs[number] for number in sorted(self._left)})
+            for number, event in self._executor.wait(_POLL_SECONDS):
                 if event is None:
-                    self.started(number)
+                    self._started(number)
                 elif isinstance(event, str):
                     logger.info(event)
                 else:
                     self._take(number, event)
-            if self.asked_to_end < min(arrived.count, 2):
+            if self._asked_to_end < min(arrived.count, 2):
                 arrived.answered = True
-                self.asked_to_end += 1
-                how = self.executor.interrupt(self.asked_to_end)
+                self._asked_to_end += 1
+                how = self._executor.interrupt(self._asked_to_end)
                 if how is not None:
-                    self.left_there = bool(how)
+                    self._left_there = bool(how)
                     if how:
                         logger.info(how)
                     return False
-                if self.asked_to_end == 1:
+                if self._asked_to_end == 1:
                     logger.info("Ending after the current iterations; Ctrl-C again ends at once.")
-                    self.held = []
-        return not self.asked_to_end
+                    self._held = []
+        return not self._asked_to_end
 
     def _submit(self, runs: Mapping[int, RunConfig]) -> None:
         variables = dict.fromkeys(THREAD_VARIABLES, "1")
         variables |= {key: text for key, text in os.environ.items() if key.startswith(_PREFIX)}
         setting = Setting(
             self.backend,
-            min(self.executor.beside, len(self.runs) - 1),
+            min(self._executor.beside, len(self._runs) - 1),
             Path.cwd(),
             tuple(folder.absolute() for folder in registry.folders()),
             tuple(sorted(variables.items())),
-            self.token,
+            self._token,
         )
-        self.executor.submit(
-            {
-                number: Job(
-                    _key(config),
-                    pickle.dumps((config, self.patient)),
-                    setting,
-                    config.seed,
-                    config.dataset.name,
-                )
-                for number, config in runs.items()
-            }
-        )
+        jobs = {}
+        for number, config in runs.items():
+            payload = pickle.dumps((config, self._patient))
+            jobs[number] = Job(_key(config), payload, setting, config.seed, config.dataset.name)
+        self._executor.submit(jobs)
 
     def _take(self, number: int, result: JobResult) -> None:
         """Take what became of a job."""
         answer = result.answer
         for text in result.messages:
             logger.info(text)
-        if isinstance(answer, LostError) and not self.asked_to_end:
-            if self.died[number] < self.executor.retries:
-                self.died[number] += 1
+        if isinstance(answer, LostError) and not self._asked_to_end:
+            retries = self._executor.retries
+            if self._died[number] < retries:
+                self._died[number] += 1
                 logger.warning("A run is begun again, or resumed from its checkpoint: %s", answer)
-                self._submit({number: self.runs[number]})
+                self._submit({number: self._runs[number]})
                 return
-            often = (
-                f"That happened {self.executor.retries + 1} times; the same command tries again."
-            )
-            again = often if self.executor.retries else "The same command makes this run again."
-            answer = LostError(f"{answer} {again}")
-            answer.traceback = result.answer.traceback  # type: ignore[union-attr]
-        self.left.discard(number)
-        if self.asked_to_end and isinstance(answer, LostError | RefusedError):
-            return  # before its first iteration, or it was cancelled before it had begun
+            again = "The same command makes this run again."
+            if retries:
+                again = f"That happened {retries + 1} times; the same command tries again."
+            answer, lost = LostError(f"{answer} {again}"), answer
+            answer.traceback = lost.traceback
+        self._left.discard(number)
         if isinstance(answer, SsvmBenchError):
+            if self._asked_to_end and isinstance(answer, LostError | RefusedError):
+                return  # before its first iteration, or it was cancelled before it had begun
             if isinstance(answer, RefusedError) or not isinstance(answer, RunFailedError):
                 raise answer
-            self.ended(number, answer)
-        elif answer.status != "held":
-            self.ended(number, answer)
-        elif not self.asked_to_end:
-            self.held.append(number)
+        elif answer.status == "held":
+            if not self._asked_to_end:
+                self._held.append(number)
+            return
+        self._ended(number, answer)
 
 
 def _key(config: RunConfig) -> str:
     """Return what tells a run from others, before its data are loaded."""
     options = {key: value for key, value in config.resolved().items() if key != "quiet"}
     return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
-
-
-# ---- which executor ---------------------------------------------------------------------------
-
-_EXECUTORS = {
-    LOCAL: ("processes", "Processes", "multiprocessing"),
-    "dask": ("dask", "Dask", "distributed"),
-    "ray": ("ray", "Ray", "ray"),
-    "submitit": ("submitit", "Submitit", "submitit"),
-}
-"""Backend → module of this package, its class, and the package that it needs."""
-
-
-def chosen(backend: str, options: Options) -> Dispatcher | None:
-    """Return what makes runs; None stands for this process, one run after the other.
-
-    Raises
-    ------
-    ConfigError
-        If what the backend needs is not installed, or an option means nothing to it.
-    """
-    options.check(backend)
-    if backend == LOCAL and options.jobs in (None, 1):
-        return None
-    module, name, package = _EXECUTORS[backend]
-    if find_spec(package) is None:
-        raise ConfigError(
-            f"--backend {backend} needs the package {package}, which is not installed: "
-            f"pip install 'ssvm-bench[{backend}]'."
-        )
-
-    def open_executor(token: CancelToken | None) -> Executor:
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise RunFailedError(
-                f"--backend {backend} cannot be loaded: {shown(error, 300)}. Install it again: "
-                f"pip install 'ssvm-bench[{backend}]'."
-            ) from error
-        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), name)
-        executor: Executor = made(options, token)
-        return executor
-
-    return Dispatcher(backend, open_executor)

@@ -1,12 +1,18 @@
-"""What the command line says of a backend, and to which one it means something."""
+"""What the command line says of a backend, to which one it means something, and what is chosen."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results.provenance import LOCAL
+
+if TYPE_CHECKING:
+    from ssvm_bench.jobs.dispatch import CancelToken, Dispatcher, Executor
 
 MEANT = {
     LOCAL: ("jobs",),
@@ -15,6 +21,14 @@ MEANT = {
     "submitit": ("partition", "time_limit", "memory", "parallel"),
 }
 """Backend → the options that mean something to it."""
+
+_EXECUTORS = {
+    LOCAL: ("processes", "Processes", "multiprocessing"),
+    "dask": ("dask", "Dask", "distributed"),
+    "ray": ("ray", "Ray", "ray"),
+    "submitit": ("submitit", "Submitit", "submitit"),
+}
+"""Backend → module of this package, its class, and the package that it needs."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +96,36 @@ class Options:
 
 def _written(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def chosen(backend: str, options: Options) -> Dispatcher | None:
+    """Return what makes runs; None stands for this process, one run after the other.
+
+    Raises
+    ------
+    ConfigError
+        If what the backend needs is not installed, or an option means nothing to it.
+    """
+    options.check(backend)
+    if backend == LOCAL and options.jobs in (None, 1):
+        return None
+    module, name, package = _EXECUTORS[backend]
+    install = f"pip install 'ssvm-bench[{backend}]'."
+    if find_spec(package) is None:
+        raise ConfigError(
+            f"--backend {backend} needs the package {package}, which is not installed: {install}"
+        )
+    from ssvm_bench.jobs.dispatch import Dispatcher
+
+    def open_executor(token: CancelToken | None) -> Executor:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise RunFailedError(
+                f"--backend {backend} cannot be loaded: {shown(error, 300)}. Install it again: "
+                f"{install}"
+            ) from error
+        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), name)
+        return made(options, token)
+
+    return Dispatcher(backend, open_executor)

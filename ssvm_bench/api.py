@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import catalog, overrides, registry
+from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results.budgets import truncate
@@ -99,7 +99,7 @@ def run(
     RunFailedError
         The data cannot be had, or the run failed or was interrupted.
     """
-    (config,) = compose_runs([*words, *overrides.words(options)], config_dirs=_paths(config_dirs))
+    (config,) = compose_runs([*words, *overrides.words(options)], config_dirs=config_dirs)
     return _made(config, progress)
 
 
@@ -111,8 +111,7 @@ def sweep(
 ) -> list[Run]:
     """Make all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
     asked = [*words, *overrides.words(options)]
-    configs = compose_runs(asked, multirun=True, config_dirs=_paths(config_dirs))
-    return [_made(config, progress) for config in configs]
+    return [_made(config, progress) for config in compose_runs(asked, True, config_dirs)]
 
 
 def load_runs(
@@ -148,9 +147,3 @@ def _made(config: RunConfig, progress: bool) -> Run:
 def _run(found: Trace) -> Run:
     summary = pd.Series(found.summary, name=str(found.folder))
     return Run(found.folder, found.frame, summary, found.metadata)
-
-
-def _paths(config_dirs: Iterable[str | Path]) -> list[Path]:
-    found = catalog.check_folders([Path(folder) for folder in config_dirs])
-    registry.use(found)
-    return found

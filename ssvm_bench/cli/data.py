@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -132,14 +133,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 )
 @source_option
 @trust_option
-def show_command(
-    name: str,
-    numbers: tuple[int, ...],
-    runs: tuple[Path, ...],
-    output: Path | None,
-    source: str,
-    allow_checksum_mismatch: bool,
-) -> None:
+def show_command(name: str, **chosen: Any) -> None:
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
     Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
@@ -156,8 +150,7 @@ def show_command(
     from ssvm_bench.cli import dataset_views
 
     (name,) = _names(name)
-    path = dataset_views.show(name, numbers, runs, output, source, allow_checksum_mismatch)
-    click.echo(f"figure: {path}")
+    click.echo(f"figure: {dataset_views.show(name, **chosen)}")
 
 
 @data.command("export")
@@ -197,12 +190,10 @@ def export_command(
     name: str,
     file: Path,
     overrides: tuple[str, ...],
-    repeat: int,
-    order: str | None,
-    jitter: str | None,
-    seed: int,
     source: str,
     allow_checksum_mismatch: bool,
+    jitter: str | None,
+    **how: Any,
 ) -> None:
     """Write a dataset to FILE.parquet, for dataset=stream, or to FILE.npz, for dataset=file.
 
@@ -223,8 +214,7 @@ def export_command(
         *["dataset.trust=true"] * allow_checksum_mismatch,
         *overrides,
     ]
-    chosen = order or ("shuffled" if repeat > 1 else "dataset")
-    how = {"repeat": repeat, "order": chosen, "seed": seed}
+    how["order"] = how["order"] or ("shuffled" if how["repeat"] > 1 else "dataset")
     for line in export.export(name, file, words, jitter, settings.config_dirs(), **how):
         click.echo(line)
 

@@ -19,7 +19,7 @@ file of its folder; that of a dataset names the oracle to use where none is chos
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,7 +152,7 @@ def description(file: Path) -> str:
     return shown(first.lstrip("#").strip(), 200) if first.startswith("#") else ""
 
 
-def check_folders(config_dirs: Sequence[Path]) -> list[Path]:
+def check_folders(config_dirs: Iterable[str | Path]) -> list[Path]:
     """Return the absolute paths of the user's config folders.
 
     Raises
@@ -160,14 +160,15 @@ def check_folders(config_dirs: Sequence[Path]) -> list[Path]:
     ConfigError
         If one of them is not a folder, or its name cannot be given to Hydra.
     """
-    for folder in config_dirs:
-        if not Path(folder).is_dir():
-            raise ConfigError(f"--config-dir {shown(folder, 200)}: there is no such folder.")
-    folders = list(dict.fromkeys(Path(folder).resolve() for folder in config_dirs))
-    for folder in folders:
+    folders = {}
+    for given in config_dirs:
+        folder = Path(given).resolve()
+        if not folder.is_dir():
+            raise ConfigError(f"--config-dir {shown(given, 200)}: there is no such folder.")
         if "${" in str(folder) or not str(folder).isprintable():  # Hydra would interpolate it
             raise ConfigError(f"--config-dir {shown(folder, 200)}: give it another name.")
-    return folders
+        folders[folder] = True
+    return [*folders]
 
 
 # ---- YAML ------------------------------------------------------------------------------------

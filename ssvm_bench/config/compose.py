@@ -39,8 +39,7 @@ Choices: TypeAlias = Mapping[str, str]
 def compose_runs(
     words: Iterable[str],
     multirun: bool = False,
-    config_dirs: Sequence[Path] = (),
-    each: Mapping[str, Sequence[str]] | None = None,
+    config_dirs: Iterable[str | Path] = (),
 ) -> list[RunConfig]:
     """Return the runs that the overrides ask for, in the order of their sweeps.
 
@@ -50,10 +49,8 @@ def compose_runs(
         ``option=value`` or ``group=name``; of several for the same key, the last one counts.
     multirun : bool
         Accept sweeps: ``seed=range(10)``, ``solver=bcfw,mpbcfw``. The last sweep varies fastest.
-    config_dirs : sequence of Path
-        Further folders of config files, beside the project's own.
-    each : mapping, optional
-        Dataset → ``option=value`` for the runs on it, which count more than ``words``.
+    config_dirs : iterable of path
+        Further folders of config files, and of components in files, beside the project's own.
 
     Returns
     -------
@@ -66,7 +63,7 @@ def compose_runs(
         If an override cannot be read, names nothing that exists, or has a bad value; or if they
         ask for too many runs.
     """
-    return Composer(config_dirs).runs(words, multirun, each)
+    return Composer(config_dirs).runs(words, multirun)
 
 
 class Composer:
@@ -74,11 +71,11 @@ class Composer:
 
     Parameters
     ----------
-    config_dirs : sequence of Path
+    config_dirs : iterable of path
         Further folders of config files, beside the project's own.
     """
 
-    def __init__(self, config_dirs: Sequence[Path] = ()) -> None:
+    def __init__(self, config_dirs: Iterable[str | Path] = ()) -> None:
         folders = catalog.check_folders(config_dirs)
         registry.use(folders)
         self._files = {group: catalog.entries(group, folders) for group in catalog.GROUPS}
@@ -91,7 +88,10 @@ class Composer:
         multirun: bool = False,
         each: Mapping[str, Sequence[str]] | None = None,
     ) -> list[RunConfig]:
-        """Return the runs that the overrides ask for, see `compose_runs`."""
+        """Return the runs that the overrides ask for, see `compose_runs`.
+
+        ``each`` is dataset → ``option=value`` for the runs on it, which count more than ``words``.
+        """
         settings: dict[str, Setting] = {}
         for setting in overrides.read(words):
             settings.pop(setting.key, None)

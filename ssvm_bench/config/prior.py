@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -69,15 +69,18 @@ class PriorConfig(Options):
     def __post_init__(self) -> None:
         """Check what can be checked without files."""
         super().__post_init__()
-        for field in fields(self):
-            option, given = f"prior.{field.name}", getattr(self, field.name)
+        for name, given in self._moments():
             if not isinstance(given, Path):
-                _check(option, np.array(given, np.float64), _IS[field.name])
+                _check(f"prior.{name}", name, np.array(given, np.float64))
             elif given.suffix != ".npy":
                 raise ConfigError(
-                    f"{option} must be a number, a list of numbers in brackets, or the path of an "
-                    f".npy file, got {shown(given)}."
+                    f"prior.{name} must be a number, a list of numbers in brackets, or the path of "
+                    f"an .npy file, got {shown(given)}."
                 )
+
+    def _moments(self) -> Iterator[tuple[str, Moment]]:
+        """Yield μ and Σ as they are given, with the names of their options."""
+        return ((field.name, getattr(self, field.name)) for field in fields(self))
 
     @cached_property
     def stated(self) -> dict[str, Stated]:
@@ -88,22 +91,22 @@ class PriorConfig(Options):
         ConfigError
             If a file cannot be read, or does not hold what it must.
         """
-        return {field.name: self._stated(field.name) for field in fields(self)}
-
-    def _stated(self, name: str) -> Stated:
-        given = getattr(self, name)
-        if not isinstance(given, Path):
-            values = np.array(given, np.float64)
-            return Stated(values, values.tolist())
-        option = f"prior.{name}={shown(given)}"
-        try:
-            content = files.read(given)
-            values = _array(content)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or shown(error, 200)
-            raise ConfigError(f"{option} cannot be read: {reason}.") from error
-        _check(option, values, _IS[name])
-        return Stated(values, f"sha256:{hashlib.sha256(content).hexdigest()}")
+        found = {}
+        for name, given in self._moments():
+            if not isinstance(given, Path):
+                values = np.array(given, np.float64)
+                found[name] = Stated(values, values.tolist())
+                continue
+            option = f"prior.{name}={shown(given)}"
+            try:
+                content = files.read(given)
+                values = _array(content)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or shown(error, 200)
+                raise ConfigError(f"{option} cannot be read: {reason}.") from error
+            _check(option, name, values)
+            found[name] = Stated(values, f"sha256:{hashlib.sha256(content).hexdigest()}")
+        return found
 
     def hashed(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a hash covers of the resolved ``options``."""
@@ -158,46 +161,35 @@ def _array(content: bytes) -> np.ndarray:
     return np.ascontiguousarray(values, np.float64)
 
 
-class _Is(NamedTuple):
-    """What a moment has to be."""
-
-    most_axes: int
-    positive: bool
-
-
-_IS = {"mean": _Is(1, False), "variance": _Is(2, True)}
-
-
-def _check(option: str, values: np.ndarray, has_to_be: _Is) -> None:
-    """Raise ``ConfigError`` unless the values can be those of a moment of some d weights."""
+def _check(option: str, name: str, values: np.ndarray) -> None:
+    """Raise ``ConfigError`` unless the values can be the ``mean`` or ``variance`` of d weights."""
+    is_variance = name == "variance"
     square = len(set(values.shape)) == 1 or values.ndim == 0
-    if values.ndim > has_to_be.most_axes or not square or values.size == 0:
-        matrix = " or a square matrix" if has_to_be.most_axes == 2 else ""
+    if values.ndim > 1 + is_variance or not square or values.size == 0:
+        matrix = " or a square matrix" * is_variance
         raise ConfigError(
             f"{option} must be one number per weight{matrix}, got the shape {values.shape}."
         )
     if not np.isfinite(values).all():
         raise ConfigError(f"{option} must be finite numbers, and one is not.")
-    if values.ndim == 2:
-        _check_full(option, values)
-    elif has_to_be.positive and not (values > 0).all():
-        raise ConfigError(f"{option} must be positive numbers, and the least is {values.min():g}.")
-
-
-def _check_full(option: str, variance: np.ndarray) -> None:
-    """Raise ``ConfigError`` unless a matrix is symmetric and positive definite."""
-    d = len(variance)
+    if values.ndim < 2:
+        if is_variance and not (values > 0).all():
+            raise ConfigError(
+                f"{option} must be positive numbers, and the least is {values.min():g}."
+            )
+        return
+    d = len(values)
     if d > LARGEST_FULL:
         raise ConfigError(
             f"{option} is a matrix for {d} weights, and matrices can be for at most {LARGEST_FULL}:"
             " give its diagonal."
         )
-    if np.abs(variance - variance.T).max() > _SYMMETRY * np.abs(variance).max():
+    if np.abs(values - values.T).max() > _SYMMETRY * np.abs(values).max():
         raise ConfigError(f"{option} is not symmetric.")
     try:
-        pivots = np.diag(np.linalg.cholesky(variance)) ** 2
+        pivots = np.diag(np.linalg.cholesky(values)) ** 2
     except np.linalg.LinAlgError:
         pivots = np.zeros(d)
     # rounding may leave a singular matrix pivots of its size, relative to the diagonal
-    if not (pivots > d * np.finfo(float).eps * np.diag(variance)).all():
+    if not (pivots > d * np.finfo(float).eps * np.diag(values)).all():
         raise ConfigError(f"{option} is not positive definite.")

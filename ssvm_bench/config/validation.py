@@ -115,8 +115,7 @@ class Options:
 @cache
 def _checks(cls: Any) -> tuple[tuple[str, Check], ...]:
     """Return the fields of a class that have a check, with it, in their order."""
-    hints = get_type_hints(cls, include_extras=True)
-    return tuple((name, check) for name, hint in hints.items() for check in _of(hint))
+    return tuple((name, check) for name, hint in hints(cls).items() for check in _of(hint))
 
 
 def _of(hint: Any) -> Iterator[Check]:
@@ -394,19 +393,15 @@ def check_falling(option: str, lams: Sequence[float | str | None], n: int | None
 
     Without n, numbers are compared with numbers and ``K/n`` with ``K/n`` only.
     """
-    if n is not None:
-        comparable = [[lam_number(lam, n) for lam in lams]]
-    else:
-        texts = [lam_number(lam, 1) for lam in lams if isinstance(lam, str)]
-        comparable = [[lam for lam in lams if isinstance(lam, float)], texts]
-    for values in comparable:
-        if any(after >= before for before, after in itertools.pairwise(values)):
-            texts_of = ", ".join(_lam_text(lam) for lam in lams)
+    comparable = [[lam for lam in lams if isinstance(lam, kind)] for kind in (float, str)]
+    for values in comparable if n is None else [lams]:
+        numbers = [lam_number(lam, n or 1) for lam in values]
+        if any(after >= before for before, after in itertools.pairwise(numbers)):
+            texts = (
+                "1/n" if lam is None else lam if isinstance(lam, str) else f"{lam:g}"
+                for lam in lams
+            )
             where = "" if n is None else f" with n = {n}"
-            raise ConfigError(f"{option} must fall from one λ to the next, got {texts_of}{where}.")
-
-
-def _lam_text(lam: float | str | None) -> str:
-    if lam is None:
-        return "1/n"
-    return lam if isinstance(lam, str) else f"{lam:g}"
+            raise ConfigError(
+                f"{option} must fall from one λ to the next, got {', '.join(texts)}{where}."
+            )

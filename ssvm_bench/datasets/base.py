@@ -37,11 +37,12 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import SOURCES
 from ssvm_bench.config.validation import Count, NotNegative, Options, one_of
 from ssvm_bench.datasets import checks
-from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
-from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
+    from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
 
 SEGMENTS, LANDMARKS = "segments", "landmarks"

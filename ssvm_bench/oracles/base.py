@@ -43,7 +43,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -51,10 +51,12 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.caller import Caller
-from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
+
+if TYPE_CHECKING:
+    from ssvm_bench.oracles.caller import Caller
+    from ssvm_bench.oracles.constraints import Constraints
 
 __all__ = ["Oracle", "OracleConfig", "Plane", "Problem", "Risk"]
 

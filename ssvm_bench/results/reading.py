@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL
@@ -34,6 +33,9 @@ from ssvm_bench.results.trace import (
     WEIGHTS,
     Trace,
 )
+
+if TYPE_CHECKING:
+    from ssvm_bench.datasets.vocabulary import Vocabulary
 
 NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
@@ -90,6 +92,8 @@ def read_vocabulary(folder: Path) -> Vocabulary | None:
     """Return what a run calls labels and features, if it does. Raises as `read_trace` does."""
     if not (folder / NAMES).exists():
         return None
+    from ssvm_bench.datasets.vocabulary import Vocabulary
+
     with _reading(folder, NAMES) as content:
         return Vocabulary.read(content)
 

@@ -24,7 +24,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,10 +32,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
+
+if TYPE_CHECKING:
+    from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = 1
 """Version of the files of a run; a reader refuses any other."""

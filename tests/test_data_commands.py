@@ -125,7 +125,7 @@ def test_status_knows_the_first_bytes(name, head, kind):
 
 def test_prepare_says_where_and_what(user):
     output = shown("prepare", "stanford", "--source=synthetic")
-    arrays = sources.arrays(sources.raw_file("stanford"), "synthetic")
+    _, arrays = sources.arrays(sources.raw_file("stanford"), "synthetic")
     lengths, edges = np.diff(arrays["offsets"]), len(arrays["edges"])
     rate = arrays["data"].size / arrays["y"].size
     for part in (
@@ -165,7 +165,7 @@ def test_show_draws_pictures_and_ground_truth(tmp_path, drawn):
     ((rows, labels, source_),) = drawn
     assert (labels, source_) == (("background", "horse"), "synthetic")
     pictures = weizmann.RAW.pictures("synthetic")
-    arrays = sources.arrays(weizmann.RAW, "synthetic")
+    _, arrays = sources.arrays(weizmann.RAW, "synthetic")
     for row, i in zip(rows, (2, 0), strict=True):
         assert f"weizmann {i}: {pictures.names[i]}" == row.title
         assert np.array_equal(row.rgb, pictures[i].rgb)

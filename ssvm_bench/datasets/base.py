@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 SEGMENTS, LANDMARKS = "segments", "landmarks"
 """Structures whose labelings are ``admissible``."""
 
+OF_EXAMPLES = ("fold", "costs", "margins", "places")
+"""Fields of a dataset with a number for each example."""
+
 
 class Images(NamedTuple):
     """How the features of a part are the pixels of an image.
@@ -159,7 +162,7 @@ class Dataset:
             digest.update(f"windows{self.windows}".encode())
         if self.admissible is not None:
             digest.update(f"admissible{self.admissible}".encode())
-        for name in ("costs", "margins", "places"):
+        for name in OF_EXAMPLES[1:]:
             if (array := getattr(self, name)) is not None:
                 digest.update(f"{name}{array.shape}".encode() + array.tobytes())
         return digest.hexdigest()[:16]
@@ -211,7 +214,7 @@ class Dataset:
             unseen=unseen if unseen is not None and unseen.mask.any() else None,
             **{
                 name: array[examples]
-                for name in ("fold", "costs", "margins", "places")
+                for name in OF_EXAMPLES
                 if (array := getattr(self, name)) is not None
             },
         )

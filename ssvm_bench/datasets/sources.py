@@ -21,6 +21,7 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
+from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
@@ -205,13 +206,11 @@ def load(
         check_n(config, raw.n_synthetic, "synthetic examples")
     elif not config.trust:
         check_n(config, raw.n, "examples")
-    source, found = _arrays(raw, source, None, config.trust)
+    source, found = arrays(raw, source, allow_checksum_mismatch=config.trust)
+    with checks.explained(config):
+        fields = raw.fields(found)
     dataset = make(
-        name=config.name,
-        source=source,
-        n_labels=n_labels,
-        structure=structure,
-        **raw.fields(found),
+        name=config.name, source=source, n_labels=n_labels, structure=structure, **fields
     )
     if split is not None:
         dataset = split(dataset)
@@ -230,8 +229,10 @@ def subset(dataset: Dataset, n_samples: int) -> Dataset:
     return dataset.take(order[:n_samples])
 
 
-def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
-    """Return the arrays of a source, kept in a file once made.
+def arrays(
+    raw: RawFile, source: str, only: Names = None, allow_checksum_mismatch: bool = False
+) -> tuple[str, Arrays]:
+    """Return where arrays come from after all, and the arrays, kept in a file once made.
 
     Parameters
     ----------
@@ -241,28 +242,24 @@ def arrays(raw: RawFile, source: str, only: Names = None) -> Arrays:
         ``"real"``, ``"real (altered)"`` or ``"synthetic"``.
     only : collection of str, optional
         Which arrays; by default those of a `Dataset`.
+    allow_checksum_mismatch : bool
+        Use raw files that are not the genuine ones, as the second source says by itself.
 
     Raises
     ------
     MissingDataError
         The raw file is nowhere, and could not be downloaded.
     RunFailedError
-        It is there, but broken, or altered, which `source` does not allow.
+        It is there, but broken, or altered, which is not allowed.
     """
-    return _arrays(raw, source, only, source == ALTERED)[1]
-
-
-def _arrays(
-    raw: RawFile, source: str, only: Names, allow_checksum_mismatch: bool
-) -> tuple[str, Arrays]:
-    """Return where arrays come from after all, and the arrays."""
     only, place = only or raw.only, raw.cache_place(source)
     if source == "synthetic":
         return source, raw.kept(place, raw.key(source), source, raw.synthetic_arrays, only)
+    allowed = allow_checksum_mismatch or source == ALTERED
 
     def make() -> Arrays:
         content = raw.read(path)
-        _judged(raw, content.sha256, allow_checksum_mismatch)  # before what may take minutes
+        _judged(raw, content.sha256, allowed)  # before what may take minutes
         digests = np.array([*content.sha256.items()], str).reshape(-1, 2)
         return {**content.arrays(), SHA256: digests}
 
@@ -270,8 +267,7 @@ def _arrays(
     with raw.explained(path):
         key = f"{raw.key('real')} sha256={_sha256(raw, path)}"
         found = raw.kept(place, key, "real", make, only and (*only, SHA256))
-        digests = dict(found.pop(SHA256).tolist())
-        return _judged(raw, digests, allow_checksum_mismatch), found
+        return _judged(raw, dict(found.pop(SHA256).tolist()), allowed), found
 
 
 def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: bool) -> str:

@@ -127,7 +127,7 @@ class PictureFile(RawFile):
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return superpixel maps (h, w) of some pictures."""
-        arrays = sources.arrays(self, source, ("segments", "shapes"))
+        _, arrays = sources.arrays(self, source, ("segments", "shapes"))
         shapes = arrays["shapes"]
         ends = np.cumsum(shapes.prod(axis=1))
         return [

@@ -31,7 +31,7 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,22 +136,14 @@ class Template(NamedTuple):
     Attributes
     ----------
     text : str
-    literals : tuple of str
-        What is around the references, one more than there are of these.
+    format : str
+        The name of its features, as a format of the values of the references.
     references : tuple of (row, column)
     """
 
     text: str
-    literals: tuple[str, ...]
+    format: str
     references: tuple[tuple[int, int], ...]
-
-    @property
-    def format(self) -> str:
-        """The name of its features, as a format of the values of the references."""
-        pieces = self.text, *self.literals
-        escaped = [each.replace("{", "{{").replace("}", "}}") for each in pieces]
-        filled = "{}".join(escaped[1:])
-        return filled if _IDENTIFIER.match(self.text) else f"{escaped[0]}={filled}"
 
 
 def parse_template(text: str, where: str = "") -> Template:
@@ -163,14 +155,20 @@ def parse_template(text: str, where: str = "") -> Template:
         It refers to nothing, or in another notation.
     """
     pieces = _REFERENCE.split(text)
-    literals = tuple(pieces[::3])
+    literals = pieces[::3]
     if len(literals) == 1 or any("%" in literal for literal in literals):
         raise ConfigError(
             f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
             "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
         )
+    name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))
+    filled = "{}".join(escaped)
     rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
-    return Template(text, literals, tuple(zip(rows, columns, strict=True)))
+    return Template(
+        text,
+        filled if _IDENTIFIER.match(text) else f"{name}={filled}",
+        tuple(zip(rows, columns, strict=True)),
+    )
 
 
 def read_templates(file: Path) -> list[Template]:
@@ -249,60 +247,53 @@ def apply_templates(
     ConfigError
         A template points outside the columns.
     """
-    number: dict[str, int] = {}
+    import pandas as pd
+
+    parts, lengths, number = np.arange(offsets[-1]), np.diff(offsets), dict[str, int]()
+    begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
 
     def numbered(names: Iterable[str]) -> list[int]:
         if known is None:
             return [number.setdefault(name, len(number)) for name in names]
         return [known.get(name, -1) for name in names]
 
-    found = [_applied(template, columns, offsets, boundary, numbered) for template in used]
+    def applied(template: Template) -> np.ndarray:
+        """Return the feature that a template gives each part."""
+        combined, inside = np.zeros(parts.size, np.int64), np.ones(parts.size, bool)
+        of_references = []
+        for row, column in template.references:
+            if column >= len(columns):
+                raise ConfigError(
+                    f"{OPTION}: {shown(template.text)} refers to column {column}, and what is "
+                    f"observed are the columns 0 to {len(columns) - 1} (the label is the last "
+                    "column)."
+                )
+            of, at = columns[column], parts + row
+            before, behind = begin - at, at - end + 1  # how far beyond the ends
+            marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
+            mark = len(of.values) - 1 + np.where(before > 0, before, abs(row) + behind)
+            here = (before <= 0) & (behind <= 0)
+            codes = np.where(here, of.codes[at.clip(0, parts.size - 1)], mark)
+            inside &= here
+            of_references.append((codes, [*of.values, *marks]))
+            combined, _ = pd.factorize(combined * (len(of.values) + len(marks)) + codes)
+        # numbered as they come; written from the last part to the first, the first one stays
+        first = np.zeros(int(combined.max()) + 1, np.int64)
+        first[combined[::-1]] = parts[::-1]
+        kept = np.flatnonzero(inside[first]) if boundary == "ends" else np.arange(first.size)
+        seen = [
+            np.array(values, object)[codes[first[kept]]].tolist() for codes, values in of_references
+        ]
+        numbers = np.full(first.size, -1)
+        numbers[kept] = numbered(map(template.format.format, *seen))
+        return numbers[combined]
+
+    found = [applied(template) for template in used]
     if boundary == "ends":
-        for name, parts in zip(ENDS, (offsets[:-1], offsets[1:] - 1), strict=True):
+        for name, its_parts in zip(ENDS, (offsets[:-1], offsets[1:] - 1), strict=True):
             found.append(np.full(offsets[-1], -1))
-            found[-1][parts] = numbered([name])[0]
+            found[-1][its_parts] = numbered([name])[0]
     return list(number), np.column_stack(found)
-
-
-def _applied(
-    template: Template,
-    columns: Sequence[Any],
-    offsets: np.ndarray,
-    boundary: str,
-    numbered: Callable[[Iterable[str]], list[int]],
-) -> np.ndarray:
-    """Return the feature that a template gives each part."""
-    import pandas as pd
-
-    parts = np.arange(offsets[-1])
-    lengths = np.diff(offsets)
-    begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
-    combined, inside, of_references = np.zeros(parts.size, np.int64), np.ones(parts.size, bool), []
-    for row, column in template.references:
-        if column >= len(columns):
-            raise ConfigError(
-                f"{OPTION}: {shown(template.text)} refers to column {column}, and what is observed "
-                f"are the columns 0 to {len(columns) - 1} (the label is the last column)."
-            )
-        of, at = columns[column], parts + row
-        before, behind = begin - at, at - end + 1  # how far beyond the ends
-        marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
-        mark = len(of.values) - 1 + np.where(before > 0, before, abs(row) + behind)
-        here = (before <= 0) & (behind <= 0)
-        codes = np.where(here, of.codes[at.clip(0, parts.size - 1)], mark)
-        inside &= here
-        of_references.append((codes, [*of.values, *marks]))
-        combined, _ = pd.factorize(combined * (len(of.values) + len(marks)) + codes)
-    # numbered as they come; written from the last part to the first, the first one stays
-    first = np.zeros(int(combined.max()) + 1, np.int64)
-    first[combined[::-1]] = parts[::-1]
-    kept = np.flatnonzero(inside[first]) if boundary == "ends" else np.arange(first.size)
-    seen = [
-        np.array(values, object)[codes[first[kept]]].tolist() for codes, values in of_references
-    ]
-    numbers = np.full(first.size, -1)
-    numbers[kept] = numbered(map(template.format.format, *seen))
-    return numbers[combined]
 
 
 # ---- features -----------------------------------------------------------------------------------

@@ -23,14 +23,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.base import OF_EXAMPLES, Dataset
 from ssvm_bench.datasets.checks import MOST_LABELS, csr
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Windows
@@ -53,11 +53,6 @@ SCALES = (1, 255, 1000)
 
 CODES = ("|u1", "<i2")
 """Types of the integers that stand for features."""
-
-_NOT_OF_EXAMPLES = {
-    *("name", "source", "x", "y", "offsets", "n_labels", "structure"),
-    *("edges", "edge_offsets", "windows", "held_out", "vocabulary", "unseen"),
-}
 
 
 class Entries(NamedTuple):
@@ -112,14 +107,14 @@ class Encoding:
             ``bits``, and other sparse numbers, which cannot be deformed, the form ``rows``.
         """
         matrices: list[Any] = [each.x for each in datasets]
-        first = matrices[0]
-        values = [x if isinstance(x, np.ndarray) else x.data for x in matrices]
-        stored, scale = _code([each.ravel() for each in values])
+        first, form = matrices[0], "dense"
+        is_dense = isinstance(first, np.ndarray)
+        values = np.concatenate([x.ravel() if is_dense else x.data for x in matrices])
+        stored, scale = _code(values)
         columns = "<u2" if first.shape[1] <= 1 << 16 else "<i4"
-        form = "dense"
-        if not isinstance(first, np.ndarray):
+        if not is_dense:
             bits = sum(x.shape[0] for x in matrices) * -(-first.shape[1] // 8)
-            rows = sum(each.size for each in values) * np.dtype(columns).itemsize
+            rows = values.size * np.dtype(columns).itemsize
             fits = stored == "|u1" if deformed else bits <= rows
             rising = all(x.has_canonical_format for x in matrices)  # else bits lose an order
             form = "bits" if fits and rising else "rows"
@@ -139,14 +134,13 @@ class Encoding:
         return values
 
 
-def _code(arrays: Sequence[np.ndarray]) -> tuple[str, int]:
+def _code(values: np.ndarray) -> tuple[str, int]:
     """Return the smallest type of integers that stand for all numbers, and what divides them."""
-    dtype = arrays[0].dtype
+    dtype = values.dtype
     for scale in map(dtype.type, SCALES if dtype.kind == "f" else ()):
-        codes = [np.rint(array * scale) for array in arrays]
-        if all(np.array_equal(c / scale, array) for c, array in zip(codes, arrays, strict=True)):
-            low = min(code.min(initial=0) for code in codes)
-            high = max(code.max(initial=0) for code in codes)
+        codes = np.rint(values * scale)
+        if np.array_equal(codes / scale, values):
+            low, high = codes.min(initial=0), codes.max(initial=0)
             for name in CODES:
                 if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
                     return name, int(scale)
@@ -170,7 +164,7 @@ def entries_of(dataset: Dataset, encoding: Encoding) -> dict[str, Entries]:
     if dataset.edges is not None and dataset.edge_offsets is not None:
         ends = 2 * np.diff(dataset.edge_offsets).astype(np.int64)
         found["edges"] = Entries(dataset.edges.astype("<i4").ravel(), ends)
-    for name in [each.name for each in fields(Dataset) if each.name not in _NOT_OF_EXAMPLES]:
+    for name in OF_EXAMPLES:
         if (values := getattr(dataset, name)) is not None:
             found[name] = Entries(_little(values), np.ones(dataset.n, np.int64))
     return found

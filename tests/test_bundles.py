@@ -68,16 +68,16 @@ def test_methods_have_their_names_in_the_report():
         run_of("mpbcfw", 10),
     ]
     found = bundle_runs.runs(traces)
-    assert [(run.lam_n, run.method.title) for run in found] == [
+    assert list(zip(found["lam_n"], found["title"], strict=True)) == [
         *((10, "BMRM"), (10, "P=2-BMRM"), (10, "P=4-BMRM"), (10, "Prox-P=16-BMRM")),
         (1, "BMRM"),
     ]
-    assert found[1].method.label == "p_bmrm P=2"
+    assert found["solver"][1] == "p_bmrm P=2"
 
 
 def test_other_options_make_other_methods():
     found = bundle_runs.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
-    assert [run.method.title for run in found] == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
+    assert found["title"].tolist() == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
 
 
 def test_the_report_s_numbers_are_those_of_real_mnist():

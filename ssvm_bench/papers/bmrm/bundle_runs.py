@@ -38,18 +38,11 @@ RATIOS = ("speedup",)
 REPORT = Path(__file__).with_name("report.yaml")
 
 
-class Instance(NamedTuple):
-    """The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
+INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
+"""The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
 
-    dataset: str
-    source: str
-    n: int
-    pixels: str
-    fingerprint: str
-
-
-INSTANCE = list(Instance._fields)
-"""Its columns in a table."""
+PROBLEM = [*INSTANCE, "lam", "lam_n"]
+METHOD = ["solver", "title", "P", "options"]
 
 
 class Method(NamedTuple):
@@ -77,18 +70,6 @@ class Method(NamedTuple):
         return f"{name} ({self.options})" if self.options else name
 
 
-class Run(NamedTuple):
-    """A run of a bundle method; ``lam_n`` is the report's λ."""
-
-    instance: Instance
-    epsilon: float
-    lam: float
-    lam_n: float
-    method: Method
-    trace: Trace
-    converged: bool
-
-
 def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs of bundle methods."""
     return [trace for trace in traces if trace.metadata["config"]["solver"]["name"] in SOLVERS]
@@ -111,30 +92,32 @@ def methods(traces: Sequence[Trace]) -> list[Method]:
     return [found[k] for k in range(len(traces))]
 
 
-def runs(traces: Sequence[Trace]) -> list[Run]:
-    """Return the runs of bundle methods: by data, λ from the largest, ``SOLVERS``, and P."""
+def runs(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return the runs of bundle methods: by data, λ from the largest, ``SOLVERS``, and P.
+
+    Returns
+    -------
+    DataFrame
+        One row per run: ``INSTANCE``, ``lam``, ``lam_n`` (the report's λ), ``epsilon``, ``solver``
+        (the method's label), ``title``, ``P``, ``options``, ``converged`` (whether it stopped at
+        its ε) and ``trace``.
+    """
     chosen = of_bundles(traces)
-    found = []
+    rows = []
     for trace, method in zip(chosen, methods(chosen), strict=True):
         config, data = trace.metadata["config"], trace.metadata["dataset"]
         lam, n = float(trace.metadata["lam"]), int(data["n"])
         pixels = str(config.get("dataset", {}).get("pixels", ""))
-        fingerprint = instance_of(trace.metadata).fingerprint
-        found.append(
-            Run(
-                Instance(data["name"], data["source"], n, pixels, fingerprint),
-                float(config["solver"]["epsilon"]),
-                lam,
-                float(f"{lam * n:.6g}"),  # 1000/n · n is not quite 1000
-                method,
-                trace,
-                trace.summary.get("stop_reason") == "converged",
-            )
-        )
-    return sorted(
-        found,
-        key=lambda run: (run.instance, -run.lam, SOLVERS.index(run.method.solver), run.method),
-    )
+        instance = data["name"], data["source"], n, pixels, instance_of(trace.metadata).fingerprint
+        row = dict(zip(INSTANCE, instance, strict=True))
+        row |= {"lam": lam, "lam_n": float(f"{lam * n:.6g}")}  # 1000/n · n is not quite 1000
+        row |= dict(zip(METHOD, (method.label, method.title, *method[1:]), strict=True))
+        row |= {"epsilon": float(config["solver"]["epsilon"]), "trace": trace}
+        row["converged"] = trace.summary.get("stop_reason") == "converged"
+        rows.append(((instance, -lam, SOLVERS.index(method.solver), method), row))
+    rows.sort(key=lambda pair: pair[0])
+    columns = [*PROBLEM, *METHOD, "epsilon", "trace", "converged"]
+    return pd.DataFrame([row for _, row in rows], columns=columns)
 
 
 def title(instance: pd.DataFrame) -> str:

@@ -66,15 +66,10 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
             name: distance for name, solvers in COMPARISONS.items() if _solver(trace) in solvers
         }
 
-    names = [run.method.label for run in runs]
-    table = curves.tabulate([run.trace for run in runs], values, axis, log=True, names=names)
-    curve = {(run.instance.fingerprint, run.lam, run.method.label): run for run in runs}
-    keys = zip(*(table[key] for key in ("fingerprint", "lam", "solver")), strict=True)
-    shown = [curve[key] for key in keys]
-    table["pixels"] = [run.instance.pixels for run in shown]
-    table["lam_n"] = [run.lam_n for run in shown]
-    table["P"] = [run.method.P for run in shown]
-    return table
+    table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
+    keys = ["fingerprint", "lam", "solver"]
+    about = runs[[*keys, "pixels", "lam_n", "P"]].drop_duplicates(keys)
+    return table.merge(about, on=keys, how="left")
 
 
 def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:

@@ -12,17 +12,14 @@ spread, their largest difference, says how nearly. Runs on other pixels have a b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
 
@@ -46,23 +43,24 @@ def risks(traces: Sequence[Trace]) -> pd.DataFrame:
         (how many of them stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
         none) and ``report_validation``, ``report_test``.
     """
-    known = [run for run in bundle_runs.runs(traces) if not math.isnan(_loss(run, "validation"))]
-    rows = []
-    keys = grouped(known, lambda run: (run.instance, run.lam, run.lam_n, run.method))
-    for (instance, lam, lam_n, method), repeats in keys.items():
-        row = {**instance._asdict(), "lam": lam, "lam_n": lam_n}
-        row |= {"solver": method.label, "title": method.title, "repeats": len(repeats)}
-        row["converged"] = sum(run.converged for run in repeats)
-        for loss in LOSSES:
-            row[loss] = float(np.median([_loss(run, loss) for run in repeats]))
-            row[f"report_{loss}"] = bundle_runs.printed(row, loss)
-        rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _loss(run: bundle_runs.Run, loss: str) -> float:
-    value = run.trace.summary.get(f"{loss}_loss")
-    return math.nan if value is None else float(value)
+    runs = bundle_runs.runs(traces)
+    for loss in LOSSES:
+        found = [trace.summary.get(f"{loss}_loss") for trace in runs["trace"]]
+        runs[loss] = pd.Series(found, dtype=float)
+    of_method = runs[runs["validation"].notna()].groupby(
+        [*bundle_runs.PROBLEM, "solver", "title"], sort=False
+    )
+    table = of_method.agg(
+        repeats=("converged", "size"),
+        converged=("converged", "sum"),
+        validation=("validation", "median"),
+        test=("test", "median"),
+    ).reset_index()
+    for loss in LOSSES:
+        table[f"report_{loss}"] = [
+            bundle_runs.printed(row, loss) for row in table.to_dict("records")
+        ]
+    return table[COLUMNS]
 
 
 def notes(table: pd.DataFrame) -> list[str]:

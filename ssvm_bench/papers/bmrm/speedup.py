@@ -24,9 +24,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared
@@ -36,7 +35,6 @@ from ssvm_bench.figures.curves import timing_notes
 from ssvm_bench.figures.document import Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number, percent
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
@@ -49,6 +47,9 @@ COLUMNS = [
     *(f"{name}_{end}" for name in RANGES for end in ("from", "to")),
     *("qp_share", "rises", "report_iterations", "report_speedup"),
 ]
+
+
+Row: TypeAlias = dict[str, Any]
 
 
 class Range(NamedTuple):
@@ -99,67 +100,68 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
         as two columns each, ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``,
         ``rises``, ``report_iterations`` and ``report_speedup``. NaN where there is no value.
     """
-    rows = []
-    problems = grouped(bundle_runs.runs(traces), lambda run: (run.instance, run.lam, run.lam_n))
-    for (instance, lam, lam_n), runs in problems.items():
-        of_method = grouped(runs, lambda run: (run.method, run.epsilon))
-        bases = [key for key in of_method if key[0].solver == BASELINE]
-        for (method, epsilon), repeats in of_method.items() if bases else ():
-            of_base = [of_method[key] for key in bases if key[1] == epsilon]
-            row = {**instance._asdict(), "lam": lam, "lam_n": lam_n, "epsilon": epsilon}
-            row |= {"solver": method.label, "title": method.title}
-            row |= {"P": method.P, "options": method.options, "repeats": len(repeats)}
-            row["converged"] = sum(run.converged for run in repeats)
-            seconds = _cost(repeats, "cpu_time")
-            cost = {
-                "iterations": _cost(repeats, "iteration"),
-                "seconds": seconds,
-                "speedup": _speedup(of_base, method, seconds),
-            }
-            row |= {f"{name}_from": found.low for name, found in cost.items()}
-            row |= {f"{name}_to": found.high for name, found in cost.items()}
-            row["qp_share"] = float(np.median([_qp_share(run.trace) for run in repeats]))
-            row["rises"] = float(np.median([_rises(run.trace) for run in repeats]))
+    runs = bundle_runs.runs(traces)
+    last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
+    for name in ("iterations", "seconds"):
+        last[f"{name}_to"] = last[f"{name}_from"].where(runs["converged"], math.inf)
+    of_method = runs.join(last).groupby(
+        [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD], sort=False
+    )
+    medians = {name: (name, lambda ends: ends.median(skipna=False)) for name in last}
+    table = of_method.agg(
+        repeats=("converged", "size"), converged=("converged", "sum"), **medians
+    ).reset_index()
+    rows: list[Any] = table.to_dict("records")
+    found = []
+    for row in rows:
+        bases = [
+            other
+            for other in rows
+            if _solver(other) == BASELINE
+            and all(other[name] == row[name] for name in bundle_runs.PROBLEM)
+        ]
+        if bases:
+            speedup = _speedup(row, [base for base in bases if base["epsilon"] == row["epsilon"]])
+            row |= {"speedup_from": speedup.low, "speedup_to": speedup.high}
+            method = bundle_runs.Method(_solver(row), row["P"])
             for name in ("iterations", "speedup"):
                 row[f"report_{name}"] = bundle_runs.printed(row, name, method)
-            rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+            found.append(row)
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
-def _speedup(
-    of_base: Sequence[Sequence[bundle_runs.Run]], method: bundle_runs.Method, seconds: Range
-) -> Range:
+MEDIANS = ("iterations_from", "seconds_from", "qp_share", "rises")
+"""What `costs` takes the medians of, at the ends of runs."""
+
+
+def _end(trace: Trace) -> tuple[float, ...]:
+    """Return ``MEDIANS`` of a run."""
+    last = trace.frame.iloc[-1]
+    qp_share = math.nan
+    # counted work and measured seconds have no ratio
+    if trace.metadata.get("clock") != "work" and "qp_time" in last and last["time"] > 0:
+        qp_share = last["qp_time"] / last["time"]
+    # Rises are not counted in the rows: of a long run, a stored trace has but some.
+    rises = trace.summary.get("primal_rises")
+    return last["iteration"], last["cpu_time"], qp_share, math.nan if rises is None else rises
+
+
+def _solver(row: Row) -> str:
+    return str(row["solver"].partition(" ")[0])
+
+
+def _speedup(row: Row, bases: Sequence[Row]) -> Range:
     """Return how much faster than BMRM a method is; unknown unless there is just one BMRM."""
-    if len(of_base) != 1:
+    if len(bases) != 1:
         return UNKNOWN
-    if method.solver == BASELINE:
+    if _solver(row) == BASELINE:
         return Range(1.0, 1.0)
-    return _cost(of_base[0], "cpu_time").over(seconds)
+    return of(bases[0], "seconds").over(of(row, "seconds"))
 
 
-def of(row: Any, name: str) -> Range:
+def of(row: Row, name: str) -> Range:
     """Return one of ``RANGES`` of a row of the table."""
     return Range(row[f"{name}_from"], row[f"{name}_to"])
-
-
-def _cost(repeats: Sequence[bundle_runs.Run], column: str) -> Range:
-    """Return the median of what runs have spent at their end."""
-    ends = [float(run.trace.frame[column].iloc[-1]) for run in repeats]
-    highest = np.where([run.converged for run in repeats], ends, np.inf)
-    return Range(float(np.median(ends)), float(np.median(highest)))
-
-
-def _qp_share(trace: Trace) -> float:
-    last = trace.frame.iloc[-1]
-    if trace.metadata.get("clock") == "work" or "qp_time" not in last or not last["time"] > 0:
-        return math.nan  # counted work and measured seconds have no ratio
-    return float(last["qp_time"] / last["time"])
-
-
-def _rises(trace: Trace) -> float:
-    # Not counted in the rows: of a long run, a stored trace has but some.
-    rises = trace.summary.get("primal_rises")
-    return math.nan if rises is None else float(rises)
 
 
 # ---- claims -----------------------------------------------------------------------------------
@@ -171,8 +173,6 @@ FLUCTUATES = 0.1
 
 HARDLY = 0.5
 """The same share of one that hardly does, at most so many times as large."""
-
-Row = dict[str, Any]
 
 
 def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -186,7 +186,7 @@ def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
     """Return the report's λ → row of a method, from the largest λ."""
     rows: list[Any] = block.to_dict("records")
-    mine = [row for row in rows if (row["solver"].split(" ")[0], row["P"]) == (solver, P)]
+    mine = [row for row in rows if (_solver(row), row["P"]) == (solver, P)]
     name = bundle_runs.Method(solver, P).title
     if not mine:
         raise UnmeasurableError(f"no finished runs of {name}")

@@ -87,14 +87,17 @@ def test_contrast_is_that_of_the_formula():
 @pytest.mark.parametrize("pictures", ["weizmann", "stanford"])
 def test_points_are_superpixels_and_labelled_are_those_that_are_scribbled(pictures):
     options = config(pictures=pictures, picture=1)
-    data, drawn = scribbles.load(options), scribbles.drawn(options, "synthetic")
-    segments, truth = drawn.segments, drawn.picture.truth
+    data, (_, picture, segments, strokes) = (
+        scribbles.load(options),
+        scribbles.drawn(options, "synthetic"),
+    )
+    truth = picture.truth
     assert data.pixels.sum() == truth.size
     for k in range(data.n):
         inside = segments == k
         assert data.pixels[k, 1] == truth[inside].sum()
         assert data.y[k] == (truth[inside].mean() > 0.5)
-        assert data.labeled[k] == (drawn.scribbles[inside] == data.y[k]).any()
+        assert data.labeled[k] == (strokes[inside] == data.y[k]).any()
     assert set(data.y[data.labeled]) == {0, 1}
     assert data.labeled.sum() < data.n / 2
     np.testing.assert_array_equal(data.pairs, superpixels.neighbours(segments))
@@ -193,8 +196,8 @@ def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
     assert np.mean(row.predictions[0][1] != row.y) == pytest.approx(
         (1 - summary["accuracy"]) * np.mean(~data.labeled)
     )
-    drawn = scribbles.drawn(config(), "synthetic")
-    np.testing.assert_array_equal(row.scribbles, drawn.scribbles)
+    *_, strokes = scribbles.drawn(config(), "synthetic")
+    np.testing.assert_array_equal(row.scribbles, strokes)
     assert "is a run on other points" in error_of(call(*show, 1, *output), 1)
     assert "has the pictures 0 to 2" in error_of(call(*show, 3), 2)
     assert "dataset.picture=9" in error_of(

@@ -15,7 +15,7 @@ CVPR 2016.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -99,26 +99,19 @@ class SequenceFile(PictureFile):
         return super()._work(f"{self.dataset}-{source}")
 
     def _prepared(self, source: str, pictures: Pictures) -> Arrays:
+        """Add, frame by frame, the pixels of each label in its superpixels; weights of edges."""
         arrays = super()._prepared(source, pictures)
-        pieces = [*_pieces(arrays, pictures)]
-        pixels, weights = (np.concatenate(each) for each in zip(*pieces, strict=True))
-        return {**arrays, "pixels": pixels, "weights": weights}
+        shapes, pixels, weights = arrays["shapes"], [], []
+        maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
+        for i, flat in enumerate(maps):
+            segments, picture = flat.reshape(shapes[i]), pictures[i]
+            pixels.append(counts(segments, picture.truth, len(LABELS)))
+            weights.append(scenes.contrast(picture.rgb, segments)[1])
+        return {**arrays, "pixels": np.concatenate(pixels), "weights": np.concatenate(weights)}
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return what `load` makes points of."""
         return {**super().fields(arrays), "pixels": arrays["pixels"], "weights": arrays["weights"]}
-
-
-def _pieces(arrays: Arrays, pictures: Pictures) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, frame by frame, the pixels of each label in its superpixels; weights of edges."""
-    shapes = arrays["shapes"]
-    maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
-    for i, flat in enumerate(maps):
-        segments, picture = flat.reshape(shapes[i]), pictures[i]
-        yield (
-            counts(segments, picture.truth, len(LABELS)),
-            scenes.contrast(picture.rgb, segments)[1],
-        )
 
 
 def parse(path: Path, name: str) -> Pictures:
@@ -224,35 +217,31 @@ class Video:
         return scenes.rows(self.scene, config, numbers, runs)
 
 
-def _sequence(dataset: str, name: str, n: int, digest: str) -> Video:
+SHA256 = {
+    "bmx-trees": "2fe30becabd6c693db06b0b7cb7f1dac936dd05e6ab17502e1bc78d9ae638a99",
+    "car-shadow": "39b676eed756321dfc6e189b8751e08c6c824e940ad62b66ea2711adb67b2dec",
+}
+
+
+def _sequence(name: str, n: int) -> Video:
     """Return a sequence of n frames."""
+    file = f"davis2016-480p-{name}.tar.gz"
     raw = SequenceFile(
-        dataset=dataset,
+        dataset=f"davis_{name.replace('-', '_')}",
         folder="davis",
-        file=f"davis2016-480p-{name}.tar.gz",
+        file=file,
         url="https://davischallenge.org/davis2016/code.html",
         n=n,
         version=1,
         labels=LABELS,
         open=partial(parse, name=name),
-        sha256={f"davis2016-480p-{name}.tar.gz": digest},
+        sha256={file: SHA256[name]},
         scenes=synthetic.moving,
     )
     return Video(raw)
 
 
 KINDS = {
-    "davis_bmx_trees": _sequence(
-        "davis_bmx_trees",
-        "bmx-trees",
-        80,
-        "2fe30becabd6c693db06b0b7cb7f1dac936dd05e6ab17502e1bc78d9ae638a99",
-    ),
-    "davis_car_shadow": _sequence(
-        "davis_car_shadow",
-        "car-shadow",
-        40,
-        "39b676eed756321dfc6e189b8751e08c6c824e940ad62b66ea2711adb67b2dec",
-    ),
+    each.RAW.dataset: each for each in (_sequence("bmx-trees", 80), _sequence("car-shadow", 40))
 }
 """Kind → sequence."""

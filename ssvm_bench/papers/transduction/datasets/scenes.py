@@ -21,9 +21,9 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import validation
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.superpixels import borders
-from ssvm_bench.papers.transduction.datasets.points import Points
 
 if TYPE_CHECKING:
     from ssvm_bench.figures import pictures
@@ -63,7 +63,8 @@ class Scene(NamedTuple):
         Superpixel of every pixel.
     scribbles : ndarray of uint8, shape (h, w), or None
         The labels of pixels that are scribbled (`.scribbles`).
-    dataset : Points
+    dataset : Dataset
+        Of points.
     points : ndarray of int64, shape (L,)
         Those that are superpixels 0 … L − 1 of the picture.
     """
@@ -72,7 +73,7 @@ class Scene(NamedTuple):
     picture: Picture
     segments: np.ndarray
     scribbles: np.ndarray | None
-    dataset: Points
+    dataset: Dataset
     points: np.ndarray
 
 

@@ -28,7 +28,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Natural, Share, one_of
 from ssvm_bench.datasets import stanford, weizmann
-from ssvm_bench.datasets.base import SourceConfig
+from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.sources import subset
@@ -73,12 +73,11 @@ class Config(SourceConfig):
     features: Path | None = None
 
 
-@dataclass(frozen=True)
-class Scribbled:
-    """One picture with scribbles.
+def drawn(config: Config, source: str) -> tuple[str, Picture, np.ndarray, np.ndarray]:
+    """Return the picture of a config, as `Scene` has it; ``source`` is where it comes from.
 
-    Attributes
-    ----------
+    Returns
+    -------
     name : str
     picture : Picture
         Its truth is 1 where there is figure.
@@ -87,38 +86,26 @@ class Scribbled:
     scribbles : ndarray of uint8, shape (h, w)
         See `scribbled`.
     """
-
-    name: str
-    picture: Picture
-    segments: np.ndarray
-    scribbles: np.ndarray
-
-
-def drawn(config: Config, source: str) -> Scribbled:
-    """Return the picture of a config with its scribbles; ``source`` is where it comes from."""
     module, figure = PICTURES[config.pictures]
     pictures = module.RAW.pictures(source)
     rgb, truth = pictures[config.picture]
     picture = Picture(rgb, (truth == figure).astype(np.uint8))
     (segments,) = module.RAW.segments(source, [config.picture])
-    scribbles = scribbled(picture.truth, config.length, config.draw)
-    return Scribbled(pictures.names[config.picture], picture, segments, scribbles)
+    strokes = scribbled(picture.truth, config.length, config.draw)
+    return pictures.names[config.picture], picture, segments, strokes
 
 
 def scene(config: Config, number: int) -> Scene:
     """Return a picture as it is shown. Raises as `load` does."""
     chosen = replace(config, picture=number, n_samples=None)
     dataset = load(chosen)
-    found = drawn(chosen, dataset.source)
-    return Scene(
-        found.name, found.picture, found.segments, found.scribbles, dataset, np.arange(dataset.n)
-    )
+    return Scene(*drawn(chosen, dataset.source), dataset, np.arange(dataset.n))
 
 
 rows = partial(scenes.rows, scene)
 
 
-def load(config: Config) -> Points:
+def load(config: Config) -> Dataset:
     """Return the superpixels of a picture as points.
 
     Raises
@@ -136,20 +123,19 @@ def load(config: Config) -> Points:
             f"dataset.picture={config.picture}: {config.pictures} ({whole.source} data) has the "
             f"pictures 0 to {whole.n - 1}."
         )
-    found = drawn(config, whole.source)
-    pixels = counts(found.segments, found.picture.truth, len(LABELS))
+    name, picture, segments, strokes = drawn(config, whole.source)
+    pixels = counts(segments, picture.truth, len(LABELS))
     y = pixels.argmax(axis=1).astype(np.uint8)
-    crossed = found.scribbles == y[found.segments]
     labeled = np.zeros(y.size, bool)
-    labeled[found.segments[crossed]] = True
+    labeled[segments[strokes == y[segments]]] = True
     lacking = [LABELS[l] for l in (0, 1) if not (labeled & (y == l)).any()]
     if lacking:
         raise ConfigError(
-            f"dataset.picture={config.picture}: in {found.name} of {config.pictures}, no superpixel"
+            f"dataset.picture={config.picture}: in {name} of {config.pictures}, no superpixel"
             f" that is mostly {lacking[0]} is scribbled. Choose another dataset.picture, or a "
             "larger dataset.length."
         )
-    pairs, weights = contrast(found.picture.rgb, found.segments)
+    pairs, weights = contrast(picture.rgb, segments)
     x = whole.take(np.array([config.picture])).x
     if config.features is not None:
         x = given_features.read(config.features, np.full(y.size, config.picture), np.arange(y.size))
@@ -166,11 +152,7 @@ def load(config: Config) -> Points:
         weights=weights,
         pixels=pixels,
     )
-    if config.n_samples is None:
-        return dataset
-    few = subset(dataset, config.n_samples)
-    assert isinstance(few, Points)
-    return few
+    return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 
 # ---- strokes ----------------------------------------------------------------------------------

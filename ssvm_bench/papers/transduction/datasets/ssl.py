@@ -69,19 +69,30 @@ class SplitConfig(SourceConfig):
             raise ConfigError(f"dataset.split must be 0 to {N_SPLITS - 1}, got {self.split}.")
 
 
-class Made(NamedTuple):
-    """Synthetic data: Gaussian clusters, ``noise`` around centres at the distance ``apart``.
+class About(NamedTuple):
+    """A set, and the synthetic data like it: Gaussian clusters.
 
     Attributes
     ----------
+    name : str
+        Its kind without the prefix.
+    number : int
+        In the benchmark.
     classes : tuple of int
         The class of each cluster.
+    apart, noise : float
+        The distance of the centres, and the standard deviation around them.
+    n, n_features : int
+        Its size.
     """
 
+    name: str
+    number: int
     classes: tuple[int, ...]
     apart: float
     noise: float
-    seed: int
+    n: int = 1500
+    n_features: int = 241
 
 
 @dataclass(frozen=True)
@@ -148,116 +159,86 @@ def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) 
     return {"x": data[:, :-1], "y": (data[:, -1] > 0).astype(np.uint8), **kept}
 
 
-def stand_in(n: int, n_features: int, made: Made) -> Arrays:
+def synthetic(of: About) -> Arrays:
     """Return arrays like those of the real files."""
-    bits = np.random.PCG64(made.seed)
-    clusters = len(made.classes)
-    of = permutation(n, bits) % clusters
-    centres = approx_normal((clusters, n_features), bits)
-    centres *= made.apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
-    x = centres[of] + made.noise * approx_normal((n, n_features), bits)
-    y = np.array(made.classes, np.uint8)[of]
+    bits = np.random.PCG64(1700 + of.number)
+    clusters = len(of.classes)
+    cluster = permutation(of.n, bits) % clusters
+    centres = approx_normal((clusters, of.n_features), bits)
+    centres *= of.apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
+    x = centres[cluster] + of.noise * approx_normal((of.n, of.n_features), bits)
+    y = np.array(of.classes, np.uint8)[cluster]
     kept = {}
     for labels in LABELED:
         rows: list[np.ndarray] = []
         while len(rows) < N_SPLITS:
-            chosen = permutation(n, bits)[:labels]
+            chosen = permutation(of.n, bits)[:labels]
             if np.unique(y[chosen]).size == 2:
                 rows.append(chosen)
         kept[f"labeled_{labels}"] = np.array(rows)
     return {"x": np.round(x, 4), "y": y, **kept}
 
 
-def _set(
-    dataset: str, number: int, n: int, n_features: int, digests: tuple[str, ...], made: Made
-) -> SslSet:
+def _set(of: About, *digests: str) -> SslSet:
     """Return a set; the digests are those of data, 10 and 100 labels."""
     ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
     raw = ParsedFile(
-        dataset=dataset,
+        dataset=f"ssl_{of.name}",
         folder="ssl",
         url=(
             "https://raw.githubusercontent.com/edche/star_svm/"
             "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"
         ),
-        n=n,
+        n=of.n,
         sha256={
-            f"SSL,set={number},{end}.mat": digest for end, digest in zip(ends, digests, strict=True)
+            f"SSL,set={of.number},{end}.mat": digest
+            for end, digest in zip(ends, digests, strict=True)
         },
         parse=parse,
         heads=(MATLAB,),
-        combine=lambda data, *splits: _combined(data, splits, n, n_features),
-        synthetic=lambda: stand_in(n, n_features, made),
+        combine=lambda data, *splits: _combined(data, splits, of.n, of.n_features),
+        synthetic=lambda: synthetic(of),
         version=1,
     )
     return SslSet(raw)
 
 
-KINDS = {
+SETS = (
     # pictures of the digit 1, which lean this way or that
-    "ssl_digit1": _set(
-        "ssl_digit1",
-        number=1,
-        n=1500,
-        n_features=241,
-        digests=(
-            "49aa23425965f0e40db8087d04be06a1888b72b9287f0e5b916847a84764050d",
-            "a5485ce0adc6cc4fd8bf18cfa55222ccd5d3921511a62decbc52cff06abc5296",
-            "314ed0b1511fcbf94afe84705a3268ad06375e1c0047b0fc2cbf052578c5eb23",
-        ),
-        made=Made(classes=(0, 1, 0, 1, 0, 1), apart=9.0, noise=0.5, seed=1701),
+    _set(
+        About("digit1", 1, (0, 1, 0, 1, 0, 1), apart=9.0, noise=0.5),
+        "49aa23425965f0e40db8087d04be06a1888b72b9287f0e5b916847a84764050d",
+        "a5485ce0adc6cc4fd8bf18cfa55222ccd5d3921511a62decbc52cff06abc5296",
+        "314ed0b1511fcbf94afe84705a3268ad06375e1c0047b0fc2cbf052578c5eb23",
     ),
     # digits 2 and 5 against the others, a fifth of the points
-    "ssl_usps": _set(
-        "ssl_usps",
-        number=2,
-        n=1500,
-        n_features=241,
-        digests=(
-            "812b522414b4e744079e995c3f9516a663263254852c393e3b9dfac1b11ba620",
-            "155238e71c8f53283dd658469c9abf94c9cd6b78f106343a9a378ab52abf96fe",
-            "f3851cff60819b7fa280e43f7d1845ee44d57ba2643f7cdebad9de1e4e422239",
-        ),
-        made=Made(classes=(0, 0, 1, 0, 0, 1, 0, 0, 0, 0), apart=9.0, noise=0.6, seed=1702),
+    _set(
+        About("usps", 2, (0, 0, 1, 0, 0, 1, 0, 0, 0, 0), apart=9.0, noise=0.6),
+        "812b522414b4e744079e995c3f9516a663263254852c393e3b9dfac1b11ba620",
+        "155238e71c8f53283dd658469c9abf94c9cd6b78f106343a9a378ab52abf96fe",
+        "f3851cff60819b7fa280e43f7d1845ee44d57ba2643f7cdebad9de1e4e422239",
     ),
     # imagined movements of the left or right hand, seen by electrodes
-    "ssl_bci": _set(
-        "ssl_bci",
-        number=4,
-        n=400,
-        n_features=117,
-        digests=(
-            "45170f338525e0542c0d1d132da9df8c6c6fbc773b1df803dcc98c0eb4fb369c",
-            "21511ccd5a1ac2486ac2f0e428c9bcbd55e7c76007c67fec9f1f0325361580ce",
-            "03aebf6fd4e402d244dde020328d2c64db0c934777eb5251d57b15a9e557bacc",
-        ),
-        made=Made(classes=(0, 1), apart=1.5, noise=1.0, seed=1704),
+    _set(
+        About("bci", 4, (0, 1), apart=1.5, noise=1.0, n=400, n_features=117),
+        "45170f338525e0542c0d1d132da9df8c6c6fbc773b1df803dcc98c0eb4fb369c",
+        "21511ccd5a1ac2486ac2f0e428c9bcbd55e7c76007c67fec9f1f0325361580ce",
+        "03aebf6fd4e402d244dde020328d2c64db0c934777eb5251d57b15a9e557bacc",
     ),
     # two Gaussians, one a class
-    "ssl_g241c": _set(
-        "ssl_g241c",
-        number=5,
-        n=1500,
-        n_features=241,
-        digests=(
-            "21e996d9c654ac91f32f5ba6af172b6f86034434b6cf17f059cfd2f821120e1e",
-            "6560e5575bf4abd6f5d76bdb1396d009c867fc7f40e5bbb7f0aa5232cd17ac01",
-            "449dcd8c2dc279c4380197154823abfd5001a74bacdc32115b18f035bcf8ddbe",
-        ),
-        made=Made(classes=(0, 1), apart=2.5, noise=1.0, seed=1705),
+    _set(
+        About("g241c", 5, (0, 1), apart=2.5, noise=1.0),
+        "21e996d9c654ac91f32f5ba6af172b6f86034434b6cf17f059cfd2f821120e1e",
+        "6560e5575bf4abd6f5d76bdb1396d009c867fc7f40e5bbb7f0aa5232cd17ac01",
+        "449dcd8c2dc279c4380197154823abfd5001a74bacdc32115b18f035bcf8ddbe",
     ),
     # four Gaussians, two a class: neighbours differ
-    "ssl_g241n": _set(
-        "ssl_g241n",
-        number=7,
-        n=1500,
-        n_features=241,
-        digests=(
-            "e6cdd9d6d27a2eb426346bc53c20319f95a982592d14f216dd816808a16da48d",
-            "97a36e3ee53c788786f39eff391169b96993fc21e9fdf54a7fbaf856c09dbedd",
-            "6ef0c0cf99ce61943f8f148dcc2943b813cb738753e6fc2c4d708f2c3ea3ac3b",
-        ),
-        made=Made(classes=(0, 1, 0, 1), apart=4.5, noise=1.0, seed=1707),
+    _set(
+        About("g241n", 7, (0, 1, 0, 1), apart=4.5, noise=1.0),
+        "e6cdd9d6d27a2eb426346bc53c20319f95a982592d14f216dd816808a16da48d",
+        "97a36e3ee53c788786f39eff391169b96993fc21e9fdf54a7fbaf856c09dbedd",
+        "6ef0c0cf99ce61943f8f148dcc2943b813cb738753e6fc2c4d708f2c3ea3ac3b",
     ),
-}
+)
+KINDS = {each.RAW.dataset: each for each in SETS}
 """Kind → set, in the order of the benchmark."""

@@ -13,7 +13,7 @@ printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,16 @@ def name_of(case: Case) -> str:
     return "_".join(filter(None, (case.dataset, config.get("pictures"))))
 
 
-def _ends(runs: Iterable[Trace]) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return the last rows of runs, and their medians of iterations and seconds."""
+def _row(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[str, Any]:
+    """Return what tables have of a curve: a number of its runs, their ends; means and medians."""
+    runs = list(case.runs[label].values())
+    found = np.array([measure(run) for run in runs])
     ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
-    return ends, {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
+    row: dict[str, Any] = {"dataset": case.dataset, "source": case.source, "solver": label}
+    row |= {"runs": len(runs), "mean": found.mean(), "deviation": found.std()}
+    row |= {"median": np.median(found), "min": found.min(), "max": found.max()}
+    row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
+    return row | {"wrong": 1.0 - ends["accuracy"].mean(), "objective": ends["primal"].mean()}
 
 
 COSTS: Cells = {
@@ -84,13 +90,10 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
     """
     rows = []
     for case in of_draws(traces):
-        for label, runs in case.runs.items():
-            found = np.array([error(run) for run in runs.values()])
-            row: dict[str, Any] = {"dataset": case.dataset, "source": case.source}
+        for label in case.runs:
+            row = _row(case, label, error)
             row |= {"problem": case.problem.fingerprint, "n": int(case.data["n"])}
-            row |= {"nu": case.problem.lam, "solver": label, "draws": len(runs)}
-            row |= {"mean": found.mean(), "deviation": found.std(), "median": np.median(found)}
-            row |= {"min": found.min(), "max": found.max(), **_ends(runs.values())[1]}
+            row |= {"nu": case.problem.lam, "draws": row["runs"]}
             row["printed"] = PRINTED.get(case.dataset, {}).get(label.split(" ")[0], np.nan)
             rows.append(row)
     return pd.DataFrame(rows, columns=ERROR_COLUMNS)
@@ -130,9 +133,10 @@ def _errors(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
 OPEN = ("scaling", "sigma", "nu", "balance", "start", "tau", "delta")
 """What the paper leaves open, or what we may choose in another way; of the objective and solver."""
 
+PRINTED_COLUMNS = ("sdp", "sdp_deviation", "printed", "printed_deviation")
 ACCURACY_COLUMNS = [
     *("dataset", "source", "labeled", "kernel", "settings", "splits", "mean", "deviation"),
-    *("iterations", "seconds", "sdp", "sdp_deviation", "printed", "printed_deviation", "as_good"),
+    *("iterations", "seconds", *PRINTED_COLUMNS, "as_good"),
 ]
 
 
@@ -147,16 +151,14 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
     """
     rows = []
     for case in of_draws(run for run in traces if _is_of_table_1(run)):
-        for runs in case.runs.values():
-            repeats = list(runs.values())
-            cell, (sdp, printed) = _cell(repeats[0]), TABLE_1[_cell(repeats[0])]
-            found = np.array([1.0 - error(run) for run in repeats])
-            row: dict[str, Any] = dict(zip(("dataset", "labeled", "kernel"), cell, strict=True))
-            row |= {"source": case.source, "settings": _settings(repeats[0])}
-            row |= {"splits": len(repeats), "mean": found.mean(), "deviation": found.std()}
-            row |= {**_ends(repeats)[1], "sdp": sdp.mean, "sdp_deviation": sdp.deviation}
-            row |= {"printed": printed.mean, "printed_deviation": printed.deviation}
-            row["as_good"] = found.mean() >= printed.mean - printed.deviation
+        for label, runs in case.runs.items():
+            first = next(iter(runs.values()))
+            row = _row(case, label, lambda run: 1.0 - error(run))
+            row |= zip(("dataset", "labeled", "kernel"), _cell(first), strict=True)
+            row |= {"settings": _settings(first), "splits": len(runs)}
+            sdp, printed = TABLE_1[_cell(first)]
+            row |= zip(PRINTED_COLUMNS, (*sdp, *printed), strict=True)
+            row["as_good"] = row["mean"] >= printed.mean - printed.deviation
             rows.append(row)
     return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
 
@@ -261,19 +263,20 @@ OVERLAPS = (
 )
 
 
+OVERLAP_COLUMNS = [
+    *("data", "source", "solver", "runs", "iou", "deviation", "min", "wrong", "objective"),
+    *("iterations", "seconds"),
+]
+
+
 def overlaps(of: Iterable[tuple[Case, Sequence[str]]]) -> pd.DataFrame:
     """Return the IoU of each method on each set of pictures; given the methods of each."""
-    rows = []
-    for case, labels in of:
-        for label in labels:
-            runs = list(case.runs[label].values())
-            found = np.array([overlap(run) for run in runs])
-            ends, costs = _ends(runs)
-            row: dict[str, Any] = {"data": name_of(case), "source": case.source, "solver": label}
-            row |= {"runs": len(runs), "iou": found.mean(), "deviation": found.std()}
-            row |= {"min": found.min(), "wrong": 1.0 - ends["accuracy"].mean()}
-            rows.append({**row, "objective": ends["primal"].mean(), **costs})
-    return pd.DataFrame(rows)
+    rows = [
+        {"data": name_of(case), **_row(case, label, overlap)}
+        for case, labels in of
+        for label in labels
+    ]
+    return pd.DataFrame(rows).rename(columns={"mean": "iou"}).reindex(columns=OVERLAP_COLUMNS)
 
 
 OVERLAP_CELLS: Cells = {

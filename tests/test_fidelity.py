@@ -13,7 +13,7 @@ from test_claims import BEST, ITERATIONS, paper, run, varied
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims.cases import cases
-from ssvm_bench.claims.questions import Number, sides, usual
+from ssvm_bench.claims.questions import QUANTITIES, Number, number_claim, sides, usual
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
@@ -194,7 +194,7 @@ def test_a_number_is_that_of_the_last_evaluated_iteration():
         ("call", 2e-3),
     ):
         (case,) = cases([trace], {})
-        found = fidelity.number_claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
+        found = number_claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
         assert found.values.tolist() == pytest.approx([expected])
         assert found.note == "evaluated at iteration 8"
 
@@ -312,7 +312,7 @@ def test_every_question_is_about_what_there_is():
     assert len(claims) == 26
     for question in QUESTIONS.values():
         assert set(question.claims) <= claims.keys()
-        assert {number.what for number in question.numbers} <= fidelity.QUANTITIES.keys()
+        assert {number.what for number in question.numbers} <= QUANTITIES.keys()
         assert set(question.datasets) <= entries("dataset").keys()
         assert bool(question.option) != bool(question.bench)
         assert all([question.section, question.says, question.made_by])

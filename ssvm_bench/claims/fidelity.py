@@ -8,45 +8,35 @@ repeats are
     lower     below all those by default
     higher    above them
     alike     neither: the difference is not beyond that of the repeats; or there is one repeat only
-
-Numbers are those of a run after so many iterations, read off the last evaluated iteration that is
-not later:
-
-========  ========================================================================================
-gap       (P − F) / |P|
-primal    P(w)
-dual      F(φ)
-call      seconds of an oracle call up to there
-========  ========================================================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import USUAL, Case
-from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
+from ssvm_bench.claims.cases import USUAL
 from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Row, evaluate
 from ssvm_bench.claims.paper import Paper
-from ssvm_bench.claims.questions import Number, Question, sides
+from ssvm_bench.claims.questions import Question, number_claim, sides
 from ssvm_bench.claims.table import HEADINGS, WARNING
 from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, Table, Warning, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.figures.style import dataset_name, solver_label
+from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import measurements
+from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE, counts, number, seconds
+from ssvm_bench.results.words import NONE, counts, number
 
 CHANGES, STAYS = "the verdict changes", "the verdict does not change"
 LOWER, HIGHER, ALIKE = "lower", "higher", "alike"
@@ -130,53 +120,46 @@ def find(
     source : str
         That of the runs.
     """
-    return [
-        finding
-        for question in paper.questions
-        for finding in (
-            _of_bench(question, results_dir, source)
-            if question.bench
-            else _of_runs(paper, question, runs, best, source)
-        )
-    ]
+    bench = measurements.read(results_dir) if results_dir else ()
+    found: list[Finding] = []
+    for question in paper.questions:
+        if question.bench:
+            found += [_of_bench(question, name, bench, source) for name in question.datasets]
+        else:
+            found += _of_runs(paper, question, runs, best, source)
+    return found
 
 
 def _of_runs(
     paper: Paper, question: Question, runs: Sequence[Trace], best: BestValues, source: str
 ) -> Iterator[Finding]:
-    numbers = {claim.key: place for place, claim in enumerate(paper.claims, 1)}
+    numbers = {claim.key: number for number, claim in enumerate(paper.claims, 1)}
     stands_for = {name: paper.stands_for.get(name, name) for name in question.datasets}
     claims = [claim for claim in paper.claims if claim.key in question.claims]
     claims += [number_claim(asked, stands_for.values()) for asked in question.numbers]
     asked = replace(paper, claims=tuple(claims))
     for value in question.others:
+        both = sides(question, value, paper.questions, runs)
         by_default, changed = (
             {(row.key, row.dataset, row.variant, row.title): row for row in rows}
-            for rows in (
-                evaluate(asked, side, best)
-                for side in sides(question, value, paper.questions, runs)
-            )
+            for rows in (evaluate(asked, side, best) for side in both)
         )
-        for claim in claims:
-            for name in question.datasets:
-                if stands_for[name] not in claim.paper:
-                    continue
-                about = _about(question, source, name)._replace(
-                    default=_shown(question.default),
-                    other=_shown(value),
-                    number=numbers.get(claim.key, 0),
-                    key=claim.key,
-                    what=claim.text,
-                )
-                pairs = [
-                    (by_default[key], row)
-                    for key, row in changed.items()
-                    if key[:2] == (claim.key, name) and key in by_default and row.note != NO_RUNS
-                ]
-                if not pairs:
-                    yield about._replace(note=NO_RUNS)
-                for ours, theirs in pairs:
-                    yield _compared(about, ours, theirs)
+        for claim, name in product(claims, question.datasets):
+            if stands_for[name] not in claim.paper:
+                continue
+            about = _about(question, source, name)._replace(
+                default=_shown(question.default),
+                other=_shown(value),
+                number=numbers.get(claim.key, 0),
+                key=claim.key,
+                what=claim.text,
+            )
+            found = [
+                _compared(about, by_default[key], row)
+                for key, row in changed.items()
+                if key[:2] == (claim.key, name) and key in by_default and row.note != NO_RUNS
+            ]
+            yield from found or [about._replace(note=NO_RUNS)]
 
 
 def _about(question: Question, source: str, dataset: str) -> Finding:
@@ -192,24 +175,14 @@ def _shown(value: Any) -> str:
 
 def _compared(about: Finding, ours: Row, theirs: Row) -> Finding:
     """Return a finding on rows of one claim and variant."""
-    both = (("our", ours), ("their", theirs))
-    values: dict[str, Any] = {
-        f"{whose}_{name}": getattr(row, name)
-        for whose, row in both
-        for name in ("median", "min", "max", *(("verdict",) if about.number else ()))
-    }
+    names = ("median", "min", "max", *("verdict",) * bool(about.number))
+    values: dict[str, Any] = {f"our_{name}": getattr(ours, name) for name in names}
+    values |= {f"their_{name}": getattr(theirs, name) for name in names}
+    values |= {name: getattr(theirs, name) for name in ("title", "start", "counted")}
     repeats = min(ours.repeats, theirs.repeats)
-    found = about._replace(
-        title=theirs.title,
-        start=theirs.start,
-        counted=theirs.counted,
-        repeats=repeats,
-        ours=ours.ours,
-        theirs=theirs.ours,
-        **values,
-    )
-    if UNKNOWN in (ours.verdict, theirs.verdict):
-        reasons = {row.note: None for row in (ours, theirs) if row.verdict == UNKNOWN}
+    found = about._replace(repeats=repeats, ours=ours.ours, theirs=theirs.ours, **values)
+    reasons = {row.note: None for row in (ours, theirs) if row.verdict == UNKNOWN}
+    if reasons:
         return found._replace(note="; ".join(reasons))
     change = STAYS if ours.verdict == theirs.verdict else CHANGES
     lower, higher = theirs.max < ours.min, theirs.min > ours.max
@@ -217,67 +190,17 @@ def _compared(about: Finding, ours: Row, theirs: Row) -> Finding:
     return found._replace(change=change if about.number else MEASURED, shift=shift)
 
 
-def _of_bench(question: Question, results_dir: Path | None, source: str) -> Iterator[Finding]:
-    rows = measurements.read(results_dir) if results_dir else ()
-    for name in question.datasets:
-        finding = _about(question, source, name)
-        found = [row for row in rows if row[:3] == (name, source, question.bench)]
-        if not found:
-            yield finding._replace(note=f"no such row in {measurements.FILE}")
-            continue
-        row = found[-1]
-        text = f"{number(row.value)} {row.unit} ({number(row.low)} – {number(row.high)})"
-        yield finding._replace(
-            change=MEASURED,
-            theirs=text,
-            their_median=row.value,
-            their_min=row.low,
-            their_max=row.high,
-        )
-
-
-# ---- numbers ----------------------------------------------------------------------------------
-
-
-QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float], str]]] = {
-    "gap": ("relative gap", lambda row: row["gap"] / abs(row["primal"]), number),
-    "primal": ("primal value", lambda row: row["primal"], number),
-    "dual": ("dual value", lambda row: row["dual"], number),
-    "call": (
-        "time of an oracle call",
-        lambda row: row["oracle_time"] / row["oracle_calls"],
-        seconds,
-    ),
-}
-"""What it is, from a row of the trace, and as text."""
-
-TIMED = "call"
-"""The quantity that is about time."""
-
-
-def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
-    """Return a number as a claim about datasets that holds whatever it is."""
-    name, _, show = QUANTITIES[asked.what]
-    text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
-    paper = dict.fromkeys(datasets, "")
-    return Claim(asked.key, "", text, "", paper, _after(asked), show, asked.what == TIMED)
-
-
-@measure
-def _after(case: Case, asked: Number) -> Measured:
-    """Measure a quantity of each repeat."""
-    timed = asked.what == TIMED
-    runs = case.timed(asked.solver)[0] if timed else case.repeats(asked.solver)
-    values, at = [], []
-    for run in runs:
-        iterations = run.frame["iteration"].to_numpy(int)
-        if iterations[-1] < asked.after:
-            raise UnmeasurableError(f"a run ended before iteration {asked.after}")
-        row = run.frame[iterations <= asked.after].iloc[-1]
-        values.append(float(QUANTITIES[asked.what][1](row)))
-        at.append(int(row["iteration"]))
-    note = "" if set(at) == {asked.after} else f"evaluated at iteration {counts(at)}"
-    return Measured(np.array(values), note=note)
+def _of_bench(
+    question: Question, dataset: str, bench: Sequence[Measurement], source: str
+) -> Finding:
+    finding = _about(question, source, dataset)
+    found = [row for row in bench if row[:3] == (dataset, source, question.bench)]
+    if not found:
+        return finding._replace(note=f"no such row in {measurements.FILE}")
+    *_, value, low, high, unit = found[-1]
+    text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
+    ends: dict[str, Any] = {"their_median": value, "their_min": low, "their_max": high}
+    return finding._replace(change=MEASURED, theirs=text, **ends)
 
 
 # ---- the document -----------------------------------------------------------------------------
@@ -298,14 +221,6 @@ SAID = {
 }
 
 
-def output(paper: Paper, findings: Sequence[Finding]) -> Output:
-    """Return the questions as numbers and as a document."""
-    title = f"What {paper.title} leaves open, and what it changes here"
-    table = pd.DataFrame(findings, columns=list(Finding._fields))
-    file = paper.file.replace("claims", "fidelity")
-    return Output(file, table, title, list(blocks(paper, findings)))
-
-
 def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield a table with a row per question and value, then one for each with all its numbers."""
     (source,) = {finding.source for finding in findings}
@@ -321,7 +236,7 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
             f"{question.section}: {question.says}",
             _values(mine[0]),
             _where(mine),
-            _repeats(mine),
+            counts(made) if (made := [one.repeats for one in mine if one.repeats]) else NONE,
             answer(question, mine),
         ]
         for (question, _), mine in settled.items()
@@ -351,53 +266,49 @@ def _where(findings: Sequence[Finding]) -> str:
     return "; ".join(found)
 
 
-def _repeats(findings: Sequence[Finding]) -> str:
-    made = [finding.repeats for finding in findings if finding.repeats]
-    return counts(made) if made else NONE
-
-
 # ---- answers ----------------------------------------------------------------------------------
 
 
 def answer(question: Question, findings: Sequence[Finding]) -> str:
     """Return what the findings of a question say, in sentences."""
     missing = [finding for finding in findings if finding.change == MISSING]
-    if len(missing) == len(findings):
-        return f"{bold(MISSING)}: make it with `{question.made_by}`"
     measured = [finding for finding in findings if finding.change != MISSING]
+    if not measured:
+        return f"{bold(MISSING)}: make it with `{question.made_by}`"
     if question.bench:
         found = "; ".join(f"{one.theirs} on {one.title}" for one in measured)
         said = [f"{question.bench[0].upper()}{question.bench[1:]}: {bold(found)}"]
     else:
-        said = [*_verdicts([one for one in measured if one.number]), *_shifts(measured)]
+        judged = [one for one in measured if one.number]
+        said = [*([_verdicts(judged)] if judged else []), *_shifts(measured)]
     for note, mine in grouped(missing, lambda finding: finding.note).items():
         said.append(f"Not measured ({note}): {'; '.join(map(_name, mine))}")
     return ". ".join(said)
 
 
-def _verdicts(judged: Sequence[Finding]) -> Iterator[str]:
-    """Yield whether the verdicts of claims change, and which."""
-    if not judged:
-        return
+def _verdicts(judged: Sequence[Finding]) -> str:
+    """Say whether the verdicts of claims change, and which."""
     numbers = sorted({finding.number for finding in judged})
     claims = f"claim{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
     changed = [finding for finding in judged if finding.change == CHANGES]
     if not changed:
-        yield bold(f"No verdict of {claims} changes")
-        return
+        return bold(f"No verdict of {claims} changes")
     which = "; ".join(
         f"{_name(one)} ({one.our_verdict}, {one.ours} → {one.their_verdict}, {one.theirs})"
         for one in changed
     )
-    yield bold(f"{len(changed)} of {len(judged)} verdicts of {claims} change") + f": {which}"
+    return bold(f"{len(changed)} of {len(judged)} verdicts of {claims} change") + f": {which}"
 
 
 def _shifts(measured: Sequence[Finding]) -> Iterator[str]:
     """Yield what is lower and higher, and which numbers are neither."""
     for shift, mine in grouped(measured, lambda finding: finding.shift).items():
-        told = [one for one in mine if not one.number or shift != ALIKE]
-        named = (f"{_name(one)} ({_median(one.ours)} → {_median(one.theirs)})" for one in told)
-        if told:
+        named = [
+            f"{_name(one)} ({one.ours.partition(' (')[0]} → {one.theirs.partition(' (')[0]})"
+            for one in mine
+            if not one.number or shift != ALIKE
+        ]
+        if named:
             yield f"{bold(SAID[shift])}: {'; '.join(named)}"
 
 
@@ -406,37 +317,30 @@ def _name(finding: Finding) -> str:
     return f"{what} on {finding.title}"
 
 
-def _median(text: str) -> str:
-    return text.partition(" (")[0]
-
-
 # ---- all numbers ------------------------------------------------------------------------------
 
 
 def _table(findings: Sequence[Finding]) -> Table:
     """Return all claims and numbers of a question and value."""
     header = ("#", "claim or number", "dataset", "repeats", "ours", "other", "change", "note")
-    cells = [
-        [
-            str(finding.number or ""),
-            finding.what,
-            _where([finding]),
-            str(finding.repeats or NONE),
-            _side(finding.our_verdict, finding.ours),
-            _side(finding.their_verdict, finding.theirs),
-            _change(finding),
-            finding.note,
-        ]
-        for finding in findings
-    ]
+    cells = []
+    for finding in findings:
+        judged = finding.number or finding.change == MISSING
+        change = [bold(finding.change, finding.change == CHANGES)] * bool(judged)
+        shift = [bold(finding.shift, finding.shift != ALIKE)] * bool(finding.shift)
+        cells.append(
+            [
+                str(finding.number or ""),
+                finding.what,
+                _where([finding]),
+                str(finding.repeats or NONE),
+                _side(finding.our_verdict, finding.ours),
+                _side(finding.their_verdict, finding.theirs),
+                ", ".join(change + shift),
+                finding.note,
+            ]
+        )
     return Table("", header, cells, len(header), headed=False)
-
-
-def _change(finding: Finding) -> str:
-    """Return whether the verdict changes, and the number."""
-    verdict = finding.change if finding.number or finding.change == MISSING else ""
-    shift = bold(finding.shift, finding.shift != ALIKE)
-    return ", ".join(filter(None, (bold(verdict, verdict == CHANGES), shift)))
 
 
 def _side(verdict: str, text: str) -> str:
@@ -452,8 +356,11 @@ def kind(papers: Mapping[str, Paper]) -> Kind:
     def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
         source = str(data.traces[0].metadata["dataset"]["source"])
         for paper in (papers[name] for name in names):
-            found = find(paper, data.traces, data.best, data.results_dir, source)
-            yield output(paper, found)
+            findings = find(paper, data.traces, data.best, data.results_dir, source)
+            title = f"What {paper.title} leaves open, and what it changes here"
+            table = pd.DataFrame(findings, columns=list(Finding._fields))
+            file = paper.file.replace("claims", "fidelity")
+            yield Output(file, table, title, list(blocks(paper, findings)))
 
     choices = tuple(name for name, paper in papers.items() if paper.questions)
     return Kind("fidelity", Choices(choices, "paper", "papers"), outputs, at_top=True)

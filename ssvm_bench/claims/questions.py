@@ -3,20 +3,36 @@
 The questions are in the file ``questions.yaml`` of the paper's folder: which option, with our
 default and the other values; the claims and numbers that the answer rests on; or the row of the
 bench that is the answer. A value of the option is a variant of the runs, beside those of `cases`.
+
+Numbers are those of a run after so many iterations, read off the last evaluated iteration that is
+not later:
+
+========  ========================================================================================
+gap       (P − F) / |P|
+primal    P(w)
+dual      F(φ)
+call      seconds of an oracle call up to there
+========  ========================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ssvm_bench.claims.cases import variant_of
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.claims.cases import Case, variant_of
+from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
+from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, number, seconds
 
 
 class Number(NamedTuple):
-    """A quantity of a solver after so many iterations, of those in :mod:`.fidelity`."""
+    """A quantity of a solver after so many iterations, one of ``QUANTITIES``."""
 
     what: str
     solver: str
@@ -142,3 +158,47 @@ def sides(
 def _kind(run: Trace) -> tuple[Any, ...]:
     """Return what runs that are compared have in common: dataset, variant and seed."""
     return (*_place(run), variant_of(run), int(run.metadata["config"]["seed"]))
+
+
+# ---- numbers ----------------------------------------------------------------------------------
+
+
+QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float], str]]] = {
+    "gap": ("relative gap", lambda row: row["gap"] / abs(row["primal"]), number),
+    "primal": ("primal value", lambda row: row["primal"], number),
+    "dual": ("dual value", lambda row: row["dual"], number),
+    "call": (
+        "time of an oracle call",
+        lambda row: row["oracle_time"] / row["oracle_calls"],
+        seconds,
+    ),
+}
+"""What it is, from a row of the trace, and as text."""
+
+TIMED = "call"
+"""The quantity that is about time."""
+
+
+def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
+    """Return a number as a claim about datasets that holds whatever it is."""
+    name, _, show = QUANTITIES[asked.what]
+    text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
+    paper = dict.fromkeys(datasets, "")
+    return Claim(asked.key, "", text, "", paper, _after(asked), show, asked.what == TIMED)
+
+
+@measure
+def _after(case: Case, asked: Number) -> Measured:
+    """Measure a quantity of each repeat."""
+    timed = asked.what == TIMED
+    runs = case.timed(asked.solver)[0] if timed else case.repeats(asked.solver)
+    values, at = [], []
+    for run in runs:
+        iterations = run.frame["iteration"].to_numpy(int)
+        if iterations[-1] < asked.after:
+            raise UnmeasurableError(f"a run ended before iteration {asked.after}")
+        row = run.frame[iterations <= asked.after].iloc[-1]
+        values.append(float(QUANTITIES[asked.what][1](row)))
+        at.append(int(row["iteration"]))
+    note = "" if set(at) == {asked.after} else f"evaluated at iteration {counts(at)}"
+    return Measured(np.array(values), note=note)

@@ -164,41 +164,9 @@ class Case:
             and self.data["n"] < other.data["n"]
         )
 
-    def by_seed(
-        self, solver: str, warm_start: bool | None = None, **options: Any
-    ) -> Mapping[int, Trace]:
-        """Return the runs of a solver with these options, in the order of their seeds.
-
-        Parameters
-        ----------
-        solver : str
-            Which.
-        warm_start : bool, optional
-            Whether they went on from the solution of a larger λ; None: whatever they did.
-        **options
-            Of the solver.
-
-        Raises
-        ------
-        UnmeasurableError
-            If there are none, or they differ in more than the seed.
-        """
-        found = [
-            runs
-            for label, runs in self.runs.items()
-            if label.split(" ")[0] == solver
-            and _is_so(next(iter(runs.values())).metadata["config"], warm_start, options)
-        ]
-        name = name_of(solver, options, warm_start)
-        if not found:
-            raise UnmeasurableError(f"no finished runs of {name}")
-        if len(found) > 1:
-            raise UnmeasurableError(f"runs of {name} differ in more than the seed")
-        return dict(sorted(found[0].items()))
-
-    def repeats(self, solver: str, **options: Any) -> list[Trace]:
-        """Return the runs of `by_seed`."""
-        return list(self.by_seed(solver, **options).values())
+    def repeats(self, solver: str) -> list[Trace]:
+        """Return the runs of a solver; raises as `Runs.by_seed`."""
+        return Runs(solver).of(self)
 
     def timed(self, *solvers: str) -> list[list[Trace]]:
         """Return the runs of solvers whose times may be compared."""
@@ -238,6 +206,13 @@ def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
     return float(values[values > 0].min())
 
 
+def column(run: Trace, name: str) -> np.ndarray:
+    """Return a column of a run; raise `UnmeasurableError` without it."""
+    if name not in run.frame:
+        raise UnmeasurableError(f"a run has no column {name}")
+    return run.frame[name].to_numpy(float)
+
+
 def relative_gap(run: Trace) -> np.ndarray:
     """Return (P − F)/|P| of each row; NaN where P is not known."""
     primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
@@ -252,23 +227,10 @@ def _option(config: Mapping[str, Any], name: str) -> Any:
     return found
 
 
-def _is_so(config: Mapping[str, Any], warm_start: bool | None, options: Mapping[str, Any]) -> bool:
-    return options.items() <= config["solver"].items() and warm_start in (
-        None,
-        bool(config.get("path")),
-    )
-
-
-def name_of(solver: str, options: Mapping[str, Any], warm_start: bool | None = None) -> str:
-    """Return what a reader calls the runs of a solver with these options."""
-    told = solver_label(" ".join([solver, *(f"{key}={value}" for key, value in options.items())]))
-    return told + " from the solution of a larger λ" * bool(warm_start)
-
-
 class Runs(NamedTuple):
     """Runs to compare: a solver, and those of its options that have to be so.
 
-    ``warm_start`` is as of `Case.by_seed`.
+    ``warm_start`` is whether they went on from the solution of a larger λ; None: whatever they did.
     """
 
     solver: str
@@ -278,22 +240,35 @@ class Runs(NamedTuple):
     @property
     def name(self) -> str:
         """What a reader calls them."""
-        return name_of(*self)
+        options = (f"{key}={value}" for key, value in self.options.items())
+        told = solver_label(" ".join([self.solver, *options]))
+        return told + " from the solution of a larger λ" * bool(self.warm_start)
 
     def has(self, run: Trace) -> bool:
         """Tell whether a run is one of them."""
         config = run.metadata["config"]
-        return config["solver"]["name"] == self.solver and _is_so(
-            config, self.warm_start, self.options
-        )
+        solver, warm = config["solver"], bool(config.get("path"))
+        is_so = solver["name"] == self.solver and self.options.items() <= solver.items()
+        return is_so and self.warm_start in (None, warm)
 
     def of(self, case: Case) -> list[Trace]:
-        """Return the repeats on a problem instance."""
+        """Return the repeats on a problem instance; raises as `by_seed`."""
         return list(self.by_seed(case).values())
 
     def by_seed(self, case: Case) -> Mapping[int, Trace]:
-        """Return seed → run on a problem instance."""
-        return case.by_seed(self.solver, self.warm_start, **self.options)
+        """Return seed → run on a problem instance, in the order of the seeds.
+
+        Raises
+        ------
+        UnmeasurableError
+            If there are none, or they differ in more than the seed.
+        """
+        found = [runs for runs in case.runs.values() if self.has(next(iter(runs.values())))]
+        if not found:
+            raise UnmeasurableError(f"no finished runs of {self.name}")
+        if len(found) > 1:
+            raise UnmeasurableError(f"runs of {self.name} differ in more than the seed")
+        return dict(sorted(found[0].items()))
 
 
 def cases(

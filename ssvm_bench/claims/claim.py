@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 import yaml
 
-from ssvm_bench.results.words import number
+from ssvm_bench.results.words import number, percent
 
 
 class UnmeasurableError(Exception):
@@ -26,11 +27,15 @@ class Measured(NamedTuple):
     values : ndarray
         One per repeat; infinite where a run did not get there in the time it had.
     low, high : float
-        Both ends belong to the range.
+        Both ends belong to the range; a claim may have a smaller one.
     note : str
         What else the traces say.
     text : str
         What was found, where the values do not show it.
+    bounds : ndarray, optional
+        What infinite values are known to exceed: what had been spent when a run ended.
+    ended : str
+        What is said where these bounds are within the range, so that nothing is known.
     """
 
     values: np.ndarray
@@ -38,10 +43,32 @@ class Measured(NamedTuple):
     high: float = math.inf
     note: str = ""
     text: str = ""
+    bounds: np.ndarray | None = None
+    ended: str = ""
+
+    def within(self, low: float, high: float) -> Measured:
+        """Return it with a smaller range; raise `UnmeasurableError` if that is not decided."""
+        found = self._replace(low=max(self.low, low), high=min(self.high, high))
+        if np.isnan(self.values).any():
+            raise UnmeasurableError(self.text or "a run has no value")
+        limit = found.high if math.isfinite(found.high) else found.low
+        if self.bounds is not None and (np.isinf(self.values) & (self.bounds < limit)).any():
+            raise UnmeasurableError(self.ended)
+        return found
 
     def holds(self, value: float) -> bool:
         """Return whether a value is in the range."""
         return self.low <= value <= self.high
+
+
+def above(value: float) -> float:
+    """Return the smallest number above a value."""
+    return math.nextafter(value, math.inf)
+
+
+def below(value: float) -> float:
+    """Return the largest number below a value."""
+    return math.nextafter(value, -math.inf)
 
 
 def compared(holds: bool | None, text: str) -> Measured:
@@ -87,6 +114,8 @@ class Claim(NamedTuple):
         One number per repeat.
     show : callable
         Such a number as text.
+    low, high : float
+        The claim holds if the median is within; both ends belong to it.
     timed : bool
         Whether it is about time.
     lam : float, optional
@@ -107,6 +136,8 @@ class Claim(NamedTuple):
     paper: Mapping[str, str]
     measure: Measure
     show: Callable[[float], str] = number
+    low: float = -math.inf
+    high: float = math.inf
     timed: bool = False
     lam: float | None = None
     given: bool = False
@@ -117,7 +148,7 @@ class Claim(NamedTuple):
 class Statements:
     """What a paper says, as the file ``claims.yaml`` beside a module has it: name → statement.
 
-    Texts in braces are filled in.
+    Texts in braces are filled in; ``{low}`` and ``{high}`` are the ends of the range.
     """
 
     def __init__(self, module: str) -> None:
@@ -130,11 +161,15 @@ class Statements:
         measure: Measure,
         show: Callable[[float], str] = number,
         key: str = "",
-        **words: str,
+        low: float = -math.inf,
+        high: float = math.inf,
+        words: Mapping[str, str] = MappingProxyType({}),
     ) -> Claim:
         """Return a statement with its measure; its key is the name unless there is another."""
-        said = self._said[name]
+        said, shown = self._said[name], percent if show is percent else "{:.3g}".format
+        words = {**words, "low": shown(low), "high": shown(high)}
         section, text, measured = (said[part].format(**words) for part in TEXTS)
         paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
         more = {part: said[part] for part in MORE if part in said}
-        return Claim(key or name, section, text, measured, paper, measure, show, **more)
+        about = (key or name, section, text, measured, paper, measure, show, low, high)
+        return Claim(*about, **more)

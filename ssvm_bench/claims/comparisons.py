@@ -41,7 +41,7 @@ def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
 
 
 @measure
-def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> Measured:
+def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
     """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
     mine, baselines = ours.of(case), family_runs(case, family)
     shares, sizes, behind, ends = [], [], [], []
@@ -57,7 +57,7 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs], low: float) -> M
         note += f"the last at pass {max(behind):.3g}"
     factor, name, end = sorted(ends)[len(ends) // 2]
     note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
-    return Measured(np.array(shares), low=low, note=note)
+    return Measured(np.array(shares), note=note)
 
 
 def _common(

@@ -327,7 +327,7 @@ def _table(findings: Sequence[Finding]) -> Table:
     for finding in findings:
         judged = finding.number or finding.change == MISSING
         change = [bold(finding.change, finding.change == CHANGES)] * bool(judged)
-        shift = [bold(finding.shift, finding.shift != ALIKE)] * bool(finding.shift)
+        change.append(bold(finding.shift, finding.shift != ALIKE))
         cells.append(
             [
                 str(finding.number or ""),
@@ -336,7 +336,7 @@ def _table(findings: Sequence[Finding]) -> Table:
                 str(finding.repeats or NONE),
                 _side(finding.our_verdict, finding.ours),
                 _side(finding.their_verdict, finding.theirs),
-                ", ".join(change + shift),
+                ", ".join(filter(None, change)),
                 finding.note,
             ]
         )

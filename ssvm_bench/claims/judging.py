@@ -199,9 +199,7 @@ def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
 def judge(claim: Claim, subject: Any) -> Row:
     """Judge a claim by what its measure takes; where that is from is left open."""
     try:
-        found = claim.measure(subject)
-        if np.isnan(found.values).any():
-            raise UnmeasurableError(found.text or "a run has no value")
+        found = claim.measure(subject).within(claim.low, claim.high)
     except UnmeasurableError as error:
         return _unmeasurable(claim, str(error))
     median = float(np.median(found.values))

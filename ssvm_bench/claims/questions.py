@@ -184,7 +184,8 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
     name, _, show = QUANTITIES[asked.what]
     text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
     paper = dict.fromkeys(datasets, "")
-    return Claim(asked.key, "", text, "", paper, _after(asked), show, asked.what == TIMED)
+    timed = asked.what == TIMED
+    return Claim(asked.key, "", text, "", paper, _after(asked), show, timed=timed)
 
 
 @measure

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssvm_bench.claims.cases import Runs
-from ssvm_bench.claims.claim import Claim, Statements
+from ssvm_bench.claims.claim import Claim, Statements, above
 from ssvm_bench.claims.comparisons import above_start, share_ahead
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
@@ -81,32 +81,26 @@ AN_ORDER = 10.0
 def _baseline_claims(key: str, family: Family) -> list[Claim]:
     name, ours = OURS[key]
     theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
-    words = {"ours": name, "family": family.name, "theirs": theirs}
-    words |= {"most": percent(MOST), "levels": _LEVELS}
-    measures = {
-        "ahead": (share_ahead(ours, family.members, MOST), percent),
-        "passes": (by.fewer_passes(ours, family.members), times),
-    }
+    words = {"ours": name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
+    ahead, passes = share_ahead(ours, family.members), by.fewer_passes(ours, family.members)
+    pair = f"{key}_{family.key}"
     return [
-        SAID.claim(what, measure, show, f"{what}_{key}_{family.key}", **words)
-        for what, (measure, show) in measures.items()
+        SAID.claim("ahead", ahead, percent, f"ahead_{pair}", low=MOST, words=words),
+        SAID.claim("passes", passes, times, f"passes_{pair}", low=above(1), words=words),
     ]
 
 
 def _size_claim(key: str, name: str, runs: Runs) -> Claim:
-    words = {"solver": name, "factor": f"{FACTOR:.3g}"}
-    return SAID.claim("size", by.growth_with_n(runs, FACTOR), times, f"size_{key}", **words)
+    measured = by.growth_with_n(runs)
+    return SAID.claim("size", measured, times, f"size_{key}", 1 / FACTOR, FACTOR, {"solver": name})
 
 
 def _gap_claims(key: str, name: str, runs: Runs) -> list[Claim]:
-    measures = {
-        "certificate": (by.certified(runs), percent),
-        "tight": (by.gap_over_suboptimality(runs, AN_ORDER), times),
-    }
-    words = {"solver": name, "most": f"{AN_ORDER:g}"}
+    certified, tight = by.certified(runs), by.gap_over_suboptimality(runs)
+    words = {"solver": name}
     return [
-        SAID.claim(what, measure, show, f"{what}_{key}", **words)
-        for what, (measure, show) in measures.items()
+        SAID.claim("certificate", certified, percent, f"certificate_{key}", words=words),
+        SAID.claim("tight", tight, times, f"tight_{key}", high=AN_ORDER, words=words),
     ]
 
 
@@ -115,7 +109,7 @@ _BASELINES = [
 ]
 _NO_TUNING = [
     SAID.claim("start", above_start(BCFW, SSG), times),
-    SAID.claim("step", share_ahead(BCFW, [BCFW_FIXED], 0.5), percent),
+    SAID.claim("step", share_ahead(BCFW, [BCFW_FIXED]), percent, low=0.5),
 ]
 _TABLE = [
     SAID.claim("rate_bcfw", theorems.over_bound(theorems.BCFW)),

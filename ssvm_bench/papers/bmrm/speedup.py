@@ -294,7 +294,9 @@ CLAIMS = (
     SAID.claim("growing_speedup", _growing_speedup),
     SAID.claim("more_planes_faster", _more_planes_faster),
     SAID.claim("fewer_with_planes", _fewer_with_planes),
-    SAID.claim("fluctuates", _fluctuates, share=percent(FLUCTUATES), part=f"{HARDLY:g}"),
+    SAID.claim(
+        "fluctuates", _fluctuates, words={"share": percent(FLUCTUATES), "part": f"{HARDLY:g}"}
+    ),
 )
 
 ACROSS = (SAID.claim("planes_by_data", _planes_by_data),)

@@ -25,6 +25,7 @@ from ssvm_bench.claims.cases import (
     Case,
     Runs,
     check_clocks,
+    column,
     least_positive,
     relative_gap,
     same_seed,
@@ -48,16 +49,8 @@ ROUNDING = 1e-9
 DIGITS = 1e-6
 """How far bounds may be off, relative to them: stored traces have seven digits of them."""
 
-ABOVE_1 = math.nextafter(1.0, 2.0)
-
 TIME, CALLS = COSTS = ("time", "oracle_calls")
 """Columns of what a run has cost so far."""
-
-
-def _column(run: Trace, name: str) -> np.ndarray:
-    if name not in run.frame:
-        raise UnmeasurableError(f"a run has no column {name}")
-    return run.frame[name].to_numpy(float)
 
 
 def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
@@ -75,7 +68,7 @@ def never_falls(case: Case, runs: Runs) -> Measured:
     """Measure the share of steps from row to row in which LB does not fall."""
     shares, falls = [], [0.0]
     for run in runs.of(case):
-        dual = _column(run, "dual")
+        dual = column(run, "dual")
         fall = (dual[:-1] - dual[1:]) / np.maximum(np.abs(dual[1:]), 1e-12)
         shares.append(float(np.mean(fall <= ROUNDING)) if fall.size else math.nan)
         falls += fall.tolist()
@@ -83,11 +76,11 @@ def never_falls(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def share_above(case: Case, runs: Runs, low: float) -> Measured:
+def share_above(case: Case, runs: Runs) -> Measured:
     """Measure the share of sweeps with both bounds in which UB' ≥ UB."""
     shares, sizes, last, below = [], [], [], [0.0]
     for run in runs.of(case):
-        tracked, upper = _column(run, "tracked_bound"), _column(run, "upper_bound")
+        tracked, upper = column(run, "tracked_bound"), column(run, "upper_bound")
         known = np.isfinite(tracked) & np.isfinite(upper)
         if not known.any():
             raise UnmeasurableError("no sweep has both bounds")
@@ -101,79 +94,67 @@ def share_above(case: Case, runs: Runs, low: float) -> Measured:
     if last:
         note += f"; where UB' is below UB, it is by up to {percent(max(below))} of it; "
         note += f"the last is sweep {counts(last)}"
-    return Measured(np.array(shares), low=low, note=note)
+    return Measured(np.array(shares), note=note)
 
 
 # ---- to the tolerance --------------------------------------------------------------------------
 
 
-def _spent(run: Trace) -> float:
-    """Return a run's seconds until its bounds met; infinite if they did not."""
-    met = run.summary.get("stop_reason") == "converged"
-    return float(run.frame["time"].iloc[-1]) if met else math.inf
-
-
-def _ratio(slow: float, ended: float, fast: float, limit: float) -> float:
-    """Return how often ``fast`` goes into ``slow``, which may be known to be above ``ended`` only.
-
-    Raises
-    ------
-    UnmeasurableError
-        If it is not known, nor whether it is above a limit.
-    """
-    if math.isinf(fast):
+def _to_tolerance(
+    case: Case, slow: Runs, fast: Runs
+) -> tuple[Measured, tuple[float, float], list[tuple[Trace, Trace]]]:
+    """Measure seconds until the bounds of a run meet over another's; return medians, and pairs."""
+    pairs = _pairs(case, slow, fast)
+    ended = np.array([[along(run, "time")[-1] for run in pair] for pair in pairs])
+    met = np.array(
+        [[run.summary.get("stop_reason") == "converged" for run in pair] for pair in pairs]
+    )
+    if not met[:, 1].all():
         raise UnmeasurableError("a run did not get to its tolerance in the time it had")
-    if math.isinf(slow) and ended / fast < limit:
-        raise UnmeasurableError("a run to compare with ended before its tolerance")
-    return slow / fast
+    ratios = ended[:, 0] / ended[:, 1]
+    unknown = "a run to compare with ended before its tolerance"
+    found = Measured(np.where(met[:, 0], ratios, math.inf), bounds=ratios, ended=unknown)
+    before, after = np.median(ended, axis=0)
+    return found, (before, after), pairs
 
 
 @measure
-def speedup(case: Case, fast: Runs, slow: Runs, low: float) -> Measured:
+def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
     """Measure the seconds to the tolerance of one over those of the other, seed by seed."""
-    values, sweeps, time = [], [], []
-    for ours, theirs in _pairs(case, fast, slow):
-        ended = float(theirs.frame["time"].iloc[-1])
-        values.append(_ratio(_spent(theirs), ended, _spent(ours), low))
-        sweeps.append([int(run.frame["iteration"].iloc[-1]) for run in (theirs, ours)])
-        time.append([ended, _spent(ours)])
-    tol = float(ours.metadata["config"]["solver"]["tol"])
-    before, after = np.median(time, axis=0)
-    first, then = np.median(sweeps, axis=0)
+    found, (before, after), pairs = _to_tolerance(case, slow, fast)
+    first, then = np.median(
+        [[along(run, "iteration")[-1] for run in pair] for pair in pairs], axis=0
+    )
+    tol = float(pairs[-1][1].metadata["config"]["solver"]["tol"])
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
-    return Measured(np.array(values), low=low, note=f"{note}{then:.0f}")
+    return found._replace(note=f"{note}{then:.0f}")
 
 
 @measure
-def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, high: float) -> Measured:
+def cost_of_warm_start(case: Case, warm: Runs, cold: Runs) -> Measured:
     """Measure the seconds to the tolerance from another solution over those from α = 0."""
-    values, time = [], []
-    for ours, theirs in _pairs(case, warm, cold):
-        ended = float(ours.frame["time"].iloc[-1])
-        values.append(_ratio(_spent(ours), ended, _spent(theirs), high))
-        time.append([ended, _spent(theirs)])
-    after, scratch = np.median(time, axis=0)
-    larger = ours.metadata["config"]["path"][-1]
+    found, (after, scratch), pairs = _to_tolerance(case, warm, cold)
+    larger = pairs[-1][0].metadata["config"]["path"][-1]
     note = f"{seconds(after)} from λ = {larger}, {seconds(scratch)} from α = 0"
-    return Measured(np.array(values), high=high, note=note)
+    return found._replace(note=note)
 
 
 # ---- sweeps -----------------------------------------------------------------------------------
 
 
 @measure
-def single_first(case: Case, runs: Runs, low: float) -> Measured:
+def single_first(case: Case, runs: Runs) -> Measured:
     """Measure the share of single steps among those of the first sweep; tell that of all."""
     first, whole = [], []
     for run in runs.of(case):
-        single, pair = _column(run, "single_steps"), _column(run, "pair_steps")
+        single, pair = column(run, "single_steps"), column(run, "pair_steps")
         made = single + pair
         if made.size < 2 or run.frame["iteration"].iloc[1] != 1 or made[1] == 0:
             raise UnmeasurableError("a run does not tell the steps of its first sweep")
         first.append(single[1] / made[1])
         whole.append(single[-1] / made[-1])
     note = f"of all sweeps {percent(float(np.median(whole)))}"
-    return Measured(np.array(first), low=low, note=note)
+    return Measured(np.array(first), note=note)
 
 
 @measure
@@ -196,7 +177,7 @@ def fewer_sweeps(case: Case, ours: Runs, baseline: Runs) -> Measured:
     note = f"{theirs:.3g} sweeps against {mine:.3g}; relative gap after one sweep "
     note += f"{after_one[1]:.3g} against {after_one[0]:.3g}"
     note += f"; elsewhere: {', '.join(more)}" * bool(more)
-    return Measured(found[:, 1] / found[:, 0], low=ABOVE_1, note=note)
+    return Measured(found[:, 1] / found[:, 0], note=note)
 
 
 def _sweeps(case: Case, ours: Runs, baseline: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
@@ -228,11 +209,11 @@ def passes_to_tolerance(case: Case, runs: Runs) -> Measured:
     if not first:
         raise UnmeasurableError("the first pass was not evaluated")
     note = f"verified relative gap after one pass {span((min(first), max(first)), '{:.2g}'.format)}"
-    return Measured(np.array(passes), high=1.0, note=note)
+    return Measured(np.array(passes), note=note)
 
 
 @measure
-def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
+def growth_of_cache(case: Case, runs: Runs) -> Measured:
     """Measure what is kept after a pass over all examples, over that of one over half of them."""
     half = half_of(case)
     here, there = runs.by_seed(case), runs.by_seed(half)
@@ -243,43 +224,46 @@ def growth_of_cache(case: Case, runs: Runs, high: float) -> Measured:
     sizes = [int(where.data["n"]) for where in (case, half)]
     note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
     note += f"; {percent(all_ / sizes[0])} of the examples"
-    left = max(float(_column(run, "fixed_examples").max()) for run in here.values())
+    left = max(float(column(run, "fixed_examples").max()) for run in here.values())
     if left > 0:
         raise UnmeasurableError(
             f"the limit of the cache decides what stays: {left:.0f} examples had to leave; {note}"
         )
-    return Measured(sizes_kept[:, 0] / sizes_kept[:, 1], high=high, note=note)
+    return Measured(sizes_kept[:, 0] / sizes_kept[:, 1], note=note)
 
 
 def kept(run: Trace) -> float:
     """Return the planes that are kept after the first pass."""
-    after = _column(run, "cache_size")[along(run, "iteration") == 1]
+    after = column(run, "cache_size")[along(run, "iteration") == 1]
     if not after.size:
         raise UnmeasurableError("the first pass was not evaluated")
     return float(after[0])
 
 
 @measure
-def costlier_schedule(case: Case, ours: Runs, baseline: Runs, column: str, low: float) -> Measured:
+def costlier_schedule(case: Case, ours: Runs, baseline: Runs, cost: str) -> Measured:
     """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
 
     The cost is in seconds (``time``) or calls of the oracle (``oracle_calls``). The gap is the
     tolerance of ours, or the smallest gap that all of our repeats reach.
     """
     mine, theirs = ours.of(case), baseline.of(case)
-    if column == TIME:
+    if cost == TIME:
         check_clocks((*mine, *theirs))
     tol = float(mine[0].metadata["config"]["solver"]["tol"])
     target = max(tol, *(least_positive(relative_gap(run)) for run in mine))
     spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
     base, theirs_spent = spent.median(), baselines.median()
-    ended = min(float(run.frame[column].iloc[-1]) for run in theirs)
-    if math.isinf(theirs_spent[column]) and ended < spent[column].max():
-        raise UnmeasurableError("a run to compare with ended before it reached that gap")
+    ended = min(float(run.frame[cost].iloc[-1]) for run in theirs)
     reached = f"{seconds(theirs_spent[TIME])} and {theirs_spent[CALLS]:.3g} calls"
     note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
     note += "against " + ("not reached" if math.isinf(theirs_spent[TIME]) else reached)
-    return Measured(theirs_spent[column] / spent[column].to_numpy(), low=low, note=note)
+    return Measured(
+        theirs_spent[cost] / spent[cost].to_numpy(),
+        note=note,
+        bounds=ended / spent[cost].to_numpy(),
+        ended="a run to compare with ended before it reached that gap",
+    )
 
 
 def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
@@ -296,11 +280,11 @@ def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
 
 
 @measure
-def on_bench(case: Case, quantity: str, high: float) -> Measured:
+def on_bench(case: Case, quantity: str) -> Measured:
     """Measure what the bench says; its single comparisons are in the note."""
     found = [row for row in case.bench if row.quantity == quantity]
     if not found:
         raise UnmeasurableError(f"no such row in {measurements.FILE}: `make bench` measures it")
     (row,) = found
     note = f"single comparisons {span((row.low, row.high), times)}"
-    return Measured(np.array([row.value]), high=high, note=note)
+    return Measured(np.array([row.value]), note=note)

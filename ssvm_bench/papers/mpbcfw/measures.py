@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, least_positive
+from ssvm_bench.claims.cases import Case, Runs, least_positive
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures.curves import crossing
 from ssvm_bench.figures.style import solver_label
@@ -58,7 +58,7 @@ def _common(case: Case, pair: str, column: str = "primal") -> list[Common]:
 
     Iteration 0 is left out: there w is the same for everyone.
     """
-    single, multi = (case.by_seed(solver) for solver in PAIRS[pair])
+    single, multi = (Runs(solver).by_seed(case) for solver in PAIRS[pair])
     found = []
     for seed in sorted(single.keys() & multi.keys()):
         (k, one), (l, two) = _known(single[seed], "primal"), _known(multi[seed], column)
@@ -139,7 +139,7 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
         f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
         f"over {len(at)} iterations up to {max(at)}"
     )
-    return Measured(mine / np.median(usps), low=math.nextafter(1.0, 2.0), note=note)
+    return Measured(mine / np.median(usps), note=note)
 
 
 def _log_gains(case: Case, pair: str) -> list[dict[int, float]]:
@@ -174,7 +174,7 @@ def reach(run: Trace, target: float, axis: str) -> float:
 
 
 @measure
-def to_gap(case: Case, pair: str, axis: str, bound: str) -> Measured:
+def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     """Measure the multi-plane time (or iterations) to the target gap, the single-plane median as 1.
 
     Parameters
@@ -183,10 +183,8 @@ def to_gap(case: Case, pair: str, axis: str, bound: str) -> Measured:
         One of ``PAIRS``.
     axis : str
         ``"time"`` or ``"iteration"``.
-    bound : str
-        ``"fewer"`` (below 1), ``"half"`` (at most 1/2), ``"similar"`` (from 1/2 to 2),
-        ``"not slower"`` (at most the slowest single-plane repeat) or ``"not faster"`` (at least
-        the fastest).
+    not_beyond : str
+        ``"slowest"`` or ``"fastest"``: the single-plane repeat that is the bound, if any is.
     """
     solvers = PAIRS[pair]
     if axis == "time":
@@ -198,29 +196,21 @@ def to_gap(case: Case, pair: str, axis: str, bound: str) -> Measured:
     base = float(np.median(times))
     if base == 0:
         raise UnmeasurableError("the gap does not fall below its first value")
-    spread = bound in ("not slower", "not faster")
-    if spread and len(times) < 2:
+    if not_beyond and len(times) < 2:
         raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
-    low, high = {
-        "fewer": (-math.inf, math.nextafter(1.0, 0.0)),
-        "half": (-math.inf, 0.5),
-        "similar": (0.5, 2.0),
-        "not slower": (-math.inf, times.max() / base),
-        "not faster": (times.min() / base, math.inf),
-    }[bound]
-    limit = high if math.isfinite(high) else low
-    values = []
-    for run in multi:
-        value = reach(run, target, axis) / base
-        if math.isinf(value) and float(run.frame[axis].iloc[-1]) / base < limit:
-            raise UnmeasurableError(f"{solver_label(solvers[1])} ended before it reached that gap")
-        values.append(value)
     relative = target / max(abs(_primal_of(single)), 1e-12)
     unit = " s" if axis == "time" else " iterations"
     note = f"gap {target:.3g} ({relative:.2g} of the primal); "
     note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
     note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
-    return Measured(np.array(values), low, high, note)
+    return Measured(
+        np.array([reach(run, target, axis) / base for run in multi]),
+        times.min() / base if not_beyond == "fastest" else -math.inf,
+        times.max() / base if not_beyond == "slowest" else math.inf,
+        note,
+        bounds=np.array([float(run.frame[axis].iloc[-1]) / base for run in multi]),
+        ended=f"{solver_label(solvers[1])} ended before it reached that gap",
+    )
 
 
 def _primal_of(runs: Sequence[Trace]) -> float:
@@ -293,22 +283,17 @@ def passes(run: Trace) -> np.ndarray:
 
 
 @measure
-def of_passes(
-    case: Case,
-    number: Callable[[np.ndarray], float],
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> Measured:
+def of_passes(case: Case, number: Callable[[np.ndarray], float]) -> Measured:
     """Measure a number of the passes per iteration of MP-BCFW."""
     series = [passes(run) for run in case.repeats("mpbcfw")]
     ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
     count = [one.size for one in series]
     note = f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
-    return Measured(np.array([number(one) for one in series]), low, high, note)
+    return Measured(np.array([number(one) for one in series]), note=note)
 
 
 @measure
-def later_than_on(case: Case, datasets: Sequence[str], low: float) -> Measured:
+def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
     """Measure how much later than elsewhere the passes get to half of their largest number.
 
     That is the first iteration with so many passes, over the median on another dataset; of the
@@ -318,8 +303,6 @@ def later_than_on(case: Case, datasets: Sequence[str], low: float) -> Measured:
     ----------
     datasets : sequence of str
         The other dataset; the first of these that there are runs on.
-    low : float
-        Ratio from which on the growth is slow.
     """
     there = {other.dataset: other for other in case.others}
     name = next((name for name in datasets if name in there), None)
@@ -333,7 +316,7 @@ def later_than_on(case: Case, datasets: Sequence[str], low: float) -> Measured:
     largest = [np.median([one[:common].max() for one in of_case]) for of_case in both]
     note = f"half of {largest[0]:.3g} passes at iteration {np.median(mine):.3g}, on the horses "
     note += f"half of {largest[1]:.3g} at {np.median(theirs):.3g}; {common} iterations"
-    return Measured(mine / np.median(theirs), low=low, note=note)
+    return Measured(mine / np.median(theirs), note=note)
 
 
 LEAST_ITERATIONS = 10
@@ -346,12 +329,7 @@ def half_way(series: np.ndarray) -> int:
 
 
 @measure
-def of_planes(
-    case: Case,
-    number: Callable[[np.ndarray, np.ndarray], float],
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> Measured:
+def of_planes(case: Case, number: Callable[[np.ndarray, np.ndarray], float]) -> Measured:
     """Measure a number of (iteration, mean planes per term) of MP-BCFW."""
     values, peaks, notes = [], [], []
     for run in case.repeats("mpbcfw"):
@@ -364,7 +342,7 @@ def of_planes(
         notes.append((float(planes[-1]), int(at[-1])))
     (peak, top), (end, last) = np.median(peaks, axis=0), np.median(notes, axis=0)
     note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
-    return Measured(np.array(values), low, high, note)
+    return Measured(np.array(values), note=note)
 
 
 def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:

@@ -25,7 +25,6 @@ from ssvm_bench.papers.transduction import found
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.printed import BASELINES, DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.tables import of_draws
-from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
@@ -126,37 +125,31 @@ def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
     return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
 
 
-def convergence(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of `QUANTITIES`, as `curves.tabulate` does."""
-
-    def values(run: Trace) -> dict[str, np.ndarray]:
-        of = {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
-        return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
-
-    return tabulate(traces, values, axis, log=False)  # of one run, nothing between its rows
+def _positive(run: Trace) -> dict[str, np.ndarray]:
+    """Return the values of `QUANTITIES` that are positive."""
+    of = {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
+    return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
 
 
 CONVERGENCE = CurveFigure(
     "Augmented Lagrangian, residual and label changes of DC-ADMM",
     file="convergence_{}",
     chosen=_of_first_draw,
-    tabulate=convergence,
+    # of one run, nothing between its rows
+    tabulate=lambda traces, _, axis: tabulate(traces, _positive, axis, log=False),
     notes=lambda *_: ["Where no label changes, nothing is drawn of the label changes."],
 )
 
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
-LABELS, CURVES = "labels", "convergence"
-
 
 def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    if LABELS in names:
+    if "labels" in names:
         yield from _draw_labels(data)
-    if CURVES in names:
+    if "convergence" in names:
         yield from CONVERGENCE.outputs(data, ["iteration"])
 
 
-KIND = Kind(
-    "transduction", Choices((LABELS, CURVES), "figure", "figures"), _outputs, loads=found.load
-)
+CHOICES = Choices(("labels", "convergence"), "figure", "figures")
+KIND = Kind("transduction", CHOICES, _outputs, loads=found.load)

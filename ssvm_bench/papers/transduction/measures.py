@@ -12,12 +12,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, same_seed
+from ssvm_bench.claims.cases import Case, Runs, column, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.papers.transduction.printed import Spread
 from ssvm_bench.results.trace import Trace
@@ -32,19 +31,17 @@ def error(run: Trace) -> float:
     UnmeasurableError
         It is no run of transduction.
     """
-    if "accuracy" not in run.frame:
-        raise UnmeasurableError("a run has no column accuracy")
-    return 1.0 - float(run.frame["accuracy"].iloc[-1])
+    return 1.0 - float(column(run, "accuracy")[-1])
 
 
 @measure
-def errors(case: Case, runs: Runs, low: float = -math.inf, high: float = math.inf) -> Measured:
+def errors(case: Case, runs: Runs) -> Measured:
     """Measure the share of wrong labels; tell how many runs had converged."""
     repeats = runs.of(case)
     found = np.array([error(run) for run in repeats])
     ended = sum(run.summary.get("stop_reason") == "converged" for run in repeats)
     note = f"mean {percent(found.mean())}; {ended} of {len(repeats)} runs have converged"
-    return Measured(found, low, high, note)
+    return Measured(found, note=note)
 
 
 # ---- Table 1 ----------------------------------------------------------------------------------
@@ -88,16 +85,14 @@ def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
 
 def overlap(run: Trace) -> float:
     """Return the IoU at the end of a run. Raises as `error` does."""
-    if "iou" not in run.frame:
-        raise UnmeasurableError("a run has no column iou")
-    return float(run.frame["iou"].iloc[-1])
+    return float(column(run, "iou")[-1])
 
 
 # ---- theorems ---------------------------------------------------------------------------------
 
 
 @measure
-def largest_rise(case: Case, runs: Runs, most: float) -> Measured:
+def largest_rise(case: Case, runs: Runs) -> Measured:
     """Measure by how much L_ρ rises at most where (18) holds."""
     rises, checked = [], 0
     for run in runs.of(case):
@@ -109,18 +104,18 @@ def largest_rise(case: Case, runs: Runs, most: float) -> Measured:
         if not holds.any():
             raise UnmeasurableError("(18) does not hold in any two rows that follow on each other")
         rises.append(float((values.diff() / values.abs())[holds].max()))
-    return Measured(np.array(rises), high=most, note=f"{checked} iterations")
+    return Measured(np.array(rises), note=f"{checked} iterations")
 
 
 @measure
-def residual_left(case: Case, runs: Runs, most: float) -> Measured:
+def residual_left(case: Case, runs: Runs) -> Measured:
     """Measure what is left of the residual."""
     of = [run.frame["residual"] for run in runs.of(case)]
-    return Measured(np.array([each.iloc[-1] / each.max() for each in of]), high=most)
+    return Measured(np.array([each.iloc[-1] / each.max() for each in of]))
 
 
 @measure
-def supervised_gap(case: Case, runs: Runs, most: float) -> Measured:
+def supervised_gap(case: Case, runs: Runs) -> Measured:
     """Measure how far α is from the optimum of (27), at most; tell when labels changed last."""
     found, last = [], []
     for run in runs.of(case):
@@ -129,4 +124,4 @@ def supervised_gap(case: Case, runs: Runs, most: float) -> Measured:
         changed = run.frame["iteration"][run.frame["label_changes"] > 0]
         last.append(f"{changed.max() if changed.size else 0:.0f} of {end['iteration']:.0f}")
     note = f"labels change for the last time in iteration {', '.join(last)}"
-    return Measured(np.array(found), high=most, note=note)
+    return Measured(np.array(found), note=note)

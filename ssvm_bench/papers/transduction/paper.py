@@ -47,15 +47,9 @@ BESIDE = {
 
 
 def _stuck(solver: str, name: str) -> Claim:
-    return SAID.claim(
-        "stuck",
-        by.errors(Runs(solver), LEAST),
-        percent,
-        f"stuck_{solver}",
-        baseline=name,
-        printed=percent(MOONS[solver]),
-        least=percent(LEAST),
-    )
+    words = {"baseline": name, "printed": percent(MOONS[solver])}
+    found = by.errors(Runs(solver))
+    return SAID.claim("stuck", found, percent, f"stuck_{solver}", low=LEAST, words=words)
 
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
@@ -67,7 +61,7 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     steady = by.deviation({name: cell.sdp for name, cell in cells.items()}, PROPOSED)
     for name, measured, column in (("table_1", as_good, 1), ("consistent", steady, 0)):
         printed = {of: _spread(cell[column]) for of, cell in cells.items()}
-        claim = SAID.claim(name, measured, percent, f"{name}_{kernel}_{labeled}", **words)
+        claim = SAID.claim(name, measured, percent, f"{name}_{kernel}_{labeled}", words=words)
         yield claim._replace(paper=printed, only=only)
 
 
@@ -75,8 +69,8 @@ def _spread(cell: Spread) -> str:
     return f"{100 * cell.mean:.4g} ± {100 * cell.deviation:.4g} %"
 
 
-def _theorem(name: str, measured: Measure, most: float) -> Claim:
-    claim = SAID.claim(name, measured, most=f"{most:g}")
+def _theorem(name: str, measured: Measure, high: float) -> Claim:
+    claim = SAID.claim(name, measured, high=high)
     return claim._replace(beside=SELF_CHECKS, only={"solver.delta": WITH_DELTA.options["delta"]})
 
 
@@ -109,10 +103,10 @@ PAPER = Paper(
     claims=(
         SAID.claim(
             "recovers",
-            by.errors(Runs(PROPOSED), high=MOST),
+            by.errors(Runs(PROPOSED)),
             percent,
-            printed=percent(MOONS[PROPOSED]),
-            most=percent(MOST),
+            high=MOST,
+            words={"printed": percent(MOONS[PROPOSED])},
         ),
         *(_stuck(*baseline) for baseline in BASELINES.items()),
         *(
@@ -122,9 +116,9 @@ PAPER = Paper(
         ),
         SAID.claim("scribbles", by.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent),
         SAID.claim("video", by.more_overlap(Runs(PROPOSED), Runs("inductive")), percent),
-        _theorem("falls", by.largest_rise(WITH_DELTA, RISE), RISE),
-        _theorem("feasible", by.residual_left(WITH_DELTA, ENDED), ENDED),
-        _theorem("supervised", by.supervised_gap(WITH_DELTA, CLOSED), CLOSED),
+        _theorem("falls", by.largest_rise(WITH_DELTA), RISE),
+        _theorem("feasible", by.residual_left(WITH_DELTA), ENDED),
+        _theorem("supervised", by.supervised_gap(WITH_DELTA), CLOSED),
     ),
     solvers=frozenset({PROPOSED}),
     beside=BESIDE,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -79,13 +79,14 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
             if len(here) < len(runs):
                 continue
             scene = here[0].scene(number)
-            masks_of = [("truth", scene.picture.truth == 1)]
+            rgb, truth = scene.picture
+            row = [(scene.title, _scribbled(rgb, scene.scribbles)), ("truth", covered(rgb, truth))]
             for label, each in zip(methods, here, strict=True):
                 share = _iou(scene, each.y)
                 title = f"{style.solver_label(label)}: IoU {percent(share)}"
-                masks_of.append((title, each.y[scene.points][scene.segments] == 1))
+                row.append((title, covered(rgb, each.y[scene.points][scene.segments])))
                 numbers.append((number, label, share))
-            rows.append(Row(scene.title, scene.picture.rgb, scene.scribbles, masks_of))
+            rows.append(row)
         if rows:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{name_of(case)}"
@@ -128,60 +129,41 @@ GROUND, FIGURE = np.array([0x00, 0x50, 0xE3]) / 255, RED
 """Colours of the scribbles."""
 
 
-class Row(NamedTuple):
-    """One picture.
-
-    Attributes
-    ----------
-    title : str
-    rgb : ndarray of uint8, shape (h, w, 3)
-    scribbles : ndarray of uint8, shape (h, w), or None
-        0 on ground, 1 on figure; what is above is no scribble.
-    masks : sequence of (str, ndarray of bool, shape (h, w))
-        Titles and masks.
-    """
-
-    title: str
-    rgb: np.ndarray
-    scribbles: np.ndarray | None
-    masks: Sequence[tuple[str, np.ndarray]]
-
-
-def draw_masks(rows: Sequence[Row], title: str, notes: Sequence[str]) -> Figure:
-    """Draw the pictures, each beside its masks; all rows have as many of these."""
+def draw_masks(
+    rows: Sequence[Sequence[tuple[str, np.ndarray]]], title: str, notes: Sequence[str]
+) -> Figure:
+    """Draw pictures beside their masks: titles and pixels, as many in each row."""
     from ssvm_bench.figures import drawing
 
-    shape = len(rows), 1 + len(rows[0].masks)
-    tallest = max(row.rgb.shape[0] / row.rgb.shape[1] for row in rows)
-    height = WIDTH * tallest + TITLE
+    shapes = [pixels.shape for row in rows for _, pixels in row]
+    height = WIDTH * max(h / w for h, w, _ in shapes) + TITLE
+    shape = len(rows), len(rows[0])
     layout = drawing.page(title, notes, shape, ((), ()), height, panel_width=WIDTH)
     with layout as (figure, panels):
         for line, row in zip(panels, rows, strict=True):
-            shown = [(row.title, _scribbled(row))]
-            shown += [(name, covered(row.rgb, mask)) for name, mask in row.masks]
-            for panel, (name, pixels) in zip(line, shown, strict=True):
+            for panel, (name, pixels) in zip(line, row, strict=True):
                 panel.imshow(pixels, interpolation="nearest")
                 panel.set_title(style.as_written(name), fontsize=8)
                 panel.set_axis_off()
     return figure
 
 
-def covered(rgb: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return the picture, red where the mask is, with values in 0 … 1."""
-    pixels = rgb / 255.0
+def covered(rgb: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the picture, red where the label is 1, with values in 0 … 1."""
+    pixels, mask = rgb / 255.0, labels == 1
     pixels[mask] = (1.0 - COVER) * pixels[mask] + COVER * RED
     return pixels
 
 
-def _scribbled(row: Row) -> np.ndarray:
-    """Return the picture with its scribbles, as wide as they are seen."""
-    pixels = row.rgb / 255.0
-    if row.scribbles is not None:
+def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
+    """Return the picture with its scribbles, if there are any, as wide as they are seen."""
+    pixels = rgb / 255.0
+    if scribbles is not None:
         from scipy.ndimage import minimum_filter
 
         from ssvm_bench.figures import pictures
 
-        strokes = minimum_filter(row.scribbles, pictures.SCRIBBLE)
+        strokes = minimum_filter(scribbles, pictures.SCRIBBLE)
         pixels[strokes == 0], pixels[strokes == 1] = GROUND, FIGURE
     return pixels
 
@@ -222,24 +204,20 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
-MASKS, OF_FRAMES, OVERLAP = "masks", "frames", "overlap"
+
+def _overlap(data: FigureData) -> Iterator[Output]:
+    table = overlaps(of_methods(data.traces))
+    title = "Overlap with the true masks"
+    shown = [table_of(title, OVERLAP_CELLS, table.to_dict("records"), 2)] * bool(len(table))
+    yield Output("overlap", table, title, [OVERLAPS, *shown])
+
+
+DRAWN = {"masks": _draw_masks, "frames": _draw_frames, "overlap": _overlap}
 
 
 def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    if MASKS in names:
-        yield from _draw_masks(data)
-    if OF_FRAMES in names:
-        yield from _draw_frames(data)
-    if OVERLAP in names:
-        table = overlaps(of_methods(data.traces))
-        title = "Overlap with the true masks"
-        shown = [table_of(title, OVERLAP_CELLS, table.to_dict("records"), 2)] * bool(len(table))
-        yield Output("overlap", table, title, [OVERLAPS, *shown])
+    for name in names:
+        yield from DRAWN[name](data)
 
 
-KIND = Kind(
-    "pictures",
-    Choices((MASKS, OF_FRAMES, OVERLAP), "figure", "figures"),
-    _outputs,
-    loads=found.load,
-)
+KIND = Kind("pictures", Choices((*DRAWN,), "figure", "figures"), _outputs, loads=found.load)

@@ -126,8 +126,8 @@ class Case:
     @property
     def radius(self) -> float:
         """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
-        told = (run.metadata["dataset"].get("radius") for run in self.traces())
-        found = next((float(radius) for radius in told if radius), math.nan)
+        known = (run.metadata["dataset"].get("radius") for run in self.traces())
+        found = next((float(radius) for radius in known if radius), math.nan)
         if not found > 0:
             raise UnmeasurableError("no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
         return found
@@ -241,8 +241,8 @@ class Runs(NamedTuple):
     def name(self) -> str:
         """What a reader calls them."""
         options = (f"{key}={value}" for key, value in self.options.items())
-        told = solver_label(" ".join([self.solver, *options]))
-        return told + " from the solution of a larger λ" * bool(self.warm_start)
+        name = solver_label(" ".join([self.solver, *options]))
+        return name + " from the solution of a larger λ" * bool(self.warm_start)
 
     def has(self, run: Trace) -> bool:
         """Tell whether a run is one of them."""
@@ -301,7 +301,7 @@ def cases(
 def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
     """Return the problem instance of a run, and its number among the repeats on it.
 
-    Data that are drawn anew for each repeat are one instance, told by their other options.
+    Data that are drawn anew for each repeat are one instance, named by their other options.
     """
     config, instance = trace.metadata["config"], instance_of(trace.metadata)
     option = draws.get(str(trace.metadata["dataset"]["name"]))
@@ -309,7 +309,7 @@ def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, in
         return instance, int(config["seed"])
     said = (option, "trust")  # the source says whether the data are to be trusted
     others = (f"{name}={val}" for name, val in config["dataset"].items() if name not in said)
-    told = ",".join(others).replace(" ", "")
+    options = ",".join(others).replace(" ", "")
     named = instance.fingerprint.partition(" ")[2]
-    fingerprint = " ".join(filter(None, (told, named)))
+    fingerprint = " ".join(filter(None, (options, named)))
     return instance._replace(fingerprint=fingerprint), int(config["dataset"][option])

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -96,22 +95,22 @@ def _first(case: Case, baselines: Mapping[str, Sequence[Trace]], level: float) -
 # ---- the number of examples --------------------------------------------------------------------
 
 
-class Growth(NamedTuple):
-    """Calls to a suboptimality on all examples and on a part: shape (pairs of runs, 2)."""
-
-    calls: np.ndarray
-    note: str
-
-
 @measure
 def growth_with_n(case: Case, runs: Runs) -> Measured:
     """Measure the calls to a suboptimality over those on half of the examples, per seed."""
-    found = calls_on_both(case, half_of(case), runs)
-    return Measured(found.calls[:, 0] / found.calls[:, 1], note=found.note)
+    calls, note = calls_on_both(case, half_of(case), runs)
+    return Measured(calls[:, 0] / calls[:, 1], note=note)
 
 
-def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
-    """Return the calls to the smallest suboptimality that all runs reach."""
+def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
+    """Return the calls to the smallest suboptimality that all runs reach, and say so.
+
+    Returns
+    -------
+    calls : ndarray of float64, shape (pairs of runs, 2)
+        On all examples, and on a part.
+    note : str
+    """
     n, fewer = int(case.data["n"]), int(part.data["n"])
     pairs = _pairs(runs, case, part)
     made = [(where, run) for pair in pairs for where, run in zip((case, part), pair, strict=True)]
@@ -127,7 +126,7 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> Growth:
         raise UnmeasurableError(TOO_LOOSE)
     here, there = np.median(calls, axis=0)
     note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {fewer}"
-    return Growth(calls, note)
+    return calls, note
 
 
 def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:

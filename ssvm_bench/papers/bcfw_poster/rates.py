@@ -123,8 +123,8 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
                 for trace, curve in zip(repeats, curves, strict=True)
             ]
             median = float(np.median(needed))
-            told = instance["n"] <= median < math.inf
-            rows.append({**row, "eps": eps, "calls": median if told else math.nan})
+            known = instance["n"] <= median < math.inf
+            rows.append({**row, "eps": eps, "calls": median if known else math.nan})
     columns = [*INSTANCE, "data", "solver", "bound", "eps", "calls"]
     return pd.DataFrame(rows, columns=columns)
 

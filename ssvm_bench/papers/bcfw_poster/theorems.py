@@ -214,8 +214,7 @@ def over_bound_on_both(case: Case, theorem: Theorem) -> Measured:
     ratio = max(nearest(where, theorem, radius).ratio for where in (case, part))
     note = f"R ≤ {radius:.3g}"
     try:
-        growth = calls_on_both(case, part, theorem.runs)
-        note += f"; {growth.note}"
+        note += f"; {calls_on_both(case, part, theorem.runs)[1]}"
     except UnmeasurableError as error:
         note += f"; growth with n is not known: {error}"
     return Measured(np.array([ratio]), high=1.0, note=note)

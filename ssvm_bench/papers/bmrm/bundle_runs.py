@@ -140,8 +140,8 @@ def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = 
     Parameters
     ----------
     instance : mapping
-        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for stand-ins. Of data
-        that only the report has, it is ratios that are compared.
+        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for synthetic data.
+        Of data that only the report has, ratios are compared.
     quantity : str
         ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
     method : Method, optional

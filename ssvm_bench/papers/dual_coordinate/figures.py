@@ -27,6 +27,7 @@ from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Secti
 from ssvm_bench.papers.dual_coordinate import measures
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
+from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
 from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
@@ -121,30 +122,19 @@ def kept(traces: Sequence[Trace]) -> pd.DataFrame:
     Runs on all examples of a dataset and on the first ones of it, at one λ, are one curve.
     """
     runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
-    named = list(zip(runs, _named(runs, _value_of("schedule")), strict=True))
-    blocks = []
-    for (_, label), curve in grouped(named, _curve).items():
-        about = columns_of(max((run for run, _ in curve), key=_n).metadata)
-        rows = []
-        for n, repeats in sorted(grouped([run for run, _ in curve], _n).items()):
-            sizes = [measures.kept(run) for run in repeats]
-            middle = {"median": np.median(sizes), "min": min(sizes), "max": max(sizes)}
-            rows.append({"x": n, **middle, "repeats": len(sizes)})
-        if len(rows) > 1:
-            blocks.append(pd.DataFrame(rows).assign(**about, solver=label, quantity=KEPT))
-    found = pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=COLUMNS)
-    return found[list(COLUMNS)]
-
-
-def _curve(named: tuple[Trace, str]) -> tuple[tuple[str, str, float], str]:
-    """Return what the runs of a curve have in common: dataset, source and λ; their label."""
-    run, label = named
-    data = run.metadata["dataset"]
-    return (str(data["name"]), str(data["source"]), float(run.metadata["lam"])), label
-
-
-def _n(run: Trace) -> int:
-    return int(run.metadata["dataset"]["n"])
+    rows = [
+        {**columns_of(run.metadata), "solver": label, KEPT: measures.kept(run)}
+        for run, label in zip(runs, _named(runs, _value_of("schedule")), strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=[*INSTANCE, "solver", KEPT])
+    blocks = [pd.DataFrame(columns=COLUMNS)]
+    for _, curve in table.groupby(["dataset", "source", "lam", "solver"], sort=False):
+        sizes = curve.groupby("n")[KEPT].agg(["median", "min", "max", "size"])
+        if len(sizes) > 1:
+            about = curve.loc[curve["n"].idxmax()].drop(KEPT)
+            block = sizes.rename_axis("x").rename(columns={"size": "repeats"}).reset_index()
+            blocks.append(block.assign(**about, quantity=KEPT))
+    return pd.concat(blocks[1:] or blocks, ignore_index=True)[list(COLUMNS)]
 
 
 def _full(run: Trace) -> str:

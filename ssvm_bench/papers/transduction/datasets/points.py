@@ -118,7 +118,7 @@ class Points(Dataset):
         return digest.hexdigest()[:16]
 
     def head(self, size: int) -> Dataset:
-        """Return the first points, to compile kernels on: nothing told, a pair if there are any."""
+        """Return the first points, to compile kernels on: no label, a pair if there are any."""
         few = super().head(size)
         few = few.derived(labeled=np.zeros(few.n, bool), cliques=None)
         if self.pairs is None or few.n < 2:

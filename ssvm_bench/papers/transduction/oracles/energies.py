@@ -44,7 +44,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.jit import kernel
@@ -64,7 +64,7 @@ class Energy(ABC):
 
     Parameters
     ----------
-    told : ndarray of int64, shape (n,)
+    observed : ndarray of int64, shape (n,)
         The label of a point, −1 where it is not observed.
     n_labels : int
     """
@@ -75,7 +75,7 @@ class Energy(ABC):
 
     @abstractmethod
     def value(self, y: np.ndarray) -> float:
-        """Return E(y) of a labeling that keeps what is told; ∞ where it is not allowed."""
+        """Return E(y) of a labeling that keeps the observed labels; ∞ where it is not allowed."""
 
     @abstractmethod
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
@@ -97,7 +97,7 @@ class Energy(ABC):
 
 
 class Separate(Energy):
-    """Labels that are told, and nothing else."""
+    """Observed labels, and nothing else."""
 
     def value(self, y: np.ndarray) -> float:
         """Return 0."""
@@ -122,7 +122,7 @@ def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> E
     Raises
     ------
     ConfigError
-        No labeling keeps them; the message names a clique where that can be told.
+        No labeling keeps them; the message names a clique where that is known.
     """
     _check_each(observed, n_labels, cliques)
     if len(cliques) == 1 and n_labels == 2:
@@ -167,24 +167,15 @@ class Counts(Energy):
     def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
         super().__init__(observed, n_labels)
         self.cliques = cliques
-        C, L = len(cliques), n_labels
+        C, L, members = len(cliques), n_labels, cliques.members
         of = np.repeat(np.arange(C), np.diff(cliques.offsets))
-        self._membership = csr_array(
-            (np.ones(of.size), (of, cliques.members)), shape=(C, observed.size)
-        )
-        in_some = np.zeros(observed.size, bool)
-        in_some[cliques.members] = True
+        self._membership = csr_array((np.ones(of.size), (of, members)), shape=(C, observed.size))
+        in_some = np.bincount(members, minlength=observed.size) > 0
         self.bound = np.flatnonzero(in_some & (observed < 0))
-        rows = self._membership[:, self.bound].tocoo()
-        labels = np.arange(L)
-        row = (rows.row[:, None] * L + labels).ravel()
-        column = (rows.col[:, None] * L + labels).ravel()
-        self._counts = csr_array(
-            coo_array((np.ones(row.size), (row, column)), shape=(C * L, self.bound.size * L))
-        )
         m = self.bound.size
-        point = np.repeat(np.arange(m), L)
-        self._one = csr_array((np.ones(m * L), (point, np.arange(m * L))), shape=(m, m * L))
+        # of x as one vector, point by point: the counts of each clique, and Σ_l x_il
+        self._counts = kron(self._membership[:, self.bound], eye_array(L), format="csr")
+        self._one = kron(eye_array(m), np.ones((1, L)), format="csr")
         fixed = self._count(np.flatnonzero(observed >= 0), observed)
         self._low = (np.asarray(cliques.low) - fixed).ravel()
         self._high = (np.asarray(cliques.high) - fixed).ravel()
@@ -275,16 +266,13 @@ class OneClique(Energy):
 
     def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
         super().__init__(observed, n_labels)
-        self.points = cliques.points(0)
-        inside = np.zeros(observed.size, bool)
-        inside[self.points] = True
-        self.movable = np.flatnonzero(inside & (observed < 0))
-        fixed = np.bincount(observed[inside & (observed >= 0)], minlength=2)
-        low, high = cliques.low[0], cliques.high[0]
-        size = self.points.size
+        self.points = np.sort(cliques.points(0))
+        known, size = observed[self.points], self.points.size
+        self.movable = self.points[known < 0]
+        (low, high), fixed = (cliques.low[0], cliques.high[0]), np.count_nonzero(known == 1)
         self.low, self.high = max(low[1], size - high[0]), min(high[1], size - low[0])
-        self.least = int(max(0, self.low - fixed[1]))
-        self.most = int(min(self.movable.size, self.high - fixed[1]))
+        self.least = int(max(0, self.low - fixed))
+        self.most = int(min(self.movable.size, self.high - fixed))
 
     def value(self, y: np.ndarray) -> float:
         """Return 0 if the bounds are kept, else ∞."""
@@ -342,9 +330,8 @@ class Potts(Energy):
         if not np.isfinite(total):
             raise RunFailedError("The scores of a point are not finite; has the run diverged?")
         scale = 2.0 ** (_BITS - 2 - np.frexp(max(total, 1e-300))[1])
-        return np.rint(scale * u).astype(np.int64), 2 * np.rint(0.5 * scale * self.weights).astype(
-            np.int64
-        )
+        halves = np.rint(0.5 * scale * self.weights).astype(np.int64)
+        return np.rint(scale * u).astype(np.int64), 2 * halves
 
     def _expand(self, u: np.ndarray, capacity: np.ndarray, y: np.ndarray, alpha: int) -> bool:
         """Let points of y take α, the best of all such moves; return whether one does."""

@@ -252,17 +252,14 @@ def _energy(config: Config, dataset: Points, observed: np.ndarray) -> Energy:
     cliques = dataset.cliques or no_cliques(L)
     if config.balance is not None:
         cliques = _with_balance(cliques, dataset.n, L, config.balance)
-    has_pairs = pairs is not None and weights is not None and len(pairs) > 0 and config.potts > 0
-    if len(cliques) and has_pairs:
+    if pairs is None or weights is None or not len(pairs) or config.potts == 0:
+        return bounds_on_counts(observed, L, cliques) if len(cliques) else Separate(observed, L)
+    if len(cliques):
         raise ConfigError(
             f"dataset={dataset.name} has both bounds on counts and Potts pairs, and there is no "
             "label step for both. Set oracle.potts=0, or oracle.balance=null if that is the bound."
         )
-    if has_pairs:
-        assert pairs is not None
-        assert weights is not None
-        return Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
-    return bounds_on_counts(observed, L, cliques) if len(cliques) else Separate(observed, L)
+    return Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
 
 
 def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
@@ -339,7 +336,7 @@ class Overlap(NamedTuple):
 
 
 def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, observed: np.ndarray) -> Overlap:
-    """Return what scores labels of points with these pixels, shape (n, L); told are ≥ 0."""
+    """Return what scores labels, given pixels, shape (n, L), and observed labels, else −1."""
     frame = np.zeros(len(pixels), np.int64) if frame is None else frame
     figure = pixels[:, FIGURE].astype(np.float64)
     other = pixels.sum(axis=1) - figure

@@ -30,8 +30,8 @@ labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about
 find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
 
 **How near α is to (27)**, the supervised problem for the labels found, which it solves in the end
-if δ > 0 (Proposition 2), is told without solving it. The step of the table makes μ = ρ (c − β), c
-its centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak
+if δ > 0 (Proposition 2), is bounded without solving it. The step of the table makes μ = ρ (c − β),
+c its centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak
 duality bounds what α has too much:
 
 .. code-block:: text

@@ -135,7 +135,7 @@ def train(
     y : ndarray of int64, shape (k,)
     W : ndarray, shape (m, L)
     clock : Clock
-        Told of every step.
+        Counts every step.
     """
     scores = kernel.scores(W)
     multipliers, beta = np.zeros_like(scores), np.empty_like(scores)

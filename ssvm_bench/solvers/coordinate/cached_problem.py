@@ -19,12 +19,13 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.linalg import dot, squared_norm
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import dual_iterate
-from ssvm_bench.planes.cache import PLANES, TERMS, Cache
-from ssvm_bench.planes.dual_iterate import State, at_zero
+from ssvm_bench.planes.cache import PLANES, TERMS
+from ssvm_bench.planes.dual_iterate import at_zero
 from ssvm_bench.solvers.coordinate.nonnegative import cone
-from ssvm_bench.solvers.coordinate.turns import Coordinates, coordinates
+from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation
 
 _BETWEEN = 4
@@ -42,17 +43,15 @@ class CachedProblem:
 
     Parameters
     ----------
-    n, D : int
-        Numbers of examples of the problem, and of weights in the planes' layout.
-    lam : float
-        λ.
+    problem : Problem
+        Of all examples.
     capacity : int
         Most planes of the cache.
     epsilon : float
         Gradients up to this size call for no step, in units of the loss.
-    seed : int
-    floor : ndarray of float64, shape (D,) or (0,)
+    floor : ndarray of float64, shape (d,) or (0,)
         0 for weights that must not be negative, −∞ for others; empty if all are such.
+    seed : int
 
     Attributes
     ----------
@@ -66,25 +65,17 @@ class CachedProblem:
     """
 
     def __init__(
-        self,
-        n: int,
-        D: int,
-        lam: float,
-        capacity: int,
-        epsilon: float,
-        seed: int,
-        floor: np.ndarray,
+        self, problem: Problem, capacity: int, epsilon: float, floor: np.ndarray, seed: int
     ) -> None:
-        self.n, self.lam = n, lam
+        head, self.n, self.lam = problem.oracle.head, problem.n, problem.lam
+        D, limits = head.inner_d, cone(head.pack(floor) if floor.size else floor)
         self.cache = caches.allocate(capacity, D)
         terms = self.cache.example.size
-        self._unit = terms / n
+        self._unit = terms / self.n
         self._bits = np.random.PCG64([seed, 2])
         self._orders = np.random.PCG64([seed, 3])
-        self.policy = coordinates(
-            epsilon, True, self.cache.numbers, cone(floor), violations=np.zeros(terms)
-        )
-        self.state = at_zero(D, lam / self._unit)
+        self.policy = coordinates(epsilon, True, self.cache.numbers, limits, np.zeros(terms))
+        self.state = at_zero(D, self.lam / self._unit)
         self.fixed = 0
         self._fixed_w, self._fixed_offset = np.zeros(D), 0.0
         self._lowest = np.zeros(terms)
@@ -99,11 +90,6 @@ class CachedProblem:
     def terms(self) -> int:
         """Number of cached examples, those counted that have been closed since the last tidying."""
         return int(self.cache.used[TERMS])
-
-    @property
-    def parts(self) -> tuple[Cache, Coordinates, State]:
-        """What kernels take."""
-        return self.cache, self.policy, self.state
 
     @property
     def offset(self) -> float:
@@ -167,6 +153,11 @@ class CachedProblem:
         evaluated = dual_iterate.approximate_pass(self.policy, self.cache.blocks, order, self.state)
         clock.approximate(order.size, evaluated)
 
+    def reserve(self, planes: int, nonzeros: int) -> None:
+        """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
+        self.cache = caches.reserve(self.cache, planes, nonzeros)
+        self.policy = self.policy._replace(simplex=self.cache.numbers)
+
     def draw(self, words: int) -> None:
         """Have more random words at hand than that, those that are left first."""
         policy = self.policy
@@ -175,11 +166,6 @@ class CachedProblem:
             new = self._bits.random_raw(max(words + 1, _WORDS))
             self.policy = policy._replace(words=np.concatenate((left, new)))
             policy.drawn[0] = 0
-
-    def reserve(self, planes: int, nonzeros: int) -> None:
-        """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
-        self.cache = caches.reserve(self.cache, planes, nonzeros)
-        self.policy = self.policy._replace(simplex=self.cache.numbers)
 
     def drop_idle(self) -> None:
         """Drop planes with α = 0, and examples that then have none."""
@@ -200,7 +186,7 @@ class CachedProblem:
         scale = -1.0 / (self.lam * self.n)
         self._fixed_offset += caches.add_terms(cache, leaving, scale, self._fixed_w) / self.n
         self.fixed += leaving.size
-        caches.close_all(cache, leaving)
+        cache.blocks.n_planes[leaving], cache.example[leaving] = 0, -1
         caches.compact(cache, True)
 
     def recompute(self) -> None:

@@ -33,7 +33,7 @@ shrink       these leave out terms that violate optimality by less than this sha
 T            planes found are dropped that had no weight, and were not the oracle's, in the last T
              iterations
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
-             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
+             (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
 
 Units are those of P, in which L of the paper is P/λ. The paper's hot start is `DCD.warm_start`:
@@ -44,7 +44,6 @@ from __future__ import annotations
 
 import math
 import sys
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -60,6 +59,7 @@ from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
+from ssvm_bench.planes.operations import grown
 from ssvm_bench.solvers.base import DualSolver
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
 from ssvm_bench.solvers.coordinate import line, turns
@@ -126,21 +126,20 @@ class DCD(DualSolver):
         self.finds = every is None
         phi = every or dual_iterate(problem, N=sys.maxsize)
         super().__init__(phi, clock)
-        limits = cone(phi.layout.inner(floor) if floor.size else floor)
+        limits = cone(problem.oracle.pack(floor) if floor.size else floor)
         self.visits: Visits
         if isinstance(phi.blocks, LineRows):
-            self.visits = LineVisits(phi, config.epsilon, limits)
+            policy = line.Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
+            self.visits = Visits(phi, policy, phi.blocks.numbers[VIOLATION::STRIDE])
         else:
-            keeps = config.products == KEEP and not floor.size
-            shuffles = config.order == "random"
-            self.visits = TurnVisits(phi, seed, config.epsilon, shuffles, keeps, limits)
+            self.visits = TurnVisits(phi, config, limits, seed)
         self.iteration = 0
         self.upper = self.tracked = math.nan
         self._orders = Orders(problem.n, ORDERS[config.order], seed)
 
     def iterate(self) -> None:
         """Do one sweep over all terms, and as many over the planes at hand as pay."""
-        rule = SlopeRule(self.clock.now(), self.phi.dual())
+        start = self.clock.now(), self.phi.dual()
         self.iteration += 1
         self.phi.set(now=self.iteration)
         if self.iteration % _REBUILD_EVERY == 0:
@@ -152,7 +151,7 @@ class DCD(DualSolver):
         self._judge(changed > 0)
         self.approx_passes = 0
         if changed and not self.converged and self.config.M > 0:
-            self._approximate_passes(order, rule)
+            self._approximate_passes(order, start)
         if self.finds:
             self.visits.drop_idle(self.config.T)
 
@@ -171,9 +170,9 @@ class DCD(DualSolver):
         no_step_left = not changed and float(self.visits.violations.max()) <= least
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
 
-    def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
+    def _approximate_passes(self, order: np.ndarray, start: tuple[float, float]) -> None:
         """Sweep over the planes at hand, until that does not pay any more."""
-        rule.begin(self.clock.now(), self.phi.dual())
+        rule = SlopeRule(start, (self.clock.now(), self.phi.dual()))
         while self.approx_passes < self.config.M:
             visited = self.visits.worth_visiting(order, self.config.shrink)
             self.visits.prepare(visited, new=0)
@@ -191,15 +190,11 @@ class DCD(DualSolver):
         self.converged = False
         self.upper = self.tracked = math.nan
 
-    def update_latent(self, problem: Problem) -> bool:
-        """See `Solver`: from the best multiple of the weights, with all planes."""
-        changed = self.phi.update_latent(problem)
-        if changed is None:
-            return False
+    def follow_latent(self, changed: np.ndarray) -> None:
+        """Continue from the best multiple of the weights, with all planes."""
         self.visits.renew(changed)
         self.visits.recompute()
-        self.warm_start(problem.lam, self.clock)
-        return True
+        self.warm_start(self.problem.lam, self.clock)
 
     def diagnostics(self) -> dict[str, float]:
         """Return UB and UB' after the last sweep over all terms, and the numbers of steps."""
@@ -212,8 +207,8 @@ class DCD(DualSolver):
         }
 
 
-class Visits(ABC):
-    """What a solver does at each term, and what that needs around sweeps.
+class Visits:
+    """What a solver does at each term, and what that needs around sweeps: a line of planes, little.
 
     Attributes
     ----------
@@ -243,21 +238,16 @@ class Visits(ABC):
 
     def recompute(self) -> None:
         """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
-        state, limits = self.phi.state, self.policy.cone
-        if not limits.floor.size:
-            state.offset[0] = self._sum_of_planes(state.w)
-            return
-        state.offset[0] = self._sum_of_planes(limits.v)
-        np.maximum(limits.v, limits.floor, out=state.w)
+        state, cone = self.phi.state, self.policy.cone
+        v = cone.v if cone.floor.size else state.w
+        state.offset[0] = turns.sum_of_planes(self.policy, self.phi.blocks, state.lam, v)
+        if cone.floor.size:
+            np.maximum(v, cone.floor, out=state.w)
 
-    @abstractmethod
-    def _sum_of_planes(self, v: np.ndarray) -> float:
-        """Let v be −φ⋆/λ, and return φ∘."""
-
-    def drop_idle(self, T: int) -> None:  # noqa: B027 - where all planes are known, none is dropped
+    def drop_idle(self, T: int) -> None:
         """Drop planes found that had no weight in the last T iterations."""
 
-    def renew(self, changed: np.ndarray) -> None:  # noqa: B027 - where all planes are known, they stay
+    def renew(self, changed: np.ndarray) -> None:
         """Get ready for other planes of some terms, with the weights that these have."""
 
     def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
@@ -272,29 +262,22 @@ class TurnVisits(Visits):
 
     policy: turns.Coordinates
 
-    def __init__(
-        self,
-        phi: DualIterate,
-        seed: int,
-        epsilon: float,
-        shuffles: bool,
-        keeps: bool,
-        limits: Cone,
-    ) -> None:
+    def __init__(self, phi: DualIterate, config: Config, limits: Cone, seed: int) -> None:
         self._bits = np.random.PCG64([seed, 2])
         n, room = phi.problem.n, phi.blocks.n_planes.copy()
+        keeps = config.products == KEEP and not limits.floor.size
         if keeps:
             _check_products_fit(room)
-        numbers = simplex.allocate(n, room, with_gram=keeps)
-        violations = np.full(n, np.inf)
-        policy = turns.coordinates(epsilon, shuffles, numbers, limits, violations)
+        numbers, violations = simplex.allocate(n, room, with_gram=keeps), np.full(n, np.inf)
+        shuffles = config.order == "random"
+        policy = turns.coordinates(config.epsilon, shuffles, numbers, limits, violations)
         super().__init__(phi, policy, violations)
 
     def prepare(self, order: np.ndarray, new: int) -> None:
         """Make room for weights and inner products, and draw random words."""
         super().prepare(order, new)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
-        room = simplex.room_for(policy.simplex, n_planes + new)
+        room = grown(policy.simplex.room, n_planes + new)
         if policy.simplex.gram.size and not np.array_equal(room, policy.simplex.room):
             _check_products_fit(room)
         numbers = simplex.reserve(policy.simplex, n_planes + new)
@@ -302,9 +285,6 @@ class TurnVisits(Visits):
         words = self._bits.random_raw(int(of_terms[of_terms > 1].sum()))
         policy.drawn[0] = 0
         self.policy = policy._replace(simplex=numbers, words=words)
-
-    def _sum_of_planes(self, v: np.ndarray) -> float:
-        return float(turns.sum_of_planes(self.policy, self.phi.blocks, self.phi.problem.lam, v))
 
     def renew(self, changed: np.ndarray) -> None:
         """Compute their inner products anew, if these are kept."""
@@ -323,17 +303,6 @@ def _check_products_fit(room: np.ndarray) -> None:
         f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",
         "Set solver.products=compute.",
     )
-
-
-class LineVisits(Visits):
-    """All planes of a term along one line."""
-
-    def __init__(self, phi: DualIterate, epsilon: float, limits: Cone) -> None:
-        policy = line.Line(epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
-        super().__init__(phi, policy, phi.blocks.numbers[VIOLATION::STRIDE])
-
-    def _sum_of_planes(self, v: np.ndarray) -> float:
-        return float(line.sum_of_planes(self.phi.blocks, self.phi.problem.lam, v))
 
 
 build = DCD

@@ -43,7 +43,7 @@ chunk        examples of a stream that are in memory at a time
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over the cache in an optimisation
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
-             (:mod:`ssvm_bench.config.ranges`, :mod:`ssvm_bench.solvers.coordinate.nonnegative`)
+             (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
 """
 
@@ -52,7 +52,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -61,7 +61,6 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.planes.cache import terms_of
-from ssvm_bench.planes.dual_iterate import Layout
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
 from ssvm_bench.solvers.coordinate.exploring import (
@@ -92,30 +91,11 @@ _KEPT = 0.5
 """Share of a full cache that stays in it."""
 
 
-class Schedule(NamedTuple):
-    """What happens between new examples.
-
-    Attributes
-    ----------
-    steps, revisits
-        As of `Plan`.
-    by_gap : bool
-        Whether the cache is optimised when the online gap is too large.
-    optimises : bool
-        Whether it is optimised when it is full, and at the end of a pass.
-    """
-
-    steps: bool = False
-    revisits: int = 0
-    by_gap: bool = False
-    optimises: bool = False
-
-
-SCHEDULES: Mapping[str, Schedule] = {
-    "gap": Schedule(by_gap=True, optimises=True),
-    "one_pass": Schedule(steps=True),
-    "larank": Schedule(steps=True, revisits=10),
-    "mining": Schedule(optimises=True),
+SCHEDULES: Mapping[str, Plan] = {
+    "gap": Plan(by_gap=True, optimises=True),
+    "one_pass": Plan(steps=True),
+    "larank": Plan(steps=True, revisits=10),
+    "mining": Plan(optimises=True),
 }
 
 
@@ -167,20 +147,10 @@ class DCDOnline(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        self._layout = Layout(problem.oracle.head)
-        self.schedule = SCHEDULES[config.schedule]
         floor = config.floor(problem.d)
-        if floor.size:
-            floor = self._layout.inner(floor)
-        self.cached = CachedProblem(
-            problem.n, self._layout.D, problem.lam, config.cache, config.epsilon, seed, floor
-        )
-        self.plan = Plan(
-            steps=self.schedule.steps,
-            revisits=self.schedule.revisits,
-            tol=config.tol if self.schedule.by_gap else math.inf,
-            capacity=config.cache,
-            n=problem.n,
+        self.cached = CachedProblem(problem, config.cache, config.epsilon, floor, seed)
+        self.plan = SCHEDULES[config.schedule]._replace(
+            tol=config.tol, capacity=config.cache, n=problem.n
         )
         self.seen = Seen(
             begin=0,
@@ -214,7 +184,6 @@ class DCDOnline(Solver):
         order = np.arange(part.n)
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
-        due = {ROOM: self._reserve, FULL: self._make_room, WORDS: self._draw, GAP: self._optimise}
         position, reason = 0, NOTHING
         while position < part.n:
             terms = terms_of(self.cached.cache, begin, part.n)
@@ -222,15 +191,15 @@ class DCDOnline(Solver):
             position, reason = explore(
                 part, self.cached, self.plan, seen, order, position, self.clock
             )
-            if reason != NOTHING:
-                due[reason]()
-
-    def _reserve(self) -> None:
-        self.cached.reserve(*self.seen.needed.tolist())
-
-    def _draw(self) -> None:
-        planes = self.cached.cache.blocks.height.size
-        self.cached.draw((self.plan.steps + self.plan.revisits) * (1 + planes))
+            if reason == ROOM:
+                self.cached.reserve(*seen.needed.tolist())
+            elif reason == WORDS:
+                visits = self.plan.steps + self.plan.revisits
+                self.cached.draw(visits * (1 + self.cached.cache.blocks.height.size))
+            elif reason == FULL:
+                self._make_room()
+            elif reason == GAP:
+                self._optimise()
 
     def _optimise(self) -> None:
         """Optimise over the cache, and drop planes with α = 0."""
@@ -243,7 +212,7 @@ class DCDOnline(Solver):
 
     def _make_room(self) -> None:
         """Have room for planes in a cache that is full."""
-        if self.schedule.optimises:
+        if self.plan.optimises:
             self._optimise()
         most = int(_KEPT * self.config.cache)
         if self.cached.planes > most:
@@ -260,7 +229,7 @@ class DCDOnline(Solver):
         """Do what is due at the end of a pass."""
         cached, steps = self.cached, self.cached.steps
         lower, upper, _ = self.seen.bounds
-        if self.schedule.optimises and upper - lower > self.config.tol * upper:
+        if self.plan.optimises and upper - lower > self.config.tol * upper:
             cached.optimise(self.config.tol * upper, self.config.M, self.clock)
         cached.drop_idle()
         cached.recompute()
@@ -269,7 +238,7 @@ class DCDOnline(Solver):
             self.upper = math.nan
         if self.config.verify:
             with self.clock.exact(self.problem.n):
-                self.upper = self.problem.primal(self._layout.outer(cached.state.w))
+                self.upper = self.problem.primal(self.problem.oracle.head.unpack(cached.state.w))
             self.converged = self._is_close()
 
     def _is_close(self) -> bool:
@@ -278,7 +247,7 @@ class DCDOnline(Solver):
 
     def reported(self) -> Iterate:
         """Return w and LB."""
-        w = self._layout.outer(self.cached.state.w)
+        w = self.problem.oracle.head.unpack(self.cached.state.w)
         return Iterate(w, self.problem.dual(w, self.cached.offset))
 
     def working_set_mean(self) -> float:

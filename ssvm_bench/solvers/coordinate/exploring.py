@@ -64,7 +64,7 @@ VISITS, EVALUATED, ENTERED = range(3)
 
 
 class Plan(NamedTuple):
-    """What happens at an example.
+    """What happens at an example, and between examples.
 
     Attributes
     ----------
@@ -72,19 +72,25 @@ class Plan(NamedTuple):
         Whether one that comes into the cache takes a step.
     revisits : int
         How many examples of the cache, drawn at random, then take one.
+    by_gap : bool
+        Whether the cache is optimised when the online gap is too large.
+    optimises : bool
+        Whether it is optimised when it is full, and at the end of a pass.
     tol : float
-        Largest (UB − LB)/max(UB, P̂) with which the pass goes on.
+        Largest (UB − LB)/max(UB, P̂) with which a pass goes on, if that is by the gap.
     capacity : int
         Most planes of the cache.
     n : int
         Number of examples of the problem.
     """
 
-    steps: bool
-    revisits: int
-    tol: float
-    capacity: int
-    n: int
+    steps: bool = False
+    revisits: int = 0
+    by_gap: bool = False
+    optimises: bool = False
+    tol: float = 0.0
+    capacity: int = 0
+    n: int = 0
 
 
 class Seen(NamedTuple):
@@ -115,21 +121,17 @@ class Seen(NamedTuple):
 
 
 @kernel
-def _has_words(cache, policy, plan):
-    """Tell whether there are random words for all visits at an example."""
-    visits = (plan.steps + plan.revisits) * (1 + cache.blocks.height.size)
-    return policy.words.size - policy.drawn[0] > visits
-
-
-@kernel
 def _consider(cache, policy, state, plan, seen, i, g, count, offset):
     """Do what is due at example i of the chunk, whose best plane is in the cache's scratch.
 
     Returns
     -------
     int
-        `ROOM` or `FULL`: nothing has been done; `GAP` or `NOTHING`: all has.
+        `WORDS`, `ROOM` or `FULL`: nothing has been done; `GAP` or `NOTHING`: all has.
     """
+    most = (plan.steps + plan.revisits) * (1 + cache.blocks.height.size)
+    if policy.words.size - policy.drawn[0] <= most:
+        return WORDS
     if g > policy.epsilon:
         reason = _enter(cache, state, plan, seen, i, g, count, offset)
         if reason != NOTHING:
@@ -146,7 +148,7 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
     bounds = seen.bounds
     estimate = bounds[HALF_NORM] + seen.met[SLACK] / seen.met[EXAMPLES]
     large = bounds[UPPER] - bounds[LOWER] > plan.tol * max(bounds[UPPER], estimate)
-    return GAP if large else NOTHING
+    return GAP if plan.by_gap and large else NOTHING
 
 
 @kernel
@@ -228,9 +230,6 @@ def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
     reason, fault = NOTHING, checks.NONE
     begin = nanoseconds(timespec)
     while position < order.size and reason == NOTHING:
-        if not _has_words(cache, policy, plan):
-            reason = WORDS
-            break
         i = order[position]
         start = nanoseconds(timespec)
         unary_scores(features, state.w, i, theta)
@@ -254,8 +253,6 @@ def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
 @kernel
 def _consider_row(indices, values, offset, g, cache, policy, state, plan, seen, i):
     """Do `_consider` with a plane that an oracle has returned, all times n."""
-    if not _has_words(cache, policy, plan):
-        return WORDS
     for k in range(indices.size):
         cache.indices[k], cache.values[k] = indices[k], values[k]
     return _consider(cache, policy, state, plan, seen, i, g, indices.size, offset)
@@ -292,7 +289,7 @@ def explore(
     """
     checkpoint()
     seen.tally[:ENTERED] = 0
-    parts = *cached.parts, plan, seen
+    parts = cached.cache, cached.policy, cached.state, plan, seen
     with clock.exact(0) as made:
         if isinstance(oracle, LabelingOracle) and oracle.caller is None:
             found = Explored(*_explore(oracle.compiled, oracle.exact, *parts, order, position))

@@ -35,7 +35,7 @@ from ssvm_bench.planes.given_rows import (
 )
 from ssvm_bench.planes.operations import add_direction, approximate_visit, gather, insert_truth
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
-from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
+from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE, sum_of_planes
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -113,9 +113,8 @@ def _insert_truth(policy, blocks, i, scale, now):
     blocks.numbers[STRIDE * i + BETA] *= scale
 
 
-@kernel
-def sum_of_planes(blocks, lam, w):
-    """Recompute w from the weights of all planes, in place, and return φ∘."""
+@implements(sum_of_planes, Line)
+def _sum_of_planes(policy, blocks, lam, w):
     n = blocks.n_planes.size
     w[:] = 0.0
     total = 0.0

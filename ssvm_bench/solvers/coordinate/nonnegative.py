@@ -23,13 +23,15 @@ a few times O(non-zeros of δ⋆).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.config import ranges
+from ssvm_bench.config.validation import check_choice
 from ssvm_bench.planes.operations import add_direction, direction_indices
 from ssvm_bench.solvers.base import SolverConfig
 
@@ -41,6 +43,15 @@ _EXACT = 1e-13
 _MOST_TRIALS = 100
 
 _OPTION = "solver.nonnegative"
+NONE, ALL = "none", "all"
+
+_RANGE = re.compile(r"(\d{1,18})(-(\d{0,18}))?", re.ASCII)
+
+_OPEN = 10**18
+"""Beyond any weight: the last one of a range without."""
+
+Range: TypeAlias = tuple[int, int]
+"""The first and the last of some weights in a row; both belong to them."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +61,31 @@ class ConstrainedConfig(SolverConfig):
     Attributes
     ----------
     nonnegative : str or tuple
-        ``none``, ``all``, or ranges (:mod:`ssvm_bench.config.ranges`), written in one way.
+        ``none``, ``all``, or ranges of weights as ``[0-9,15,20-]``, written in one way. A range
+        names its first and its last weight, in the layout of ``weights.npz``; without a last one,
+        it goes to the end. (A colon would not do: YAML reads ``1:10`` as 70.)
+
+    >>> ConstrainedConfig("dcd", "dcd", nonnegative=("15", "5-9", "0-4")).nonnegative
+    ('0-9', '15')
+    >>> ConstrainedConfig("dcd", "dcd", nonnegative=("0-",)).constraint
+    'w ≥ 0'
     """
 
-    nonnegative: ranges.Given = field(default=ranges.NONE, kw_only=True)
+    nonnegative: str | tuple[int | str, ...] = field(default=NONE, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the options, and write ranges of weights in one way."""
+        """Check the options, and write ranges of weights in one way, for hashes."""
         super().__post_init__()
-        object.__setattr__(self, "nonnegative", ranges.canonical(_OPTION, self.nonnegative))
+        ranges = self._ranges()
+        given = ALL if ranges == [(0, _OPEN)] else tuple(map(_text, ranges)) or NONE
+        object.__setattr__(self, "nonnegative", given)
 
     @property
     def constraint(self) -> str:
         """See the base class."""
-        weights = ranges.text(ranges.parse(_OPTION, self.nonnegative))
-        return {"": "", "0-": "w ≥ 0"}.get(weights, f"w[{weights}] ≥ 0")
+        if self.nonnegative in (NONE, ALL):
+            return "w ≥ 0" if self.nonnegative == ALL else ""
+        return f"w[{','.join(map(str, self.nonnegative))}] ≥ 0"
 
     def floor(self, d: int) -> np.ndarray:
         """Return the least value of each of d weights, or an empty array if all may be negative.
@@ -74,10 +95,59 @@ class ConstrainedConfig(SolverConfig):
         ConfigError
             If there are not as many weights.
         """
-        if self.nonnegative == ranges.NONE:
-            return np.zeros(0)
-        given = ranges.parse(_OPTION, self.nonnegative)
-        return np.where(ranges.chosen(_OPTION, given, d), 0.0, -np.inf)
+        floor = np.full(d if self.constraint else 0, -np.inf)
+        for first, last in self._ranges():
+            end = first if last == _OPEN else last
+            if end >= d:
+                raise ConfigError(
+                    f"{_OPTION} names the weight {end}, and with this dataset and oracle there are "
+                    f"d = {d}, from 0 to {d - 1}."
+                )
+            floor[first : last + 1] = 0.0
+        return floor
+
+    def _ranges(self) -> list[Range]:
+        """Return the ranges in their order, those that meet joined.
+
+        Raises
+        ------
+        ConfigError
+            If one is written in another way or empty, or two overlap.
+        """
+        given = self.nonnegative
+        if isinstance(given, str):
+            check_choice(_OPTION, given, (NONE, ALL))
+            return [(0, _OPEN)] if given == ALL else []
+        if not given:
+            raise ConfigError(
+                f"{_OPTION} is an empty list: write {NONE}, {ALL}, or ranges in brackets."
+            )
+        joined: list[Range] = []
+        for first, last in sorted(_range(str(item)) for item in given):
+            if joined and first <= joined[-1][1]:
+                raise ConfigError(f"{_OPTION} has ranges that overlap, at the weight {first}.")
+            meets = joined and first == joined[-1][1] + 1
+            joined.append((joined.pop()[0] if meets else first, last))
+        return joined
+
+
+def _range(item: str) -> Range:
+    match = _RANGE.fullmatch(item)
+    if match is None:
+        raise ConfigError(
+            f"{_OPTION} must be {NONE}, {ALL}, or weights and ranges of weights in brackets, such "
+            f"as [0-9,15,20-], got {shown(item)}."
+        )
+    first = int(match[1])
+    last = int(match[3] or _OPEN) if match[2] else first
+    if last < first:
+        raise ConfigError(f"{_OPTION} has an empty range: {shown(item)} ends before it begins.")
+    return first, last
+
+
+def _text(weights: Range) -> str:
+    first, last = weights
+    return str(first) if first == last else f"{first}-{last if last < _OPEN else ''}"
 
 
 class Cone(NamedTuple):

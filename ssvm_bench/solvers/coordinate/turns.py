@@ -51,13 +51,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import abstract, implements, kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.operations import (
     add_direction,
     approximate_visit,
-    drop_plane,
+    drop_inactive,
     exact_visit,
+    forget_plane,
     gather,
     insert,
     insert_truth,
@@ -288,9 +289,13 @@ def select(violations, order, epsilon, shrink, selected):
     return size
 
 
-@kernel
+@abstract
 def sum_of_planes(policy, blocks, lam, w):
     """Recompute w from the weights of all planes, in place, and return φ∘."""
+
+
+@implements(sum_of_planes, Coordinates)
+def _sum_of_planes(policy, blocks, lam, w):
     numbers, n = policy.simplex, blocks.n_planes.size
     change = numbers.change
     w[:] = 0.0
@@ -308,20 +313,17 @@ def sum_of_planes(policy, blocks, lam, w):
 @kernel
 def drop_idle(policy, blocks, now, T):
     """Drop the planes that had no weight, and were not the oracle's, in the last T iterations."""
-    numbers = policy.simplex
     for i in range(blocks.n_planes.size):
-        active = blocks.active[blocks.start[i] :]
-        alpha = numbers.alpha[numbers.start[i] :]
-        active[0] = now  # the ground truth's stays, and stays the first
-        p = 1
-        while p < blocks.n_planes[i]:
-            if alpha[p] > 0.0:
-                active[p] = now
-            if active[p] <= now - T:
-                drop_plane(blocks, i, p)
-                forget(numbers, i, p)
-            else:
-                p += 1
+        first, alpha = blocks.start[i], policy.simplex.alpha[policy.simplex.start[i] :]
+        for p in range(blocks.n_planes[i]):
+            if p == 0 or alpha[p] > 0.0:  # the ground truth's stays, and stays the first
+                blocks.active[first + p] = now
+        drop_inactive(policy, blocks, i, now - T)
+
+
+@implements(forget_plane, Coordinates)
+def _forget_plane(policy, i, p):
+    forget(policy.simplex, i, p)
 
 
 @kernel

@@ -98,7 +98,7 @@ def _called(oracle: GraphOracle, w: np.ndarray, checked: bool) -> None:
 
 def _compiled(oracle: LabelingOracle, w: np.ndarray, checked: bool) -> None:
     """Ask for the labelings of all terms as a compiled pass does, or without the checks."""
-    _labelings(oracle.compiled, oracle.exact, oracle._pack(w), checked)
+    _labelings(oracle.compiled, oracle.exact, oracle.pack(w), checked)
 
 
 @allocating_kernel

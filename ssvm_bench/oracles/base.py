@@ -194,8 +194,16 @@ class Oracle(Terms):
 
     @property
     def inner_d(self) -> int:
-        """Length of the w that `own_labelings` takes."""
+        """Length of w in the layout of kernels."""
         return self.d
+
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """Return w in the layout of kernels, shape (inner_d,); a copy."""
+        return w.copy()
+
+    def unpack(self, w: np.ndarray) -> np.ndarray:
+        """Return a w in the layout of kernels in the outer one, shape (d,); a copy."""
+        return w.copy()
 
     @property
     def batch(self) -> int:

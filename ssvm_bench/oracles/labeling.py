@@ -291,7 +291,7 @@ class LabelingOracle(PartsOracle):
         oracle = self
         if self.caller is not None:
             oracle = copy.copy(self)
-            oracle.compiled = self.answering(self._pack(w), np.asarray(terms, np.int64))
+            oracle.compiled = self.answering(self.pack(w), np.asarray(terms, np.int64))
             oracle.caller = None
         for i in terms:
             checkpoint()
@@ -301,7 +301,7 @@ class LabelingOracle(PartsOracle):
         self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
     ) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
-        packed = self._pack(w)
+        packed = self.pack(w)
         terms, total = np.arange(begin, end), star if with_plane else star[:0]
         oracle = self.answering(packed, terms)
         _, value, offset, i, fault = _ask(oracle, self.exact, packed, terms, 1.0, total)
@@ -327,11 +327,16 @@ class LabelingOracle(PartsOracle):
         self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float
     ) -> tuple[np.ndarray, int, int]:
         """Return labelings, which may be worse than the truth; the last term and its fault."""
-        labels, *_, i, fault = _ask(oracle, False, self._pack(w), terms, loss, np.zeros(0))
+        labels, *_, i, fault = _ask(oracle, False, self.pack(w), terms, loss, np.zeros(0))
         return labels, i, fault
 
-    def _pack(self, w: np.ndarray) -> np.ndarray:
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """See `Oracle`."""
         return joint_features.pack(self.features, np.asarray(w, dtype=np.float64))
+
+    def unpack(self, w: np.ndarray) -> np.ndarray:
+        """See `Oracle`."""
+        return joint_features.unpack(self.features, w)
 
 
 @allocating_kernel

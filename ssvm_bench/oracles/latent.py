@@ -388,7 +388,7 @@ class LatentOracle(LabelingOracle):
         return float(np.mean((scores > 0.0) != (self.features.truth > 0)))
 
     def _best_windows(self, w: np.ndarray, examples: np.ndarray) -> Any:
-        return best_windows(self.features, self._pack(w), examples)
+        return best_windows(self.features, self.pack(w), examples)
 
 
 def build(config: Config, dataset: Dataset) -> LatentOracle:

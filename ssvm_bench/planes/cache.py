@@ -20,18 +20,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.planes.given_rows import FixedRows, narrow
-from ssvm_bench.planes.operations import gather, inner_products, plane_value
-from ssvm_bench.planes.simplex import Simplex
+from ssvm_bench.planes.given_rows import FixedRows, no_rows
+from ssvm_bench.planes.operations import enlarged, gather, inner_products, plane_value
+from ssvm_bench.planes.simplex import Simplex, no_weights
 
 # mypy: disable-error-code="no-untyped-def"
 
 TERMS, SLOTS, NONZEROS, ENTRIES, PLANES = range(5)
 """Entries of ``Cache.used``."""
 
-_MOST = 8
-_LONG = 1 << 12
-"""Planes of a term, and non-zeros, that there is room for at first."""
+_MOST, _LONG = 8, 1 << 12
+"""Planes of a term, and non-zeros of all, that there is room for at least."""
 
 
 class Cache(NamedTuple):
@@ -64,35 +63,10 @@ def allocate(planes: int, D: int) -> Cache:
     """Return an empty cache for so many planes of D weights, the ground truths' not counted."""
     terms, slots = 2 * planes + 2, 4 * planes + _MOST
     start = np.zeros(terms, np.int64)
-    blocks = FixedRows(
-        start=start,
-        n_planes=np.zeros(terms, np.int64),
-        offset=np.zeros(slots),
-        begin=np.zeros(slots + 1, np.int64),
-        indices=np.zeros(_LONG, narrow(D)),
-        values=np.zeros(_LONG),
-        square=np.zeros(slots),
-        height=np.zeros(_MOST),
-        change=np.zeros(_MOST),
-        dense=np.zeros(D),
-    )
-    numbers = Simplex(
-        start=start,
-        room=np.zeros(terms, np.int64),
-        gram_start=np.zeros(terms, np.int64),
-        alpha=np.zeros(slots),
-        product=np.zeros(0),
-        gram=np.zeros(_LONG),
-        square=np.zeros(0),
-        known=np.zeros(terms, np.int64),
-        values=np.zeros(_MOST),
-        change=np.zeros(_MOST),
-        row=np.zeros(_MOST),
-        order=np.zeros(_MOST, np.int64),
-    )
+    numbers = no_weights(np.zeros_like(start), np.zeros(0), np.zeros_like(start))
     return Cache(
-        blocks=blocks,
-        numbers=numbers,
+        blocks=no_rows(start, slots, 0, 0, D),
+        numbers=numbers._replace(start=start, alpha=np.zeros(slots)),
         example=np.full(terms, -1),
         used=np.zeros(5, np.int64),
         indices=np.zeros(D, np.int64),
@@ -111,29 +85,25 @@ def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
     if used[SLOTS] + planes > blocks.offset.size:
         size = 2 * (used[SLOTS] + planes)
         blocks = blocks._replace(
-            offset=_grown(blocks.offset, size),
-            square=_grown(blocks.square, size),
-            begin=_grown(blocks.begin, size + 1),
+            offset=enlarged(blocks.offset, size),
+            square=enlarged(blocks.square, size),
+            begin=enlarged(blocks.begin, size + 1),
         )
-        numbers = numbers._replace(alpha=_grown(numbers.alpha, size))
+        numbers = numbers._replace(alpha=enlarged(numbers.alpha, size))
     if used[NONZEROS] + nonzeros > blocks.values.size:
-        size = int(1.5 * (used[NONZEROS] + nonzeros))
+        size = max(_LONG, int(1.5 * (used[NONZEROS] + nonzeros)))
         blocks = blocks._replace(
-            indices=_grown(blocks.indices, size), values=_grown(blocks.values, size)
+            indices=enlarged(blocks.indices, size), values=enlarged(blocks.values, size)
         )
     if used[ENTRIES] + planes**2 > numbers.gram.size:
-        numbers = numbers._replace(gram=_grown(numbers.gram, 2 * (used[ENTRIES] + planes**2)))
+        size = max(_LONG, 2 * (used[ENTRIES] + planes**2))
+        numbers = numbers._replace(gram=enlarged(numbers.gram, size))
     if planes > blocks.height.size:
-        blocks = blocks._replace(height=np.zeros(2 * planes), change=np.zeros(2 * planes))
-        scratch = {name: np.zeros(2 * planes) for name in ("values", "change", "row")}
-        numbers = numbers._replace(order=np.zeros(2 * planes, np.int64), **scratch)
+        size = max(_MOST, 2 * planes)
+        blocks = blocks._replace(height=np.zeros(size), change=np.zeros(size))
+        scratch = {name: np.zeros(size) for name in ("values", "change", "row")}
+        numbers = numbers._replace(order=np.zeros(size, np.int64), **scratch)
     return cache._replace(blocks=blocks, numbers=numbers)
-
-
-def _grown(pool: np.ndarray, size: int) -> np.ndarray:
-    grown = np.zeros(size, pool.dtype)
-    grown[: pool.size] = pool
-    return grown
 
 
 def terms_of(cache: Cache, begin: int, size: int) -> np.ndarray:
@@ -258,45 +228,37 @@ def compact(cache, keeps_idle):
     A term left without planes is closed, too. w does not change by it, as Σ_p α_p φ^{ip} does not.
     """
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
-    alpha = numbers.change
+    gram, kept = numbers.gram, numbers.order
     terms, slots, nonzeros, entries, planes = 0, 0, 0, 0, 0
     for t in range(used[TERMS]):
-        first, m = blocks.start[t], blocks.n_planes[t]
-        room, old = numbers.room[t], numbers.gram_start[t]
-        kept = 0
-        for p in range(m):
-            alpha[p] = numbers.alpha[first + p]
-            kept += p == 0 or keeps_idle or alpha[p] > 0.0
-        if kept < 2:
+        first, gram_first, room = blocks.start[t], numbers.gram_start[t], numbers.room[t]
+        m = 0
+        for p in range(blocks.n_planes[t]):
+            if p == 0 or keeps_idle or numbers.alpha[first + p] > 0.0:
+                kept[m] = p
+                m += 1
+        if m < 2:
             continue
-        new = slots
-        q = 0
-        for p in range(m):
-            if not (p == 0 or keeps_idle or alpha[p] > 0.0):
-                continue
-            r = 0
-            for s in range(m):
-                if s == 0 or keeps_idle or alpha[s] > 0.0:
-                    numbers.gram[entries + q * kept + r] = numbers.gram[old + p * room + s]
-                    r += 1
-            begin, end = blocks.begin[first + p], blocks.begin[first + p + 1]
+        cache.example[terms] = cache.example[t]
+        blocks.start[terms], numbers.gram_start[terms] = slots, entries
+        blocks.n_planes[terms] = numbers.room[terms] = numbers.known[terms] = m
+        for q in range(m):
+            slot = first + kept[q]
+            for r in range(m):
+                gram[entries + q * m + r] = gram[gram_first + kept[q] * room + kept[r]]
+            begin, end = blocks.begin[slot], blocks.begin[slot + 1]
             blocks.begin[slots] = nonzeros
             for k in range(end - begin if nonzeros < begin else 0):
                 blocks.indices[nonzeros + k] = blocks.indices[begin + k]
                 blocks.values[nonzeros + k] = blocks.values[begin + k]
             nonzeros += end - begin
             blocks.begin[slots + 1] = nonzeros
-            blocks.offset[slots] = blocks.offset[first + p]
-            blocks.square[slots] = blocks.square[first + p]
-            numbers.alpha[slots] = alpha[p]
+            blocks.offset[slots] = blocks.offset[slot]
+            blocks.square[slots] = blocks.square[slot]
+            numbers.alpha[slots] = numbers.alpha[slot]
             slots += 1
-            q += 1
-        cache.example[terms] = cache.example[t]
-        blocks.start[terms] = new
-        blocks.n_planes[terms] = numbers.room[terms] = numbers.known[terms] = kept
-        numbers.gram_start[terms] = entries
-        entries += kept * kept
-        planes += kept - 1
+        entries += m * m
+        planes += m - 1
         terms += 1
     for t in range(terms, used[TERMS]):
         blocks.n_planes[t] = 0
@@ -318,13 +280,6 @@ def add_terms(cache, terms, scale, v):
             for k in range(blocks.begin[slot], blocks.begin[slot + 1]):
                 v[blocks.indices[k]] += factor * blocks.values[k]
     return offset
-
-
-@kernel
-def close_all(cache, terms):
-    """Let some terms go."""
-    for t in terms:
-        close(cache, t)
 
 
 @kernel

@@ -34,13 +34,12 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import squared_norm
-from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.base import Oracle, Problem, best_scale
-from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Problem, best_scale
 from ssvm_bench.planes.operations import (
     add_direction,
     approximate_visit,
-    insert_candidate,
+    insert,
     insert_truth,
     look_ahead,
     move_term,
@@ -99,9 +98,9 @@ class State(NamedTuple):
     now: int = 0
 
 
-def no_average() -> Average:
-    """Return the average of a pass that is to be in none."""
-    return Average(np.zeros(0), np.zeros(1), np.zeros(1, np.int64))
+def no_average(size: int = 0) -> Average:
+    """Return an average of no iterates; of size 0 for passes that are to be in none."""
+    return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64))
 
 
 def at_zero(D: int, lam: float) -> State:
@@ -136,29 +135,6 @@ class Tally(NamedTuple):
     evaluated: int = 0
     last: int = -1
     fault: int = checks.NONE
-
-
-class Layout:
-    """How w is laid out where planes are: for labelings, with the labels of a feature side by side.
-
-    Attributes
-    ----------
-    D : int
-        Number of weights.
-    """
-
-    def __init__(self, oracle: Oracle) -> None:
-        self._oracle, self.D = None, oracle.d
-        if isinstance(oracle, LabelingOracle):
-            self._oracle, self.D = oracle, joint_features.inner_dimension(oracle.features)
-
-    def outer(self, w: np.ndarray) -> np.ndarray:
-        """Return w, given in this layout, in the outer one; a copy, shape (d,)."""
-        return joint_features.unpack(self._oracle.features, w) if self._oracle else w.copy()
-
-    def inner(self, w: np.ndarray) -> np.ndarray:
-        """Return w, given in the outer layout, in this one; a copy, shape (D,)."""
-        return joint_features.pack(self._oracle.features, w) if self._oracle else w.copy()
 
 
 # ---- passes, on any storage --------------------------------------------------------------------
@@ -218,10 +194,10 @@ def sum_of_terms(blocks, lam, w):
 
 
 @kernel
-def begin_at_candidates(blocks, N, now):
+def begin_at_candidates(blocks, N):
     """Let every W_i be {the candidate}, the ground truth's plane (Algorithm 3, line 3)."""
-    for i in range(blocks.n_planes.size):
-        insert_candidate(blocks, i, N, now)
+    for i in range(blocks.n_planes.size if N > 0 else 0):
+        insert(blocks, i, 0)
 
 
 @kernel
@@ -255,19 +231,13 @@ class DualIterate(ABC):
         The storage; the ground truth's planes are its candidates, or the first of every W_i.
     N : int
         Most planes of a working set.
-
-    Attributes
-    ----------
-    layout : Layout
-        That of w.
     """
 
     def __init__(self, problem: Problem, blocks: Any, N: int) -> None:
         self.problem = problem
         self.N = N
         self.blocks = blocks
-        self.layout = Layout(problem.oracle)
-        self._state = at_zero(self.layout.D, problem.lam)
+        self._state = at_zero(problem.oracle.inner_d, problem.lam)
 
     @property
     def state(self) -> State:
@@ -281,7 +251,7 @@ class DualIterate(ABC):
 
     def outer_w(self) -> np.ndarray:
         """Return −φ⋆/λ in the outer layout; a copy, shape (d,)."""
-        return self.layout.outer(self.w)
+        return self.problem.oracle.unpack(self.w)
 
     @property
     def offset(self) -> float:

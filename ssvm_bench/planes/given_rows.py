@@ -105,24 +105,35 @@ class FixedRows(NamedTuple):
     dense: np.ndarray
 
 
-def fixed_rows(constraints: Constraints, d: int) -> FixedRows:
-    """Return the storage of planes that have been checked."""
-    term_start, offset = constraints.term_start, constraints.offset
-    n, n_planes = term_start.size - 1, np.diff(term_start) + 1
-    lengths = np.insert(np.diff(constraints.indptr), term_start[:-1], 0)
-    most = int(n_planes.max())
-    blocks = FixedRows(
-        start=np.asarray(np.cumsum(n_planes) - n_planes, np.int64),
-        n_planes=np.asarray(n_planes, np.int64),
-        offset=np.insert(n * np.asarray(offset, np.float64), term_start[:-1], 0.0),
-        begin=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        indices=constraints.indices.astype(narrow(d)),
-        values=n * np.asarray(constraints.values, np.float64),
-        square=np.zeros(lengths.size),
+def no_rows(start: np.ndarray, slots: int, nonzeros: int, most: int, d: int) -> FixedRows:
+    """Return the storage of terms that begin there, without planes; ``most``: of a term."""
+    return FixedRows(
+        start=start,
+        n_planes=np.zeros_like(start),
+        offset=np.zeros(slots),
+        begin=np.zeros(slots + 1, np.int64),
+        indices=np.zeros(nonzeros, narrow(d)),
+        values=np.zeros(nonzeros),
+        square=np.zeros(slots),
         height=np.zeros(most),
         change=np.zeros(most),
         dense=np.zeros(d),
     )
+
+
+def fixed_rows(constraints: Constraints, d: int) -> FixedRows:
+    """Return the storage of planes that have been checked."""
+    first = constraints.term_start[:-1]
+    n, n_planes = first.size, np.diff(constraints.term_start) + 1
+    lengths = np.insert(np.diff(constraints.indptr), first, 0)
+    start = np.asarray(np.cumsum(n_planes) - n_planes, np.int64)
+    blocks = no_rows(start, lengths.size, 0, int(n_planes.max()), d)._replace(
+        n_planes=np.asarray(n_planes, np.int64),
+        offset=np.insert(n * np.asarray(constraints.offset, np.float64), first, 0.0),
+        indices=constraints.indices.astype(narrow(d)),
+        values=n * np.asarray(constraints.values, np.float64),
+    )
+    np.cumsum(lengths, out=blocks.begin[1:])
     _squares(blocks.begin, blocks.values, blocks.square)
     return blocks
 

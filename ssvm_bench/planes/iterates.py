@@ -25,13 +25,7 @@ from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.oracles.signed_features import SignedOracle
 from ssvm_bench.planes import labelings, rows
-from ssvm_bench.planes.dual_iterate import (
-    DualIterate,
-    Layout,
-    Tally,
-    begin_at_candidates,
-    scale_term,
-)
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Support, set_candidate
 from ssvm_bench.planes.operations import (
@@ -91,8 +85,8 @@ class LabelingIterate(DualIterate):
     def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
         self.oracle = oracle
         super().__init__(problem, labelings.allocate(oracle.features), N)
-        self._support = Support(self.layout.D)
-        begin_at_candidates(self.blocks, N, 0)
+        self._support = Support(oracle.inner_d)
+        begin_at_candidates(self.blocks, N)
 
     @property
     def indices(self) -> np.ndarray | None:
@@ -103,7 +97,6 @@ class LabelingIterate(DualIterate):
         """Compare the labelings with other truths, in place."""
         assert isinstance(problem.oracle, LabelingOracle)
         self.problem, self.oracle = problem, problem.oracle
-        self.layout = Layout(problem.oracle)
         self.blocks = self.blocks._replace(features=self.oracle.features)
         self._state.steps[0] = 0
         self._support.forget()
@@ -218,7 +211,7 @@ class RowIterate(DualIterate):
 
     def __init__(self, problem: Problem, N: int) -> None:
         super().__init__(problem, rows.allocate(problem.n, problem.d), N)
-        begin_at_candidates(self.blocks, N, 0)
+        begin_at_candidates(self.blocks, N)
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
         changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.state
@@ -228,48 +221,22 @@ class RowIterate(DualIterate):
             start = perf_counter()
             plane, _ = next(planes)
             seconds += perf_counter() - start
-            changed += self._with_plane(_visit_with_row, policy, i, plane, state)
+            self.blocks = rows.put(self.blocks, i, plane)
+            changed += _visit_candidate(policy, self.blocks, i, state)
         return changed, seconds
 
     def _scale_terms(self, policy: Any, scale: float) -> None:
         truth = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
         for i in range(self.problem.n):
-            self._with_plane(_scale_with_row, policy, i, truth, scale, self._state.now)
-
-    def _with_plane(self, visit: Any, policy: Any, i: int, plane: Plane, *rest: Any) -> bool:
-        """Do a kernel's visit of term i with this plane as its candidate; make room if it must."""
-        changed, *room = visit(policy, self.blocks, i, *plane, *rest)
-        if any(room):
-            self.blocks = rows.make_room(self.blocks, i, *room)
-            changed, *_ = visit(policy, self.blocks, i, *plane, *rest)
-        return bool(changed)
+            self.blocks = rows.put(self.blocks, i, truth)
+            scale_term(policy, self.blocks, i, scale, self._state.now)
 
 
 @kernel
-def _visit_with_row(policy, blocks, i, indices, values, offset, state):
-    """Do an `exact_visit` with the plane that an oracle has returned, scaled by 1/n.
-
-    Returns
-    -------
-    changed : bool
-        Whether anything has changed.
-    size, nonzeros : int
-        Zeros; or nothing has been done, and `rows.make_room` must make room for so much first.
-    """
-    size, nonzeros = rows.set_candidate(blocks, i, indices, values, offset)
-    if size > 0:
-        return False, size, nonzeros
+def _visit_candidate(policy, blocks, i, state):
+    """Do an `exact_visit`, after ``gather``."""
     gather(blocks, state.w, i)
-    return exact_visit(policy, blocks, i, state), 0, 0
-
-
-@kernel
-def _scale_with_row(policy, blocks, i, indices, values, offset, scale, now):
-    """Do `scale_term` with the truth's plane; return as `_visit_with_row`."""
-    size, nonzeros = rows.set_candidate(blocks, i, indices, values, offset)
-    if size == 0:
-        scale_term(policy, blocks, i, scale, now)
-    return size == 0, size, nonzeros
+    return exact_visit(policy, blocks, i, state)
 
 
 # ---- all planes from the beginning -------------------------------------------------------------

@@ -56,10 +56,18 @@ def gather_from(storage, w, i, theta):
 
 
 @kernel
+def _moves(blocks, i):
+    """Return where the transitions of term i begin, and how many there are."""
+    if not blocks.features.transitions:
+        return 0, 0
+    return blocks.moves_start[i], blocks.moves_count[i]
+
+
+@kernel
 def _load_moves(storage, w, i):
     base = storage.features.n_features * storage.features.stride
-    begin = storage.moves_start[i]
-    for k in range(storage.moves_count[i]):
+    begin, count = _moves(storage, i)
+    for k in range(count):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
 
@@ -79,9 +87,9 @@ def _look_ahead(blocks, order, k):
     first_label = blocks.plane_start[i]
     _fetch_range(blocks.labels, first_label, first_label + blocks.n_planes[i] * L)
     _fetch_range(blocks.links, first_label, first_label + blocks.n_planes[i] * L)
-    moves = blocks.moves_start[i]
-    _fetch_range(blocks.moves, moves, moves + blocks.moves_count[i])
-    _fetch_range(blocks.nu, moves, moves + blocks.moves_count[i])
+    begin, count = _moves(blocks, i)
+    _fetch_range(blocks.moves, begin, begin + count)
+    _fetch_range(blocks.nu, begin, begin + count)
 
 
 @kernel
@@ -137,12 +145,12 @@ def _set_direction(blocks, i, p):
             total += step * blocks.theta[l, k]
     blocks.moved[blocks.moved.size - 1] = moved
     if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
+        begin, count = _moves(blocks, i)
+        for k in range(count):
             blocks.move_delta[k] = -blocks.nu[begin + k]
         for l in range(1, L):
             blocks.move_delta[blocks.links[base + l]] += 1.0
-        for k in range(blocks.moves_count[i]):
+        for k in range(count):
             total += blocks.move_delta[k] * blocks.move_theta[k]
     return total
 
@@ -157,7 +165,20 @@ def _set_direction_from_truth(blocks, i):
             blocks.delta[l, k] = blocks.mu[first + l, k]
         blocks.delta[l, 0] -= 1.0
     blocks.moved[blocks.moved.size - 1] = L
-    _set_moves_from_truth(blocks, i)
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        blocks.move_delta[k] = blocks.nu[begin + k]
+    for l in range(1, L if features.transitions else 0):
+        blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+
+
+@kernel
+def _spread(blocks, i, l):
+    """Write δ_l over all labels of part l."""
+    seen = blocks.seen[blocks.features.offsets[i] + l]
+    blocks.dense[l] = 0.0
+    for k in range(blocks.seen_count[blocks.features.offsets[i] + l]):
+        blocks.dense[l, seen[k]] = blocks.delta[l, k]
 
 
 @implements(operations.squared_length, Labelings)
@@ -178,13 +199,11 @@ def _squared_length(blocks, i):
                 for k in range(count):
                     overlap += delta[k] * blocks.dense[m, seen[k]]
                 total += 2.0 * gram[m] * overlap
-        blocks.dense[l] = 0.0
-        for k in range(count):
-            blocks.dense[l, seen[k]] = delta[k]
+        _spread(blocks, i, l)
         total += gram[l] * squared_label_norm(features, first + l, seen, count, delta)
-    if features.transitions:
-        for k in range(blocks.moves_count[i]):
-            total += blocks.move_delta[k] ** 2
+    _, count = _moves(blocks, i)
+    for k in range(count):
+        total += blocks.move_delta[k] ** 2
     return total
 
 
@@ -195,11 +214,10 @@ def _add_direction(blocks, i, scale, v):
         l = blocks.moved[s]
         q = features.offsets[i] + l
         add_labels(features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v)
-    if features.transitions:
-        base = features.n_features * features.stride
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
+    base = features.n_features * features.stride
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
 
 
 @implements(operations.direction_indices, Labelings)
@@ -212,12 +230,10 @@ def _direction_indices(blocks, i, listed, indices):
             for c in range(blocks.seen_count[q]):
                 index = label_index(features, q, k, blocks.seen[q, c])
                 size = operations.list_index(index, listed, indices, size)
-    if features.transitions:
-        base = features.n_features * features.stride
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            index = base + blocks.moves[begin + k]
-            size = operations.list_index(index, listed, indices, size)
+    base = features.n_features * features.stride
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        size = operations.list_index(base + blocks.moves[begin + k], listed, indices, size)
     return size
 
 
@@ -229,13 +245,12 @@ def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
         q = features.offsets[i] + l
         seen, count, delta = blocks.seen[q], blocks.seen_count[q], blocks.delta[l]
         add_labels_twice(features, q, seen, count, delta, scale, v, other_scale, other)
-    if features.transitions:
-        base = features.n_features * features.stride
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            index = base + blocks.moves[begin + k]
-            v[index] += scale * blocks.move_delta[k]
-            other[index] += other_scale * blocks.move_delta[k]
+    base = features.n_features * features.stride
+    begin, n_moves = _moves(blocks, i)
+    for k in range(n_moves):
+        index = base + blocks.moves[begin + k]
+        v[index] += scale * blocks.move_delta[k]
+        other[index] += other_scale * blocks.move_delta[k]
 
 
 @implements(operations.move_term, Labelings)
@@ -245,31 +260,9 @@ def _move_term(blocks, i, gamma):
         l = blocks.moved[s]
         for k in range(blocks.seen_count[first + l]):
             blocks.mu[first + l, k] += gamma * blocks.delta[l, k]
-    if blocks.features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.nu[begin + k] += gamma * blocks.move_delta[k]
-
-
-@implements(operations.same_plane, Labelings)
-def _same_plane(blocks, i, p, q):
-    _, L = _parts(blocks.features, i)
-    one = blocks.plane_start[i] + p * L
-    other = blocks.plane_start[i] + q * L
-    for l in range(L):
-        if blocks.labels[one + l] != blocks.labels[other + l]:
-            return False
-    return True
-
-
-@implements(operations.copy_plane, Labelings)
-def _copy_plane(blocks, i, p, q):
-    _, L = _parts(blocks.features, i)
-    source = blocks.plane_start[i] + p * L
-    target = blocks.plane_start[i] + q * L
-    for l in range(L):
-        blocks.labels[target + l] = blocks.labels[source + l]
-        blocks.links[target + l] = blocks.links[source + l]
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        blocks.nu[begin + k] += gamma * blocks.move_delta[k]
 
 
 # ---- inner products ----------------------------------------------------------------------------
@@ -277,17 +270,15 @@ def _copy_plane(blocks, i, p, q):
 
 @implements(operations.present_value, Labelings)
 def _present_value(blocks, i):
-    features = blocks.features
-    first = features.offsets[i]
+    first, L = _parts(blocks.features, i)
     total = blocks.term_offset[i]
-    for l in range(features.offsets[i + 1] - first):
+    for l in range(L):
         mu = blocks.mu[first + l]
         for k in range(blocks.seen_count[first + l]):
             total += mu[k] * blocks.theta[l, k]
-    if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            total += blocks.nu[begin + k] * blocks.move_theta[k]
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        total += blocks.nu[begin + k] * blocks.move_theta[k]
     return total
 
 
@@ -313,8 +304,8 @@ def _set_direction_of_mixture(blocks, i, own, change):
             moved += 1
     blocks.moved[blocks.moved.size - 1] = moved
     if features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
+        begin, count = _moves(blocks, i)
+        for k in range(count):
             blocks.move_delta[k] = own * blocks.nu[begin + k]
         for p in range(blocks.n_planes[i]):
             if change[p] != 0.0:
@@ -350,16 +341,9 @@ def _inner_products(blocks, i, p, row):
 
 @implements(operations.product_with_term, Labelings)
 def _product_with_term(blocks, i, p):
-    features = blocks.features
-    first, L = _parts(features, i)
-    for l in range(L):
-        blocks.moved[l] = l
-        blocks.dense[l] = 0.0
-        for k in range(blocks.seen_count[first + l]):
-            blocks.dense[l, blocks.seen[first + l, k]] = blocks.mu[first + l, k]
-        blocks.dense[l, features.truth[first + l]] -= 1.0
-    blocks.moved[blocks.moved.size - 1] = L
-    _set_moves_from_truth(blocks, i)
+    operations.set_direction_from_truth(blocks, i)
+    for l in range(_parts(blocks.features, i)[1]):
+        _spread(blocks, i, l)
     return _against(blocks, i, p, _of_truth(blocks, i))
 
 
@@ -395,21 +379,9 @@ def _against(blocks, i, q, of_truth):
 def _of_truth(blocks, i):
     """Return the sum of ``move_delta`` over the transitions of the ground truth."""
     total = 0.0
-    if blocks.features.transitions:
-        for l in range(1, _parts(blocks.features, i)[1]):
-            total += blocks.move_delta[_true_move(blocks, i, l)]
+    for l in range(1, _parts(blocks.features, i)[1] if blocks.features.transitions else 0):
+        total += blocks.move_delta[_true_move(blocks, i, l)]
     return total
-
-
-@kernel
-def _set_moves_from_truth(blocks, i):
-    """Let ``move_delta`` be ν minus the transitions of the ground truth."""
-    if blocks.features.transitions:
-        begin = blocks.moves_start[i]
-        for k in range(blocks.moves_count[i]):
-            blocks.move_delta[k] = blocks.nu[begin + k]
-        for l in range(1, _parts(blocks.features, i)[1]):
-            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
 
 
 @kernel

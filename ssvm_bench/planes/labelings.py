@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.oracles.joint_features import transition_base
 from ssvm_bench.oracles.scoring import label_index, label_size, labeling_loss, longest
+from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -142,8 +143,8 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     """
     lengths = np.diff(storage.features.offsets)
     needed = np.minimum(storage.n_planes + visits, N) + 1
-    room, grows = _room(storage.start, storage.offset.size, needed)
-    if grows:
+    room = operations.grown(np.diff(storage.start, append=storage.offset.size), needed)
+    if room.sum() > storage.offset.size:
         start, plane_start = _starts(room), _starts(room * lengths)
         slots = (storage.n_planes, storage.start, start)
         entries = (storage.n_planes * lengths, storage.plane_start, plane_start)
@@ -164,8 +165,8 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
         )
     needed = storage.moves_count + visits * _moves(storage.features)
     needed = np.minimum(needed, storage.move_theta.size)
-    room, grows = _room(storage.moves_start, storage.moves.size, needed)
-    if grows:
+    room = operations.grown(np.diff(storage.moves_start, append=storage.moves.size), needed)
+    if room.sum() > storage.moves.size:
         moves_start = _starts(room)
         slots = (storage.moves_count, storage.moves_start, moves_start)
         storage = storage._replace(
@@ -192,13 +193,6 @@ def _moves(features: Any) -> np.ndarray:
     """Return the number of transitions of one labeling of each term."""
     moves = np.diff(features.offsets) - 1
     return moves if features.transitions else np.zeros_like(moves)
-
-
-def _room(start: np.ndarray, end: int, needed: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the room that each term should have, and whether that is more than it has."""
-    room = np.diff(start, append=end)
-    short = needed > room
-    return np.where(short, np.maximum(needed, 2 * room), room), bool(short.any())
 
 
 def _starts(room: np.ndarray) -> np.ndarray:
@@ -270,6 +264,27 @@ def set_candidate(storage, i, y):
                 storage.nu[begin + k] = 0.0
                 storage.moves_count[i] = k + 1
             storage.links[base + l] = k
+
+
+@implements(operations.same_plane, Labelings)
+def _same_plane(blocks, i, p, q):
+    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    one = blocks.plane_start[i] + p * L
+    other = blocks.plane_start[i] + q * L
+    for l in range(L):
+        if blocks.labels[one + l] != blocks.labels[other + l]:
+            return False
+    return True
+
+
+@implements(operations.copy_plane, Labelings)
+def _copy_plane(blocks, i, p, q):
+    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    source = blocks.plane_start[i] + p * L
+    target = blocks.plane_start[i] + q * L
+    for l in range(L):
+        blocks.labels[target + l] = blocks.labels[source + l]
+        blocks.links[target + l] = blocks.links[source + l]
 
 
 # ---- where w may differ from 0 ----------------------------------------------------------------

@@ -47,6 +47,8 @@ visits declared here.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ssvm_bench.base.jit import abstract, generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
@@ -187,6 +189,17 @@ def insert_truth(policy, blocks, i, scale, now):
     """
 
 
+@generic
+def must_stay(policy, i, p):
+    """Tell whether plane p of W_i must not be dropped: away and pairwise steps need its weight."""
+    return False
+
+
+@generic
+def forget_plane(policy, i, p):
+    """Let the numbers of a plane that is dropped go, 0 ≤ p < |W_i| before."""
+
+
 # ---- working sets, on any storage --------------------------------------------------------------
 
 
@@ -228,36 +241,43 @@ def insert(blocks, i, now):
 
 
 @kernel
-def insert_candidate(blocks, i, N, now):
+def insert_candidate(policy, blocks, i, now):
     """Put the candidate into W_i (Algorithm 3, line 5), unless it is there already.
 
-    Over N planes, the longest inactive is dropped, the oldest of several.
+    W_i has at most ``policy.N`` planes.
     """
-    if N == 0:
-        return
-    insert(blocks, i, now)
-    if blocks.n_planes[i] > N:
-        first = blocks.start[i]
-        oldest = 0
-        for p in range(1, blocks.n_planes[i]):
-            if blocks.active[first + p] < blocks.active[first + oldest]:
-                oldest = p
-        drop_plane(blocks, i, oldest)
+    if policy.N > 0:
+        insert(blocks, i, now)
+        drop_oldest(policy, blocks, i)
 
 
 @kernel
-def drop_inactive(blocks, i, last):
+def drop_oldest(policy, blocks, i):
+    """Over N planes, drop the longest inactive that need not stay, the oldest of several."""
+    if blocks.n_planes[i] <= policy.N:
+        return
+    active = blocks.active[blocks.start[i] :]
+    oldest = -1
+    for p in range(blocks.n_planes[i]):
+        if not must_stay(policy, i, p) and (oldest < 0 or active[p] < active[oldest]):
+            oldest = p
+    if oldest >= 0:
+        drop_plane(policy, blocks, i, oldest)
+
+
+@kernel
+def drop_inactive(policy, blocks, i, last):
     """Drop the planes of W_i that were last active in outer iteration ``last`` or before."""
     p = 0
     while p < blocks.n_planes[i]:
-        if blocks.active[blocks.start[i] + p] <= last:
-            drop_plane(blocks, i, p)
+        if blocks.active[blocks.start[i] + p] <= last and not must_stay(policy, i, p):
+            drop_plane(policy, blocks, i, p)
         else:
             p += 1
 
 
 @kernel
-def drop_plane(blocks, i, p):
+def drop_plane(policy, blocks, i, p):
     """Drop plane p of W_i."""
     first = blocks.start[i]
     blocks.n_planes[i] -= 1
@@ -265,3 +285,19 @@ def drop_plane(blocks, i, p):
         copy_plane(blocks, i, q + 1, q)
         blocks.offset[first + q] = blocks.offset[first + q + 1]
         blocks.active[first + q] = blocks.active[first + q + 1]
+    forget_plane(policy, i, p)
+
+
+# ---- room in a storage, whose terms lie one after the other ------------------------------------
+
+
+def grown(room: np.ndarray, needed: np.ndarray) -> np.ndarray:
+    """Return the room of each term, at least doubled where more is needed, int64, shape (n,)."""
+    return np.where(needed > room, np.maximum(needed, 2 * room), room)
+
+
+def enlarged(array: np.ndarray, *shape: int) -> np.ndarray:
+    """Return a copy with room for more, 0; what is not used yet takes hardly any memory."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger

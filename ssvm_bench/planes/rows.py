@@ -18,6 +18,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot, dot_at
+from ssvm_bench.oracles.base import Plane
 from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
@@ -85,27 +86,31 @@ class Rows(NamedTuple):
 
 def allocate(n: int, d: int) -> Rows:
     """Return a storage in which every φ^i is the ground truth's plane and every W_i is empty."""
+    of_terms = ("n_planes", "active", "begin", "length", "width", "size", "support_start")
     return Rows(
         start=np.arange(n, dtype=np.int64),
-        n_planes=np.zeros(n, np.int64),
         offset=np.zeros(n),
-        active=np.zeros(n, np.int64),
         term_offset=np.zeros(n),
-        begin=np.zeros(n, np.int64),
-        length=np.zeros(n, np.int64),
         indices=np.zeros(0, np.uint16 if d <= 1 << 16 else np.uint32),
         values=np.zeros(0),
         room=np.ones(n, np.int64),
-        width=np.zeros(n, np.int64),
-        size=np.zeros(n, np.int64),
-        support_start=np.zeros(n, np.int64),
         support=np.zeros(0, np.int64),
         phi=np.zeros(0),
         used=np.array([n, 0, 0, 0, 0]),
         w_here=np.zeros(d),
         delta=np.zeros(d),
         position=np.full(d, -1, np.int64),
+        **{name: np.zeros(n, np.int64) for name in of_terms},
     )
+
+
+def put(storage: Rows, i: int, plane: Plane) -> Rows:
+    """Make a plane the candidate of term i, its values scaled by 1/n; return the storage."""
+    room = set_candidate(storage, i, *plane)
+    if any(room):
+        storage = make_room(storage, i, *room)
+        set_candidate(storage, i, *plane)
+    return storage
 
 
 def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
@@ -130,7 +135,8 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
         storage, end = _moved_to_end(storage, COORDINATES, _OF_SUPPORT, begin, count, width)
         storage.support_start[i], storage.width[i] = end, width
     if storage.used[NONZEROS] + nonzeros > storage.values.size:
-        live = _live(storage)
+        cached = zip(storage.start, storage.start + storage.n_planes, strict=True)
+        live = sum(int(storage.length[begin:end].sum()) for begin, end in cached)
         indices = np.empty(2 * (live + nonzeros), storage.indices.dtype)
         values = np.empty(indices.size)
         _compact(storage, indices, values)
@@ -144,29 +150,12 @@ def _moved_to_end(
     """Copy entries to the end of some pools, with room for more there; return where they begin."""
     end = int(storage.used[kind])
     storage.used[kind] += room
-    pools = {name: _grown(getattr(storage, name), end + room) for name in names}
-    for pool in pools.values():
-        pool[end : end + count] = pool[begin : begin + count]
+    pools = {name: getattr(storage, name) for name in names}
+    for name, pool in pools.items():
+        if end + room > pool.size:
+            pools[name] = operations.enlarged(pool, max(end + room, 2 * pool.size))
+        pools[name][end : end + count] = pool[begin : begin + count]
     return storage._replace(**pools), end
-
-
-def _grown(pool: np.ndarray, used: int) -> np.ndarray:
-    """Return the pool if it is large enough, else a copy of at least twice its size."""
-    if used <= pool.size:
-        return pool
-    grown = np.zeros(max(used, 2 * pool.size), pool.dtype)
-    grown[: pool.size] = pool
-    return grown
-
-
-@kernel
-def _live(blocks):
-    """Return the number of non-zeros of all cached planes."""
-    total = 0
-    for i in range(blocks.n_planes.size):
-        for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
-            total += blocks.length[slot]
-    return total
 
 
 @kernel

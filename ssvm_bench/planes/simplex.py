@@ -25,6 +25,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.operations import (
+    grown,
     inner_products,
     product_with_term,
     set_direction_from_truth,
@@ -86,28 +87,25 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
     """
     if room is None:
         room = np.full(n, _ROOM, np.int64)
-    simplex = _allocate(room, np.zeros(n), np.zeros(n, np.int64), with_gram)
+    simplex = no_weights(room, np.zeros(n), np.zeros(n, np.int64), with_gram)
     simplex.alpha[simplex.start] = 1.0
     return simplex
 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     """Return the numbers with room for as many planes as each term needs, int64, shape (n,)."""
-    room = room_for(simplex, needed)
+    room = grown(simplex.room, needed)
     if (room == simplex.room).all():
         return simplex
-    grown = _allocate(room, simplex.square, simplex.known, simplex.gram.size > 0)
-    _move(simplex, grown)
-    return grown
+    larger = no_weights(room, simplex.square, simplex.known, simplex.gram.size > 0)
+    _move(simplex, larger)
+    return larger
 
 
-def room_for(simplex: Simplex, needed: np.ndarray) -> np.ndarray:
-    """Return the room that each term has after `reserve`, int64, shape (n,)."""
-    short = needed > simplex.room
-    return np.where(short, np.maximum(needed, 2 * simplex.room), simplex.room)
-
-
-def _allocate(room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool) -> Simplex:
+def no_weights(
+    room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool = True
+) -> Simplex:
+    """Return numbers that are all 0, with so much room for each term."""
     most = int(room.max())
     return Simplex(
         start=np.cumsum(room) - room,

@@ -30,7 +30,6 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.config.validation import Positive, one_of
-from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
 from ssvm_bench.oracles.scoring import (
@@ -101,7 +100,7 @@ class ExponentiatedGradient(Solver):
         parts, stride = features.truth.size, features.stride
         moves = features.n_labels * stride if features.transitions else 0
         self.state = State(
-            w=np.zeros(joint_features.inner_dimension(features)),
+            w=np.zeros(self.oracle.inner_d),
             offset=np.zeros(1),
             unary=np.zeros((parts, stride)),
             moves=np.zeros((problem.n, moves)),
@@ -122,7 +121,7 @@ class ExponentiatedGradient(Solver):
 
     def reported(self) -> Iterate:
         """Return w and F."""
-        w = joint_features.unpack(self.oracle.features, self.state.w)
+        w = self.oracle.unpack(self.state.w)
         return Iterate(w, self.problem.dual(w, float(self.state.offset[0])))
 
 
@@ -197,8 +196,7 @@ def _pass(oracle, order, state, lam):
             oracle_time += nanoseconds(timespec) - start
             calls += 1
             if _gain(features, i, trial, state, lam) >= 0.0:
-                for l in range(L):
-                    state.unary[first + l] = trial.unary[l]
+                state.unary[first : first + L] = trial.unary[:L]
                 state.moves[i] = trial.moves
                 _move(features, i, trial, state, lam)
                 state.eta[i] *= _GROWTH

@@ -52,7 +52,6 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
-from ssvm_bench.planes.dual_iterate import Layout
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
 
@@ -101,9 +100,7 @@ class SubgradientMethod(Solver):
         self.config = config
         oracle = problem.oracle
         self.labeling = oracle if isinstance(oracle, LabelingOracle) else None
-        self.layout = Layout(oracle)
-        D = self.layout.D
-        averaged = config.average != "none"
+        D, averaged = oracle.inner_d, config.average != "none"
         self.state = State(
             np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
@@ -134,12 +131,11 @@ class SubgradientMethod(Solver):
         self.problem = problem
         if isinstance(problem.oracle, LabelingOracle):
             self.labeling = problem.oracle
-            self.layout = Layout(problem.oracle)
         return True
 
     def reported(self) -> Iterate:
         """Return the iterate or the average; there is no dual value."""
-        return Iterate(self.layout.outer(self._reported()), math.nan)
+        return Iterate(self.problem.oracle.unpack(self._reported()), math.nan)
 
     def _reported(self) -> np.ndarray:
         v, z, k, lam = self.state.v, self.state.z, int(self.state.steps[0]), self.problem.lam

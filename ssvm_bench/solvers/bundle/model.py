@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.solvers.bundle import qp
 
 # mypy: disable-error-code="no-untyped-def"
@@ -188,18 +189,11 @@ class Model:
     def _grow(self) -> None:
         """Make room for a quarter more planes: G may take most of the memory there is."""
         room = self._offsets.size + self._offsets.size // 4
-        self._planes = _roomier(self._planes, room, self.d)
-        self._gram = _roomier(self._gram, room, room)
+        self._planes = enlarged(self._planes, room, self.d)
+        self._gram = enlarged(self._gram, room, room)
         for name in ("_offsets", "_block", "_used", "_along"):
-            setattr(self, name, _roomier(getattr(self, name), room))
-        self._weights = {key: _roomier(beta, room) for key, beta in self._weights.items()}
-
-
-def _roomier(array: np.ndarray, *shape: int) -> np.ndarray:
-    """Return a copy with room for more, 0; what is not used yet takes hardly any memory."""
-    larger = np.zeros(shape, array.dtype)
-    larger[tuple(slice(size) for size in array.shape)] = array
-    return larger
+            setattr(self, name, enlarged(getattr(self, name), room))
+        self._weights = {key: enlarged(beta, room) for key, beta in self._weights.items()}
 
 
 @kernel

@@ -151,6 +151,7 @@ def test_the_cached_numbers_are_those_of_the_planes(name, steps, kappa, start):
 @pytest.mark.parametrize("steps", ["away", "pairwise"])
 def test_planes_with_weight_stay(steps):
     data = DATA["chains"]
+    table, weighted, dropped = Table(data), [set()] * data.n, False
     options = {"steps": steps, "N": 1, "T": 1, "M": 3}
     for made in run(problem(data, LAM), 20, **options):
         numbers = made.visits.policy.simplex
@@ -160,7 +161,11 @@ def test_planes_with_weight_stay(steps):
             # over N, and after T iterations, the others go
             new = made.phi.blocks.active[made.phi.blocks.start[i] :][: alpha.size] == made.iteration
             assert ((alpha > 0) | new).all()
-    assert made.visits.policy.drops[0] > 0
+            # a step has taken all the weight of one that is gone
+            found = np.array(cached(made.phi.blocks, table, i)[0])
+            dropped |= not weighted[i] <= set(found.tolist())
+            weighted[i] = set(found[alpha > 0].tolist())
+    assert dropped
 
 
 def test_gap_sampling_draws_in_proportion():

@@ -21,6 +21,7 @@ from linear import binary_oracle, random_binary
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import dual_iterate, labelings, operations, rows
+from ssvm_bench.solvers.block.steps import AtOracle
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
@@ -222,16 +223,13 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        dual_iterate.begin_at_candidates(self.blocks, N, 0)
+        dual_iterate.begin_at_candidates(self.blocks, N)
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
     def put(self, plane):
         """Make a plane the candidate, in a storage of rows."""
-        room = rows.set_candidate(self.blocks, 0, *plane)
-        if any(room):
-            self.blocks = rows.make_room(self.blocks, 0, *room)
-            assert rows.set_candidate(self.blocks, 0, *plane) == (0, 0)
+        self.blocks = rows.put(self.blocks, 0, plane)
 
     def find(self, letters, now):
         """Let the exact oracle return these planes in iteration ``now``."""
@@ -242,7 +240,7 @@ class Hand:
                 labelings.set_candidate(self.blocks, 0, y)
             else:
                 self.put(self.oracle.plane(0, y))
-            operations.insert_candidate(self.blocks, 0, self.N, now)
+            operations.insert_candidate(AtOracle(self.N), self.blocks, 0, now)
 
     def letters(self):
         names = {row: letter for letter, row in self.rows.items()}
@@ -251,7 +249,7 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    dual_iterate.begin_at_candidates(blocks, 10, 0)
+    dual_iterate.begin_at_candidates(blocks, 10)
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
     room = rows.set_candidate(blocks, 0, *nothing)
     assert any(room)
@@ -291,9 +289,9 @@ def test_inactive_planes_are_dropped(storage):
     for now, letter in enumerate("ABCAD", start=1):
         hand.find(letter, now)
     assert hand.letters() == "tABCD"
-    operations.drop_inactive(hand.blocks, 0, 2)
+    operations.drop_inactive(AtOracle(10), hand.blocks, 0, 2)
     assert hand.letters() == "ACD"  # active in 4, 3, 5; the truth in 0, B in 2
-    operations.drop_inactive(hand.blocks, 0, 4)
+    operations.drop_inactive(AtOracle(10), hand.blocks, 0, 4)
     assert hand.letters() == "D"
     # the planes that are left are still themselves
     row, (plane,) = cached(hand.blocks, hand.table, 0)

@@ -262,6 +262,18 @@ class DualSolver(Solver):
         """The problem, with λ."""
         return self.phi.problem
 
+    def update_latent(self, problem: Any) -> bool:
+        """See `Solver`: where planes are labelings, they and their weights stay."""
+        changed = self.phi.update_latent(problem)
+        if changed is not None:
+            self.converged, self.ended = False, None
+            self.follow_latent(changed)
+        return changed is not None
+
+    @abstractmethod
+    def follow_latent(self, changed: np.ndarray) -> None:
+        """Continue where the planes of these terms have changed, and φ is to be summed anew."""
+
     def reported(self) -> Iterate:
         """Return w and F(φ)."""
         w = self.phi.outer_w()

@@ -194,13 +194,9 @@ class AcceleratedPasses(PlainPasses):
         self.visits: SeveralStepVisits = visits
         self.acceleration = Acceleration(phi.problem.lam, kappa)
         self.ended = False
-        self._most = kappa
-        self._window = window
-        self._since = 0
-        self._dual = -math.inf
+        self._most, self._window, self._since = kappa, window, 0
+        self._dual = self._saved_dual = -math.inf
         self._saved: list[np.ndarray] = []
-        self._saved_w = np.zeros(0)
-        self._saved_dual = -math.inf
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
@@ -212,8 +208,7 @@ class AcceleratedPasses(PlainPasses):
         w, average = state.w, state.average
         if number == 1:
             self.acceleration.begin(w, self.phi.indices)
-            self._saved = [array.copy() for array in self._changing()]
-            self._saved_w = at(w, self.phi.indices)
+            self._saved = [at(w, self.phi.indices), *(one.copy() for one in self._changing())]
             self._saved_dual = self._dual
         z = average.z.copy()
         lam = self.acceleration.tilde
@@ -241,10 +236,10 @@ class AcceleratedPasses(PlainPasses):
             w, indices = self.phi.state.w, self.phi.indices
             self.acceleration.end(w)
             if self.phi.dual() < self._saved_dual:
-                for array, saved in zip(self._changing(), self._saved, strict=True):
-                    array[:] = saved
-                w[slice(None) if indices is None else indices] = self._saved_w
-        self._saved, self._saved_w = [], np.zeros(0)
+                w[slice(None) if indices is None else indices], *saved = self._saved
+                for array, before in zip(self._changing(), saved, strict=True):
+                    array[:] = before
+        self._saved = []
 
     def warm_start(self, lam: float) -> None:
         """Begin with another λ."""

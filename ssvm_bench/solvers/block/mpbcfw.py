@@ -156,7 +156,7 @@ class MultiPlane(DualSolver):
 
     def iterate(self) -> None:
         """Do one exact pass and as many approximate passes as pay."""
-        rule = SlopeRule(self.clock.now(), self.phi.dual())
+        start = self.clock.now(), self.phi.dual()
         self.iteration += 1
         self.phi.set(now=self.iteration)
         if self.iteration % _REBUILD_EVERY == 0:
@@ -167,7 +167,7 @@ class MultiPlane(DualSolver):
         self.converged = optimal and not self.averages.wanted  # an average is still on its way
         self.exact_pass_ended()
         if not optimal and self.most_passes > 0:
-            self._approximate_passes(order, rule)
+            self._approximate_passes(order, start)
 
     def _exact_pass(self, order: np.ndarray) -> bool:
         """Visit terms with their oracles; return whether that shows that φ is optimal."""
@@ -184,10 +184,10 @@ class MultiPlane(DualSolver):
             return False
         return np.unique(np.concatenate(visited)).size == self.problem.n
 
-    def _approximate_passes(self, order: np.ndarray, rule: SlopeRule) -> None:
+    def _approximate_passes(self, order: np.ndarray, start: tuple[float, float]) -> None:
         """Visit terms with their working sets, until that does not pay any more."""
         with self.averages.of_steps(exact=False):
-            rule.begin(self.clock.now(), self.phi.dual())
+            rule = SlopeRule(start, (self.clock.now(), self.phi.dual()))
             while self.approx_passes < self.most_passes:
                 visited = self.order.of_approximate_pass(order)
                 if self.approx_passes > 0:
@@ -208,23 +208,25 @@ class MultiPlane(DualSolver):
         self._begun = self.iteration
         self.converged = False
 
-    def update_latent(self, problem: Problem) -> bool:
-        """See `Solver`: from the best multiple of φ, with all working sets."""
-        changed = self.phi.update_latent(problem)
-        if changed is None:
-            return False
+    def follow_latent(self, changed: np.ndarray) -> None:
+        """Continue from the best multiple of φ, with all working sets."""
         self.phi.recompute()
         self.visits.renew(self.phi.blocks, changed)
-        self.warm_start(problem.lam, self.clock)
-        return True
+        self.warm_start(self.problem.lam, self.clock)
 
     def reported(self) -> Iterate:
-        """Return φ, or the best interpolation of its averages."""
-        return self.averages.reported()
+        """Return w of φ, or of the best interpolation of its averages; the best bound."""
+        latest = super().reported()
+        if not self.averages.wanted:
+            return latest
+        w, offset = self.averages.best()
+        return Iterate(w, max(self.problem.dual(w, offset), latest.dual))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the averages' own dual value."""
-        return self.averages.diagnostics()
+        """Return the averages' own F, if averages are wanted."""
+        if not self.averages.wanted:
+            return {}
+        return {"dual_of_average": self.problem.dual(*self.averages.best())}
 
 
 class Visits:
@@ -309,16 +311,12 @@ class SlopeRule:
 
     Parameters
     ----------
-    now, dual : float
-        Clock and F at the start of the outer iteration.
+    start, last : pairs of floats
+        Clock and F at the start of the outer iteration, and before the first approximate pass.
     """
 
-    def __init__(self, now: float, dual: float) -> None:
-        self._start = now, dual
-
-    def begin(self, now: float, dual: float) -> None:
-        """Take note of clock and F before the first approximate pass."""
-        self._last = now, dual
+    def __init__(self, start: tuple[float, float], last: tuple[float, float]) -> None:
+        self._start, self._last = start, last
 
     def pays(self, now: float, dual: float) -> bool:
         """Tell whether the passes since the last time have paid; take note of where they end."""
@@ -351,8 +349,7 @@ class Averages:
     def restart(self) -> None:
         """Begin both averages anew, at the next iterate."""
         size = self.phi.w.size if self.wanted else 0
-        self.exact = no_average()._replace(z=np.zeros(size))
-        self.approximate = no_average()._replace(z=np.zeros(size))
+        self.exact, self.approximate = (no_average(size) for _ in range(2))
 
     @contextmanager
     def of_steps(self, exact: bool) -> Iterator[None]:
@@ -363,42 +360,24 @@ class Averages:
         w, offset = self.phi.w.copy() if self.wanted else None, self.phi.offset
         self.phi.set(average=mine)
         yield
-        if w is not None:
-            self._shift(other, w, offset)
+        if w is not None:  # the other one has the same weight for all of them
+            weight = _weight(other)
+            other.z[:] += weight * (self.phi.w - w)
+            other.offset[0] += weight * (self.phi.offset - offset)
 
-    def _shift(self, average: Average, w: np.ndarray, offset: float) -> None:
-        """Let an average know of all steps since φ was this, which have the same weight in it."""
-        weight = _weight(average)
-        average.z[:] += weight * (self.phi.w - w)
-        average.offset[0] += weight * (self.phi.offset - offset)
-
-    def reported(self) -> Iterate:
-        """Return w of the best interpolation of the averages, or of the iterate; the best bound."""
-        problem, (w, offset) = self.phi.problem, self._best()
-        bound = problem.dual(w, offset)
-        return Iterate(w, max(bound, problem.dual(*self._latest())) if self.wanted else bound)
-
-    def diagnostics(self) -> dict[str, float]:
-        """Return the average's own F, if averages are wanted."""
-        return {"dual_of_average": self.phi.problem.dual(*self._best())} if self.wanted else {}
-
-    def _latest(self) -> tuple[np.ndarray, float]:
-        """Return w and φ∘ of the latest iterate, in the outer layout."""
-        return self.phi.outer_w(), self.phi.offset
-
-    def _best(self) -> tuple[np.ndarray, float]:
+    def best(self) -> tuple[np.ndarray, float]:
         """Return w and φ∘ of the best interpolation of the averages, or of the latest iterate."""
         phi = self.phi
         averages = [
             (
-                phi.layout.outer(phi.w - average.z / weight),
+                phi.problem.oracle.unpack(phi.w - average.z / weight),
                 phi.offset - float(average.offset[0]) / weight,
             )
             for average in (self.exact, self.approximate)
-            if self.wanted and (weight := _weight(average)) > 0
+            if (weight := _weight(average)) > 0
         ]
         if not averages:
-            return self._latest()
+            return phi.outer_w(), phi.offset
         return best_interpolation(phi.problem, averages[0], averages[-1])
 
 

@@ -50,11 +50,14 @@ from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.operations import (
     approximate_visit,
-    drop_plane,
+    drop_inactive,
+    drop_oldest,
     exact_visit,
+    forget_plane,
     gather,
     insert,
     insert_truth,
+    must_stay,
     plane_value,
     present_value,
     set_direction,
@@ -88,30 +91,27 @@ class SeveralSteps(NamedTuple):
         ``FW``, ``AWAY`` or ``PAIRWISE``.
     inner_steps : int
         Most steps of a visit.
-    cache_hit_factor, floor : float
-        The planes of a term will do without its oracle if their gap is at least
-        ``cache_hit_factor`` of the term's last exact gap, and at least ``floor``; ∞ always calls
-        the oracle.
     simplex : Simplex
         Weights and inner products of the planes.
     gaps : ndarray of float64, shape (n,)
         n times the block gap at the last exact call of each term; ∞ before the first.
     planes_gaps : ndarray of float64, shape (n,)
         n times the gap over W_i at the last approximate visit of each term, before its steps.
-    drops : ndarray of int64, shape (1,)
-        Number of drop steps.
+    cache_hit_factor, floor : float
+        The planes of a term will do without its oracle if their gap is at least
+        ``cache_hit_factor`` of the term's last exact gap, and at least ``floor``; ∞ always calls
+        the oracle.
     """
 
     N: int
     T: int
     steps: int
     inner_steps: int
-    cache_hit_factor: float
-    floor: float
     simplex: Simplex
     gaps: np.ndarray
     planes_gaps: np.ndarray
-    drops: np.ndarray
+    cache_hit_factor: float = np.inf
+    floor: float = 0.0
 
 
 class SeveralStepVisits(Visits):
@@ -138,16 +138,9 @@ class SeveralStepVisits(Visits):
         self.may_skip = self.cache_hit_factor < np.inf
         self.shrink = shrink
         policy["steps"] = STEPS.index(policy["steps"])
+        numbers, gaps = simplex.allocate(n), np.full(n, np.inf)
         super().__init__(
-            SeveralSteps(
-                **policy,
-                cache_hit_factor=self.cache_hit_factor,
-                floor=0.0,
-                simplex=simplex.allocate(n),
-                gaps=np.full(n, np.inf),
-                planes_gaps=np.zeros(n),
-                drops=np.zeros(1, np.int64),
-            )
+            SeveralSteps(**policy, simplex=numbers, gaps=gaps, planes_gaps=np.zeros(n))
         )
 
     def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
@@ -202,7 +195,7 @@ def _visit_without_oracle(policy, blocks, i, state):
         return 0
     evaluated = blocks.n_planes[i]
     _steps(policy, blocks, i, best, gap, state)
-    _drop_inactive(policy, blocks, i, state.now - policy.T)
+    drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
@@ -217,9 +210,8 @@ def _exact_visit(policy, blocks, i, state):
     best, gap = _look(policy, blocks, i)
     changed = _steps(policy, blocks, i, best, gap, state)
     if policy.steps != FW:  # planes without weight: there may be no approximate passes
-        _drop_inactive(policy, blocks, i, state.now - policy.T)
-    if blocks.n_planes[i] > policy.N:
-        _drop_oldest(policy, blocks, i)
+        drop_inactive(policy, blocks, i, state.now - policy.T)
+    drop_oldest(policy, blocks, i)
     return changed
 
 
@@ -230,7 +222,7 @@ def _approximate_visit(policy, blocks, i, state):
     best, gap = _look(policy, blocks, i)
     policy.planes_gaps[i] = gap
     _steps(policy, blocks, i, best, gap, state)
-    _drop_inactive(policy, blocks, i, state.now - policy.T)
+    drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
@@ -247,8 +239,7 @@ def _insert_truth(policy, blocks, i, scale, now):
         numbers.product[p] *= scale
     numbers.alpha[first + truth] += 1.0 - scale
     numbers.square[i] *= scale * scale
-    if blocks.n_planes[i] > policy.N:
-        _drop_oldest(policy, blocks, i)
+    drop_oldest(policy, blocks, i)
 
 
 @kernel
@@ -257,12 +248,20 @@ def _look(policy, blocks, i):
     numbers = policy.simplex
     complete(numbers, blocks, i)
     s = numbers.values
-    best = 0
     for p in range(blocks.n_planes[i]):
         s[p] = plane_value(blocks, i, p)
+    best = _highest(s, blocks.n_planes[i])
+    return best, s[best] - present_value(blocks, i)
+
+
+@kernel
+def _highest(s, m):
+    """Return the argmax of the first m entries, the first of several."""
+    best = 0
+    for p in range(1, m):
         if s[p] > s[best]:
             best = p
-    return best, s[best] - present_value(blocks, i)
+    return best
 
 
 @kernel
@@ -281,29 +280,24 @@ def _steps(policy, blocks, i, best, gap, state):
     h = s[best] - gap
     change[:m] = 0.0
     own = 0.0
-    weighted = policy.steps != FW
 
     for _ in range(policy.inner_steps):
-        to_best = 0.0  # δ = to_best · n φ^{ib} + from_worst · n φ^{ia} + from_own · n φ^i
-        from_worst = 0.0
-        from_own = 0.0
-        worst = 0
-        limit = 1.0
+        # δ = to_best · n φ^{ib} + from_worst · n φ^{ia} + from_own · n φ^i
+        to_best, from_worst, from_own, limit = 1.0, 0.0, -1.0, 1.0
         slope = s[best] - h
-        if weighted:
+        worst = 0
+        if policy.steps != FW:
             worst = -1
             for p in range(m):
                 if alpha[p] > 0.0 and (worst < 0 or s[p] < s[worst]):
                     worst = p
         if policy.steps == PAIRWISE:
             slope = s[best] - s[worst]
-            to_best, from_worst, limit = 1.0, -1.0, alpha[worst]
+            to_best, from_worst, from_own, limit = 1.0, -1.0, 0.0, alpha[worst]
         elif policy.steps == AWAY and h - s[worst] > slope and alpha[worst] < _ALMOST_ALL:
             slope = h - s[worst]
-            from_worst, from_own = -1.0, 1.0
+            to_best, from_worst, from_own = 0.0, -1.0, 1.0
             limit = alpha[worst] / (1.0 - alpha[worst])
-        else:
-            to_best, from_own = 1.0, -1.0
         blocks.active[blocks.start[i] + best] = state.now
         if slope <= _NOISE * (abs(s[best]) + abs(h)):
             break
@@ -344,11 +338,7 @@ def _steps(policy, blocks, i, best, gap, state):
         change[worst] += gamma * from_worst
         if from_worst != 0.0 and gamma == limit:
             alpha[worst] = 0.0
-            policy.drops[0] += 1
-        best = 0
-        for p in range(1, m):
-            if s[p] > s[best]:
-                best = p
+        best = _highest(s, m)
 
     numbers.square[i] = u
     delta_offset = own * blocks.term_offset[i]
@@ -362,31 +352,11 @@ def _steps(policy, blocks, i, best, gap, state):
     return move(blocks, i, 1.0, delta_offset, state)
 
 
-@kernel
-def _may_go(policy, i, p):
-    return policy.steps == FW or policy.simplex.alpha[policy.simplex.start[i] + p] == 0.0
+@implements(must_stay, SeveralSteps)
+def _must_stay(policy, i, p):
+    return policy.steps != FW and policy.simplex.alpha[policy.simplex.start[i] + p] != 0.0
 
 
-@kernel
-def _drop_inactive(policy, blocks, i, last):
-    """Drop the planes of W_i that were last active in iteration ``last`` or before."""
-    p = 0
-    while p < blocks.n_planes[i]:
-        if blocks.active[blocks.start[i] + p] <= last and _may_go(policy, i, p):
-            drop_plane(blocks, i, p)
-            forget(policy.simplex, i, p)
-        else:
-            p += 1
-
-
-@kernel
-def _drop_oldest(policy, blocks, i):
-    """Drop the longest inactive plane of W_i, the oldest of several."""
-    active = blocks.active[blocks.start[i] :]
-    oldest = -1
-    for p in range(blocks.n_planes[i]):
-        if _may_go(policy, i, p) and (oldest < 0 or active[p] < active[oldest]):
-            oldest = p
-    if oldest >= 0:
-        drop_plane(blocks, i, oldest)
-        forget(policy.simplex, i, oldest)
+@implements(forget_plane, SeveralSteps)
+def _forget_plane(policy, i, p):
+    forget(policy.simplex, i, p)

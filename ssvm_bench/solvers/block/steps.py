@@ -74,7 +74,7 @@ class AtOracle(NamedTuple):
 def _exact_visit(policy, blocks, i, state):
     p = blocks.n_planes[i]
     changed = step_towards(blocks, i, p, set_direction(blocks, i, p), state)
-    insert_candidate(blocks, i, policy.N, state.now)
+    insert_candidate(policy, blocks, i, state.now)
     return changed
 
 
@@ -85,13 +85,13 @@ def _approximate_visit(policy, blocks, i, state):
     p = best_plane(blocks, i)
     blocks.active[blocks.start[i] + p] = state.now
     step_towards(blocks, i, p, set_direction(blocks, i, p), state)
-    drop_inactive(blocks, i, state.now - policy.T)
+    drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
 @implements(insert_truth, OneStep)
 def _insert_truth(policy, blocks, i, scale, now):
-    insert_candidate(blocks, i, policy.N, now)
+    insert_candidate(policy, blocks, i, now)
 
 
 @implements(exact_visit, AtOracle)
@@ -101,7 +101,7 @@ def _exact_visit_at_start(policy, blocks, i, state):
     move_term(blocks, i, 1.0)
     blocks.term_offset[i] = blocks.offset[blocks.start[i] + p]
     if policy.N > 0 and insert(blocks, i, state.now) > 0:
-        drop_plane(blocks, i, 0)  # the ground truth's
+        drop_plane(policy, blocks, i, 0)  # the ground truth's
     return True
 
 

@@ -109,7 +109,6 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
     g = np.empty(m)
     P = block.max() + 1
     members = np.empty(m, np.int64)
-    chosen = np.zeros(m, np.bool_)
     top = np.empty(P)
     ends = np.empty(P + 1, np.int64)
     steps = 0
@@ -117,7 +116,7 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
         gap, value = _gradient(gram, block, q, mu, beta, g, top)
         if gap <= tol or steps >= most_steps:
             return Solution(value, gap, g)
-        size = _choose(block, beta, g, chosen, members, ends)
+        size = _choose(block, beta, g, members, ends)
         small = np.empty((size, size))
         weights = np.empty(size)
         slopes = np.empty(size)
@@ -129,15 +128,8 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
                 small[a, b] = row[members[b]]
         target = max(0.5 * tol, _SHARE * gap)
         before = steps
-        scratch = (
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(size),
-            np.empty(size),
-            np.empty(size),
-            np.empty((size, size)),
-            np.empty((4, size)),
-        )
+        variables, vectors = np.empty((2, size), np.int64), np.empty((3, size))
+        scratch = variables, vectors, np.empty((size, size)), np.empty((_PANEL, size))
         while steps < most_steps:
             most = min(_TURNS * size, most_steps - steps)
             done, left = _exchange(small, ends, mu, weights, slopes, target, most)
@@ -157,8 +149,7 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
 def _gradient(gram, block, q, mu, beta, g, top):
     """Compute g; return the gap and D(β)."""
     m = q.size
-    for j in range(m):
-        g[j] = q[j]
+    g[:] = q
     for j in range(m):
         if beta[j] > 0.0:
             factor = beta[j] / mu
@@ -177,14 +168,13 @@ def _gradient(gram, block, q, mu, beta, g, top):
 
 
 @allocating_kernel
-def _choose(block, beta, g, chosen, members, ends):
+def _choose(block, beta, g, members, ends):
     """Write the working set, block after block, into ``members``; return its size."""
     m = block.size
     size = 0
-    chosen[:] = False
     for p in range(ends.size - 1):
         ends[p] = size
-        best = np.full(_ENTER, -1)
+        best = np.full(_ENTER + 1, -1)  # the last place is of one that does not enter
         for j in range(m):
             if block[j] != p:
                 continue
@@ -192,14 +182,12 @@ def _choose(block, beta, g, chosen, members, ends):
                 members[size] = j
                 size += 1
                 continue
-            place = _ENTER - 1
-            if best[place] >= 0 and g[j] <= g[best[place]]:
-                continue
+            place = _ENTER
             while place > 0 and (best[place - 1] < 0 or g[j] > g[best[place - 1]]):
                 best[place] = best[place - 1]
                 place -= 1
             best[place] = j
-        for j in best:
+        for j in best[:_ENTER]:
             if j >= 0:
                 members[size] = j
                 size += 1
@@ -257,9 +245,10 @@ def _length2(gram, j, k):
 @kernel
 def _newton_steps(gram, ends, mu, beta, g, scratch):
     """Do Newton steps over the positive β until none of them falls to 0; return their number."""
-    at, root, delta, change, d, L, columns = scratch
-    steps = 0
-    free = 0
+    variables, vectors, L, columns = scratch
+    at, root = variables[0], variables[1]
+    delta, change, d = vectors[0], vectors[1], vectors[2]
+    steps, free = 0, 0
     while True:
         if free == 0:
             free = _free(ends, beta, at, root)
@@ -288,9 +277,8 @@ def _line(gram, mu, beta, g, at, root, free, d, delta, change):
 
     ``delta`` becomes the change of all β, ``change`` that of −g, for a step of 1.
     """
-    for k in range(beta.size):
-        delta[k] = 0.0
-        change[k] = 0.0
+    delta[:] = 0.0
+    change[:] = 0.0
     for a in range(free):
         delta[at[a]] += d[a]
         delta[root[a]] -= d[a]

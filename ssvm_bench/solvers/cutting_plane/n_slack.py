@@ -37,11 +37,7 @@ from ssvm_bench.base.jit import implements
 from ssvm_bench.config.validation import Count, Share
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.iterates import dual_iterate
-from ssvm_bench.planes.operations import (
-    exact_visit,
-    plane_value,
-    set_direction,
-)
+from ssvm_bench.planes.operations import exact_visit, plane_value, set_direction
 from ssvm_bench.solvers.base import DualSolver, SolverConfig
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
@@ -107,16 +103,11 @@ class CuttingPlanes(DualSolver):
         if not self.converged and not self.ended:
             self._solve(order, adding)
 
-    def update_latent(self, problem: Problem) -> bool:
-        """See `Solver`: all planes stay."""
-        changed = self.phi.update_latent(problem)
-        if changed is None:
-            return False
+    def follow_latent(self, changed: np.ndarray) -> None:
+        """Continue with all planes."""
         self.phi.recompute()
         self.visits.renew(self.phi.blocks, changed)
-        self.passes.warm_start(problem.lam)
-        self.converged, self.ended = False, None
-        return True
+        self.passes.warm_start(self.problem.lam)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on QPs."""

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.jit import implements
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, Share
 from ssvm_bench.oracles.base import Problem
@@ -112,18 +112,14 @@ class OneSlack(DualSolver):
         if not self.converged and not self.ended:
             self._solve()
 
-    def update_latent(self, problem: Problem) -> bool:
-        """See `Solver`: w and the caches stay, the planes of the risk do not."""
-        if self.phi.update_latent(problem) is None:
-            return False
+    def follow_latent(self, changed: np.ndarray) -> None:
+        """Continue with w and the caches; the planes of the risk do not stay."""
         self._forget()
-        self.converged, self.ended = False, None
-        return True
 
     def reported(self) -> Iterate:
         """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
         w = self._best[1] if self.ended else self.phi.w
-        return Iterate(self.phi.layout.outer(w), self.lower)
+        return Iterate(self.problem.oracle.unpack(w), self.lower)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on inner QPs, and on the Gram matrix."""
@@ -191,11 +187,8 @@ class Collecting(NamedTuple):
 
 @implements(exact_visit, Collecting)
 def _collect(policy, blocks, i, state):
-    p = blocks.n_planes[i]
-    policy.sums[0] += set_direction(blocks, i, p)  # φ^i stays at the truth's plane, which is 0
-    policy.sums[1] += blocks.offset[blocks.start[i] + p]
-    add_direction(blocks, i, 1.0, policy.star)
-    insert_candidate(blocks, i, policy.N, state.now)
+    _add(policy, blocks, i, blocks.n_planes[i])
+    insert_candidate(policy, blocks, i, state.now)
     return False
 
 
@@ -204,10 +197,16 @@ def _collect_best(policy, blocks, i, state):
     gather(blocks, state.w, i)
     p = best_plane(blocks, i)
     blocks.active[blocks.start[i] + p] = state.now
-    policy.sums[0] += set_direction(blocks, i, p)
+    _add(policy, blocks, i, p)
+    return blocks.n_planes[i]
+
+
+@kernel
+def _add(policy, blocks, i, p):
+    """Add plane p of term i to the sums."""
+    policy.sums[0] += set_direction(blocks, i, p)  # φ^i stays at the truth's plane, which is 0
     policy.sums[1] += blocks.offset[blocks.start[i] + p]
     add_direction(blocks, i, 1.0, policy.star)
-    return blocks.n_planes[i]
 
 
 build = OneSlack

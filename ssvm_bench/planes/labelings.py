@@ -13,6 +13,7 @@ The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,17 +146,9 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     needed = np.minimum(storage.n_planes + visits, N) + 1
     room = operations.grown(np.diff(storage.start, append=storage.offset.size), needed)
     if room.sum() > storage.offset.size:
-        start, plane_start = _starts(room), _starts(room * lengths)
-        slots = (storage.n_planes, storage.start, start)
-        entries = (storage.n_planes * lengths, storage.plane_start, plane_start)
-        storage = storage._replace(
-            start=start,
-            offset=_moved(storage.offset, *slots, room.sum()),
-            active=_moved(storage.active, *slots, room.sum()),
-            plane_start=plane_start,
-            labels=_moved(storage.labels, *entries, (room * lengths).sum()),
-            links=_moved(storage.links, *entries, (room * lengths).sum()),
-        )
+        entries, planes = room * lengths, storage.n_planes
+        storage = _regrown(storage, "start", planes, room, ("offset", "active"))
+        storage = _regrown(storage, "plane_start", planes * lengths, entries, ("labels", "links"))
     labels = min(storage.seen_count.max() + visits.max(), storage.features.n_labels)
     if labels > storage.mu.shape[1]:
         more = -(-labels // _WIDTH) * _WIDTH - storage.mu.shape[1]
@@ -167,13 +160,7 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     needed = np.minimum(needed, storage.move_theta.size)
     room = operations.grown(np.diff(storage.moves_start, append=storage.moves.size), needed)
     if room.sum() > storage.moves.size:
-        moves_start = _starts(room)
-        slots = (storage.moves_count, storage.moves_start, moves_start)
-        storage = storage._replace(
-            moves_start=moves_start,
-            moves=_moved(storage.moves, *slots, room.sum()),
-            nu=_moved(storage.nu, *slots, room.sum()),
-        )
+        storage = _regrown(storage, "moves_start", storage.moves_count, room, ("moves", "nu"))
     return storage
 
 
@@ -199,10 +186,23 @@ def _starts(room: np.ndarray) -> np.ndarray:
     return np.cumsum(room) - room
 
 
-def _moved(array, count, old_start, new_start, size) -> np.ndarray:
-    moved = np.zeros(size, array.dtype)
-    _move(array, moved, count, old_start, new_start)
-    return moved
+def _regrown(
+    storage: Labelings, start: str, count: np.ndarray, room: np.ndarray, names: Sequence[str]
+) -> Labelings:
+    """Return the storage with so much room for each term in some arrays.
+
+    Parameters
+    ----------
+    start : str
+        The field that tells where a term's entries begin in them.
+    count : ndarray of int64, shape (n,)
+        Entries of each term that there are.
+    """
+    begin = _starts(room)
+    arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
+    for name, array in arrays.items():
+        _move(getattr(storage, name), array, count, getattr(storage, start), begin)
+    return storage._replace(**{start: begin}, **arrays)
 
 
 @kernel

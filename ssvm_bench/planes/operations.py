@@ -171,17 +171,6 @@ def approximate_visit(policy, blocks, i, state):
 
 
 @abstract
-def whole_visit(policy, blocks, i, state):
-    """Do what is due at a term whose W_i has all labels; after ``gather``.
-
-    Returns
-    -------
-    bool
-        Whether anything has changed.
-    """
-
-
-@abstract
 def insert_truth(policy, blocks, i, scale, now):
     """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled.
 

@@ -149,7 +149,8 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
 def _gradient(gram, block, q, mu, beta, g, top):
     """Compute g; return the gap and D(β)."""
     m = q.size
-    g[:] = q
+    for j in range(m):
+        g[j] = q[j]
     for j in range(m):
         if beta[j] > 0.0:
             factor = beta[j] / mu

@@ -52,28 +52,35 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from time import perf_counter
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
+from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
 from ssvm_bench.solvers.coordinate.exploring import (
     ENTERED,
+    EVALUATED,
     FULL,
     GAP,
     NOTHING,
     ROOM,
     SLACK,
     UPPER,
+    VISITS,
     WORDS,
     Plan,
     Seen,
+    consider_row,
     explore,
 )
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
@@ -188,9 +195,7 @@ class DCDOnline(Solver):
         while position < part.n:
             terms = terms_of(self.cached.cache, begin, part.n)
             seen = self.seen._replace(begin=begin, terms=terms)
-            position, reason = explore(
-                part, self.cached, self.plan, seen, order, position, self.clock
-            )
+            position, reason = self._explore(part, seen, order, position)
             if reason == ROOM:
                 self.cached.reserve(*seen.needed.tolist())
             elif reason == WORDS:
@@ -200,6 +205,25 @@ class DCDOnline(Solver):
                 self._make_room()
             elif reason == GAP:
                 self._optimise()
+
+    def _explore(
+        self, part: Oracle, seen: Seen, order: np.ndarray, position: int
+    ) -> tuple[int, int]:
+        """Meet examples until something is due; return where to go on, and why it has stopped."""
+        checkpoint()
+        seen.tally[:ENTERED] = 0
+        parts = self.cached.cache, self.cached.policy, self.cached.state, self.plan, seen
+        with self.clock.exact(0) as made:
+            if isinstance(part, LabelingOracle) and part.caller is None:
+                found = explore(part.compiled, part.exact, *parts, order, position)
+            else:
+                found = _ask_one_by_one(part, parts, order, position)
+            end, reason, made.share, fault = found
+            made.calls = end - position
+        if fault != checks.NONE:
+            checks.check_fault(part, int(order[end]), fault)
+        self.clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
+        return end, reason
 
     def _optimise(self) -> None:
         """Optimise over the cache, and drop planes with α = 0."""
@@ -266,6 +290,29 @@ class DCDOnline(Solver):
             "cache_size": float(self.cached.planes),
             "fixed_examples": float(self.cached.fixed),
         }
+
+
+def _ask_one_by_one(
+    oracle: Oracle, parts: Any, order: np.ndarray, position: int
+) -> tuple[int, int, float, int]:
+    """Do `explore` with an oracle that others call, or that is called from Python."""
+    n, (cache, policy, state, plan, seen) = oracle.n, parts
+    reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
+    while position < order.size and reason == NOTHING and fault == checks.NONE:
+        checkpoint()
+        asked, start = order[position : position + 1], perf_counter()
+        if isinstance(oracle, LabelingOracle):
+            answered = oracle.answering(state.w, asked)
+            seconds += perf_counter() - start
+            met = cache, policy, state, plan, seen, order[: position + 1], position
+            position, reason, _, fault = explore(answered, oracle.exact, *met)
+        else:
+            (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
+            seconds += perf_counter() - start
+            row = indices, n * values, n * offset, n * value
+            reason = consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
+            position += reason in (NOTHING, GAP)
+    return position, reason, seconds / max(perf_counter() - begin, 1e-9), fault
 
 
 build = DCDOnline

@@ -22,17 +22,13 @@ from there. So what happens at an example does not depend on where chunks end.
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
+from ssvm_bench.oracles.labeling import judged, maximise
 from ssvm_bench.oracles.scoring import difference_row, longest, unary_scores
 from ssvm_bench.planes.cache import (
     PLANES,
@@ -45,7 +41,6 @@ from ssvm_bench.planes.cache import (
     open_term,
 )
 from ssvm_bench.planes.operations import approximate_visit, gather, plane_value
-from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
 from ssvm_bench.solvers.coordinate.turns import below
 
 # mypy: disable-error-code="no-untyped-def"
@@ -195,30 +190,19 @@ def _visit(cache, policy, state, seen, t):
     close(cache, t)
 
 
-class Explored(NamedTuple):
-    """What a part of a pass has done.
+@allocating_kernel
+def explore(oracle, exact, cache, policy, state, plan, seen, order, position):
+    """Meet examples of a chunk with a compiled oracle, from a position in their order.
 
-    Attributes
-    ----------
-    position : int
-        Where in the order it goes on.
-    reason : int
-        Why it has stopped.
+    Returns
+    -------
+    position, reason : int
+        Where to go on, and why it has stopped.
     share : float
         Share of the time that the oracle took.
     fault : int
         What is wrong with the oracle at the example that the order has at ``position``.
     """
-
-    position: int
-    reason: int
-    share: float
-    fault: int
-
-
-@allocating_kernel
-def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
-    """Go through a chunk with a compiled oracle; see `explore`."""
     features = oracle.features
     most = longest(features)
     y = np.zeros(most, features.truth.dtype)
@@ -247,77 +231,12 @@ def _explore(oracle, exact, cache, policy, state, plan, seen, order, position):
         if reason in (NOTHING, GAP):
             position += 1
     share = oracle_time / max(nanoseconds(timespec) - begin, 1)
-    return Explored(position, reason, share, fault)
+    return position, reason, share, fault
 
 
 @kernel
-def _consider_row(indices, values, offset, g, cache, policy, state, plan, seen, i):
+def consider_row(indices, values, offset, g, cache, policy, state, plan, seen, i):
     """Do `_consider` with a plane that an oracle has returned, all times n."""
     for k in range(indices.size):
         cache.indices[k], cache.values[k] = indices[k], values[k]
     return _consider(cache, policy, state, plan, seen, i, g, indices.size, offset)
-
-
-def explore(
-    oracle: Oracle,
-    cached: CachedProblem,
-    plan: Plan,
-    seen: Seen,
-    order: np.ndarray,
-    position: int,
-    clock: Clock,
-) -> tuple[int, int]:
-    """Meet examples until something is due, and tell the clock.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Of the chunk.
-    cached : CachedProblem
-    plan : Plan
-    seen : Seen
-    order : ndarray of int64
-        Examples of the chunk.
-    position : int
-        Where to begin in it.
-    clock : Clock
-
-    Returns
-    -------
-    position, reason : int
-        Where to go on, and why it has stopped.
-    """
-    checkpoint()
-    seen.tally[:ENTERED] = 0
-    parts = cached.cache, cached.policy, cached.state, plan, seen
-    with clock.exact(0) as made:
-        if isinstance(oracle, LabelingOracle) and oracle.caller is None:
-            found = Explored(*_explore(oracle.compiled, oracle.exact, *parts, order, position))
-        else:
-            found = _ask_one_by_one(oracle, parts, order, position)
-        made.calls, made.share = found.position - position, found.share
-    if found.fault != checks.NONE:
-        checks.check_fault(oracle, int(order[found.position]), found.fault)
-    clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
-    return found.position, found.reason
-
-
-def _ask_one_by_one(oracle: Oracle, parts: Any, order: np.ndarray, position: int) -> Explored:
-    """Do `explore` with an oracle that others call, or that is called from Python."""
-    n, (cache, policy, state, plan, seen) = oracle.n, parts
-    reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
-    while position < order.size and reason == NOTHING and fault == checks.NONE:
-        checkpoint()
-        asked, start = order[position : position + 1], perf_counter()
-        if isinstance(oracle, LabelingOracle):
-            answered = oracle.answering(state.w, asked)
-            seconds += perf_counter() - start
-            met = cache, policy, state, plan, seen, order[: position + 1], position
-            position, reason, _, fault = _explore(answered, oracle.exact, *met)
-        else:
-            (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
-            seconds += perf_counter() - start
-            row = indices, n * values, n * offset, n * value
-            reason = _consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
-            position += reason in (NOTHING, GAP)
-    return Explored(position, reason, seconds / max(perf_counter() - begin, 1e-9), fault)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import implements
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes.given_rows import (
     ABOVE,
@@ -63,15 +63,8 @@ class Line(NamedTuple):
 @implements(approximate_visit, Line)
 def _approximate_visit(policy, blocks, i, state):
     gather(blocks, state.w, i)
-    _step(policy, blocks, i, state)
-    return blocks.n_planes[i]
-
-
-@kernel
-def _step(policy, blocks, i, state):
-    numbers = blocks.numbers[STRIDE * i :]
-    lam_n = state.lam * blocks.n_planes.size
-    beta = numbers[BETA]
+    numbers, n_planes = blocks.numbers[STRIDE * i :], blocks.n_planes[i]
+    lam_n, beta = state.lam * blocks.n_planes.size, numbers[BETA]
     above, below = blocks.height[0] + numbers[ABOVE], -blocks.height[0] + numbers[BELOW]
     highest = max(above, below, 0.0)
     policy.met[0] += highest
@@ -80,32 +73,25 @@ def _step(policy, blocks, i, state):
         lowest = min(lowest, above if beta > 0.0 else below)
     numbers[VIOLATION] = highest - lowest
     if highest - lowest <= policy.epsilon:
-        return
-    if policy.cone.floor.size > 0:
-        best = beta + _constrained(policy.cone, blocks, i, above, below, beta, lam_n, state.w)
+        return n_planes
+
+    if policy.cone.floor.size > 0:  # a step of the plane with weight, or else of the higher one
+        slope, taker, giver = above, beta, 1.0 - beta
+        if beta < 0.0 or (beta == 0.0 and above <= below):
+            slope, taker, giver = -below, 1.0 + beta, -beta
+        best = beta + constrained_step(policy.cone, blocks, i, slope, taker, giver, lam_n, state.w)
     else:
-        best = _best(lam_n * above, lam_n * below, numbers[SQUARE], beta)
+        rise, square = lam_n * above + beta * numbers[SQUARE], numbers[SQUARE]
+        if rise > 0.0:
+            best = line_search(rise, square)
+        else:
+            best = 0.0 - line_search(lam_n * below - beta * square, square)
         add_direction(blocks, i, (beta - best) / lam_n, state.w)
     numbers[BETA] = best
     climb = term_offset(numbers, best) - term_offset(numbers, beta)
     state.offset[0] += climb / blocks.n_planes.size
     policy.steps[PAIR if beta * best < 0.0 else SINGLE] += 1
-
-
-@kernel
-def _best(above, below, square, beta):
-    """Return the best β, with λ n g_1, λ n g_2 and h."""
-    if above + beta * square > 0.0:
-        return line_search(above + beta * square, square)
-    return 0.0 - line_search(below - beta * square, square)
-
-
-@kernel
-def _constrained(cone, blocks, i, above, below, beta, lam_n, w):
-    """Do a single step, of the plane with weight or else the higher one; return how β changes."""
-    if beta > 0.0 or (beta == 0.0 and above > below):
-        return constrained_step(cone, blocks, i, above, beta, 1.0 - beta, lam_n, w)
-    return constrained_step(cone, blocks, i, -below, 1.0 + beta, -beta, lam_n, w)
+    return n_planes
 
 
 @implements(insert_truth, Line)

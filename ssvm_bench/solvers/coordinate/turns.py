@@ -65,7 +65,6 @@ from ssvm_bench.planes.operations import (
     plane_value,
     set_direction_of_mixture,
     squared_length,
-    whole_visit,
 )
 from ssvm_bench.planes.simplex import Simplex, enter, forget
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
@@ -136,11 +135,6 @@ def _exact_visit(policy, blocks, i, state):
     return _turns(policy, blocks, i, highest, state)
 
 
-@implements(whole_visit, Coordinates)
-def _whole_visit(policy, blocks, i, state):
-    return _turns(policy, blocks, i, 0.0, state)
-
-
 @implements(approximate_visit, Coordinates)
 def _approximate_visit(policy, blocks, i, state):
     gather(blocks, state.w, i)
@@ -195,7 +189,8 @@ def _turns(policy, blocks, i, highest, state):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] = (policy.drawn[0] + 1) % policy.words.size
             if policy.shuffles:
-                _swap(order, turn, turn + below(word >> np.uint64(32), m - turn))
+                pick = turn + below(word >> np.uint64(32), m - turn)
+                order[turn], order[pick] = order[pick], order[turn]
             partner = 1 + below(word & np.uint64(0xFFFFFFFF), m - 2)
         j = order[turn]
         highest = max(highest, g[j])
@@ -266,13 +261,6 @@ def _gradients(blocks, i, g):
 def below(half, size):
     """Return a number in 0 … size − 1 from 32 random bits; its bias is below size/2³²."""
     return np.int64((half * np.uint64(size)) >> np.uint64(32))
-
-
-@kernel
-def _swap(items, a, b):
-    kept = items[a]
-    items[a] = items[b]
-    items[b] = kept
 
 
 @kernel

@@ -22,12 +22,12 @@ from scipy.optimize import minimize_scalar
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import ranges
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs.components import check_requirements
+from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 
 ADULT = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=60", "clock=work")
 LAM = 0.1
@@ -280,8 +280,8 @@ def test_ranges_that_are_none_are_refused(value, says, tmp_path):
 def test_a_weight_that_does_not_exist_is_refused_before_work_starts(tmp_path):
     with pytest.raises(ConfigError, match=r"the weight 123, .* d = 123"):
         run_here(tmp_path, "solver=dcd", "solver.nonnegative=[100-123]", data=ADULT)
-    mask = ranges.chosen("it", ranges.parse("it", ("2-", 0)), 4)
-    assert mask.tolist() == [True, False, True, True]
+    floor = ConstrainedConfig("dcd", "dcd", nonnegative=("2-", 0)).floor(4)
+    assert floor.tolist() == [0, -np.inf, 0, 0]
 
 
 def test_other_solvers_refuse_it_and_say_which_one_has_it(tmp_path):

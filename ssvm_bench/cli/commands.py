@@ -321,9 +321,9 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
     broken = 0
     for found in check(kind, name, overrides, settings.config_dirs()):
         click.echo(found.of)
-        for line in found.findings.shown():
+        for line in found.shown():
             click.echo(line)
-        broken += found.findings.broken
+        broken += found.broken
     click.echo(f"{broken or 'no'} claim{'s' * (broken != 1)} of the contract broken")
     context.exit(min(broken, 1))
 

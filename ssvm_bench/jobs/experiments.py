@@ -198,14 +198,14 @@ def _at_once(
     waiting: Mapping[int, RunConfig], result: ExperimentOutcome, dispatcher: Dispatcher
 ) -> None:
     """Make several runs at once, each in a process of its own."""
-    left = dict(waiting)
+    left, total = dict(waiting), len(result.configs)
     begun = itertools.count(len(result.outcomes) + 1)
     durations = Durations((config, before.summary) for config, before in result.runs)
 
     def started(number: int) -> None:
         config = result.configs[number]
         if not config.quiet:
-            logger.info("run %s/%s %s …", next(begun), len(result.configs), title(config))
+            logger.info("run %s/%s %s …", next(begun), total, title(config))
 
     def ended(number: int, answer: Ended) -> None:
         config = result.configs[number]
@@ -220,18 +220,14 @@ def _at_once(
         result.outcomes[number] = answer
         durations.add(config, answer.summary)
         if not config.quiet:
-            seconds = durations.left(along_paths(left.values()), dispatcher.at_once)
-            eta = (
-                f"; {words.runs(len(left))} left, ETA {words.minutes(seconds)}"
-                if left and seconds
-                else ""
-            )
-            row = answer.summary
-            gap = words.number(row.get("gap"), ".2g", "-")
+            seconds, eta = durations.left(along_paths(left.values()), dispatcher.at_once), ""
+            if left and seconds:
+                eta = f"; {words.runs(len(left))} left, ETA {words.minutes(seconds)}"
             logger.info(
                 "%s %s (%s): iteration %s, gap %s%s",
                 *(title(config), answer.status, answer.stop_reason),
-                *(row.get("iteration", 0), gap, eta),
+                answer.summary.get("iteration", 0),
+                *(words.number(answer.summary.get("gap"), ".2g", "-"), eta),
             )
 
     result.interrupted = not dispatcher.make(waiting, started, ended)

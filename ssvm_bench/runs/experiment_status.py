@@ -109,7 +109,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
     found = [find_run(stage) for stage in config.path_steps()]
     if found[-1] is None or not all(found):
         return None
-    return Outcome("skipped", found[-1].summary["stop_reason"], found[-1].folder, found[-1].summary)
+    return Outcome.of("skipped", found[-1])
 
 
 class Durations:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssvm_bench.results.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -28,3 +31,8 @@ class Outcome:
     stop_reason: str
     folder: Path
     summary: dict[str, Any]
+
+    @classmethod
+    def of(cls, status: str, run: Trace) -> Outcome:
+        """Return that of a run that is there, as far as it was asked for."""
+        return cls(status, run.summary["stop_reason"], run.folder, run.summary)

@@ -12,6 +12,7 @@ import logging
 import time
 import traceback
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class PathStep:
     """One run of a path, and what is said of it in its files.
 
@@ -73,34 +75,31 @@ class PathStep:
         As it is, once there is one.
     """
 
-    def __init__(
-        self,
-        config: RunConfig,
-        problem: Objective,
-        lam: float,
-        had_finished: bool,
-        leads_on: bool,
-        dataset: Dataset | DataStream,
-        display: Display,
-        begin: float,
-        concurrent_runs: int,
-        engine: str,
-    ) -> None:
-        self.config, self.problem, self.lam = config, problem, lam
-        self.dataset, self.display, self.begin = dataset, display, begin
-        self.concurrent_runs, self.engine = concurrent_runs, engine
-        self.solver: Solver | None = None
+    config: RunConfig
+    problem: Objective
+    lam: float
+    had_finished: bool
+    leads_on: bool
+    dataset: Dataset | DataStream
+    display: Display
+    begin: float
+    concurrent_runs: int
+    engine: str
+    solver: Solver | None = None
+
+    def __post_init__(self) -> None:
+        """Say whose checkpoints these are, and make the recorder."""
+        config = self.config
         self.progress = Progress()
-        self.had_finished, self.leads_on = had_finished, leads_on
         whose = f"{config.hash()}/seed={config.seed}"
-        self.whose = checkpoint_file.identity(whose, dataset.fingerprint)
+        self.whose = checkpoint_file.identity(whose, self.dataset.fingerprint)
         held_out = {
             name: functools.partial(held_out_loss, config.oracle, examples)
-            for name, examples in dataset.held_out.items()
+            for name, examples in self.dataset.held_out.items()
         }
         keep = None if self.had_finished else self._keep
         rounds = getattr(config.solver, "latent_rounds", 1)
-        self.recorder = Recorder(problem, display, held_out, keep, rounds)
+        self.recorder = Recorder(self.problem, self.display, held_out, keep, rounds)
 
     def resume(self) -> bool:
         """Go to where the run was left, or has ended before; return whether there is a way."""
@@ -218,10 +217,8 @@ class PathStep:
         checkpoint: Dump | None = None,
     ) -> Path:
         measured = self.recorder.rows if rows is None else rows
-        summary = self._summary(reason)
-        return write_partial(
-            self.config.folder, measured, self.metadata, summary, traceback, checkpoint
-        )
+        about = self.metadata, self._summary(reason)
+        return write_partial(self.config.folder, measured, *about, traceback, checkpoint)
 
     def _metadata(self) -> dict[str, Any]:
         config, dataset, problem = self.config, self.dataset, self.problem

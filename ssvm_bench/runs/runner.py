@@ -125,12 +125,7 @@ def run(
             if outcome.status == "interrupted":
                 return outcome
         found = None if one.config == config else find_run(config)
-        return outcome if found is None else _of("finished", found)
-
-
-def _of(status: str, run: Trace) -> Outcome:
-    """Return what became of a run that is there, as far as it was asked for."""
-    return Outcome(status, run.summary["stop_reason"], run.folder, run.summary)
+        return outcome if found is None else Outcome.of("finished", found)
 
 
 def _skipped(before: Trace) -> Outcome:
@@ -145,7 +140,7 @@ def _skipped(before: Trace) -> Outcome:
         )
     else:
         logger.info("This run has finished before: %s (force=true redoes it)", before.folder)
-    return _of("skipped", before)
+    return Outcome.of("skipped", before)
 
 
 def _first(runs: list[PathStep]) -> int:

@@ -21,9 +21,12 @@ class Findings:
 
     Attributes
     ----------
+    of : str
+        What was checked, on which instance.
     lines : list of (mark, claim, detail)
     """
 
+    of: str = ""
     lines: list[tuple[str, str, str]] = field(default_factory=list)
 
     @contextmanager

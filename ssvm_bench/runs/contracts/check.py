@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -28,17 +27,9 @@ STRUCTURES = (*("independent", "regression", "chain", "graph", "latent", SEGMENT
 _EXAMPLES = 8
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What was found on one instance."""
-
-    of: str
-    findings: Findings
-
-
 def check(
     group: str, name: str, words: Sequence[str], config_dirs: Sequence[Path] = ()
-) -> Iterator[Checked]:
+) -> Iterator[Findings]:
     """Check a component; yield what was found, instance by instance.
 
     Parameters
@@ -57,46 +48,38 @@ def check(
         There is no such component, or no instance for it.
     """
     (config,) = compose_runs([f"{group}={name}", *words], config_dirs=config_dirs)
-    if group == "dataset":
-        yield _dataset(config)
-        return
-    given = any(word.lstrip("+").startswith("dataset=") for word in words)
-    build = _solver_of if group == "solver" else _oracle_of
-    yield from build(config, _first(config) if given else None)
-
-
-def _first(config: RunConfig) -> Dataset:
-    """Return the first examples of a run's dataset."""
-    dataset = load_dataset(config.dataset)
-    assert isinstance(dataset, Dataset)  # as a whole
-    return dataset.take(np.arange(min(_EXAMPLES, dataset.n)))
-
-
-def _dataset(config: RunConfig) -> Checked:
-    findings, kind = Findings(), config.dataset.kind
-    with registry.blamed("dataset", kind):
-        load = partial(registry.module("dataset", kind).load, config.dataset)
     build = partial(registry.module("oracle", config.oracle.kind).build, config.oracle)
-    check_dataset(load, build, findings)
-    return Checked(f"dataset {config.dataset.name}", findings)
+    if group == "dataset":
+        with registry.blamed("dataset", config.dataset.kind):
+            load = partial(registry.module("dataset", config.dataset.kind).load, config.dataset)
+        findings = Findings(f"dataset {config.dataset.name}")
+        check_dataset(load, build, findings)
+        yield findings
+        return
+    given = None
+    if any(word.lstrip("+").startswith("dataset=") for word in words):
+        dataset = load_dataset(config.dataset)
+        assert isinstance(dataset, Dataset)  # as a whole
+        given = dataset.take(np.arange(min(_EXAMPLES, dataset.n)))
+    yield from (_solver_of if group == "solver" else _oracle_of)(config, build, given)
 
 
-def _oracle_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
+def _oracle_of(
+    config: RunConfig, build: Callable[[Dataset], Oracle], given: Dataset | None
+) -> Iterator[Findings]:
     """Check an oracle on a dataset, or on small ones of all structures that it accepts."""
-    module = registry.module("oracle", config.oracle.kind)
-    refused = ""
-    count = 0
+    refused, count = "", 0
     for data in [given] if given is not None else _small(config.oracle):
         with registry.blamed("oracle", config.oracle.kind):
             try:
-                oracle = module.build(config.oracle, data)
+                oracle = build(data)
             except ConfigError as error:  # an instance of another kind
                 refused = str(error)
                 continue
         count += 1
-        findings = Findings()
+        findings = Findings(f"oracle {config.oracle.name} on {_described(data)}")
         of_oracles.check(oracle, findings)
-        yield Checked(f"oracle {config.oracle.name} on {_described(data)}", findings)
+        yield findings
     if not count:
         raise ConfigError(
             f"There is no small instance for oracle={config.oracle.name}: {refused} Name a dataset "
@@ -116,20 +99,18 @@ def _small(config: Any) -> Iterator[Dataset]:
             yield small(structure, n_labels)
 
 
-def _solver_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
+def _solver_of(
+    config: RunConfig, build: Callable[[Dataset], Oracle], given: Dataset | None
+) -> Iterator[Findings]:
     """Check a solver on the oracle of a dataset, or on small problems of ours."""
     solver = config.solver
     module = registry.module("solver", solver.kind)
     if getattr(solver, "needs_path", False):
         raise ConfigError(f"solver={solver.name} begins at the end of another run: check that one.")
 
-    def build(problem: Any, clock: Any, seed: int) -> Any:
-        return module.build(solver, problem, clock, seed)
-
     problems: list[tuple[str, Oracle]] = []
     if given is not None:
-        made = registry.module("oracle", config.oracle.kind).build(config.oracle, given)
-        problems.append((_described(given), made))
+        problems.append((_described(given), build(given)))
     else:
         for of, structure in ((multiclass, "independent"), (viterbi, "chain")):
             if structure in (getattr(solver, "structures", ()) or (structure,)):
@@ -142,9 +123,9 @@ def _solver_of(config: RunConfig, given: Dataset | None) -> Iterator[Checked]:
             "of those, as dataset=NAME."
         )
     for described, oracle in problems:
-        findings = Findings()
-        of_solvers.check(build, solver, oracle, findings)
-        yield Checked(f"solver {solver.name} on {described}", findings)
+        findings = Findings(f"solver {solver.name} on {described}")
+        of_solvers.check(partial(module.build, solver), solver, oracle, findings)
+        yield findings
 
 
 def _described(data: Dataset) -> str:

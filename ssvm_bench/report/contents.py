@@ -118,7 +118,7 @@ def _order(trace: Trace) -> tuple:
     """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
     data, config = trace.metadata["dataset"], trace.metadata["config"]
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
-    return (*instance, config["solver"]["name"], trace.own_folder.parent.name, config["seed"])
+    return (*instance, config["solver"]["name"], trace.own_hash, config["seed"])
 
 
 def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:

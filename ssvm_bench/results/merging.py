@@ -86,12 +86,18 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     RunFailedError
         If runs contradict each other, or cannot be written.
     """
-    damaged: list[Path] = []
-    found = _runs(into, damaged)
-    for root in roots:
-        if not (root / "runs").is_dir():
+    found, damaged = [], 0
+    for k, root in enumerate((into, *roots)):
+        if k > 0 and not (root / "runs").is_dir():
             raise ConfigError(f"There are no runs in {root}: a results folder has a folder runs.")
-        found += _runs(root, damaged)
+        for folder in sorted(root.glob("runs/*/*/*/seed=*")):
+            try:
+                trace = read_trace(folder)
+            except RunFailedError as error:
+                damaged += 1
+                logger.warning("%s", error)
+            else:
+                found.append(_of(root, folder, trace))
     wanted = [run for run in found if source is None or _kind(run) == source]
     _check_sources(wanted)
     best: dict[PurePath, _Found] = {}
@@ -103,21 +109,7 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     for run in new:
         _copy(run, into)
     offered = {run.name for run in wanted if run.root != into}
-    return Merged(len(new), len(offered) - len(new), len(damaged))
-
-
-def _runs(root: Path, damaged: list[Path]) -> list[_Found]:
-    """Return the runs of a results folder that can be read, sorted."""
-    found = []
-    for folder in sorted(root.glob("runs/*/*/*/seed=*")):
-        try:
-            trace = read_trace(folder)
-        except RunFailedError as error:
-            damaged.append(folder)
-            logger.warning("%s", error)
-        else:
-            found.append(_of(root, folder, trace))
-    return found
+    return Merged(len(new), len(offered) - len(new), damaged)
 
 
 def _of(root: Path, folder: Path, trace: Trace) -> _Found:

@@ -12,6 +12,7 @@ measured may lie below it: it is marked ``"exact": false``, and makes way for an
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
@@ -66,13 +66,10 @@ def reference(
     """
     where = plain(results_dir)
     path = where.made / FILE
-    seen: dict[ProblemInstance, Instance] = {}
-    for instance in _instances(traces, where.root, skipped):
-        seen = _tightened(seen, [instance])
+    seen = _tightened({}, _instances(traces, where.root, skipped))
     try:
-        known: dict[ProblemInstance, Instance] = {}
-        for place in where.read:
-            known = _tightened(known, _read(place / FILE).values())
+        stored = (_read(place / FILE).values() for place in where.read)
+        known = _tightened({}, itertools.chain.from_iterable(stored))
     except RunFailedError as error:
         if skipped is None:
             raise
@@ -80,26 +77,25 @@ def reference(
         known = seen
     if _tightened(known, seen.values()) != known:
         known = _tightened(known, _tighten_file(path, seen).values())
-    return {problem: _best(instance) for problem, instance in known.items()}
+    none = {"value": math.nan}
+    return {
+        problem: Best(*(float((instance[key] or none)["value"]) for key in KEYS))
+        for problem, instance in known.items()
+    }
 
 
 def _tighten_file(
     path: Path, seen: Mapping[ProblemInstance, Instance]
 ) -> dict[ProblemInstance, Instance]:
     """Merge values into the file while no other process does, and return all of its values."""
-    mutex = filelock.FileLock(path.with_name(f".{path.name}.lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        mutex.acquire()
+        with filelock.FileLock(path.with_name(f".{path.name}.lock")):
+            known = _tightened(_read(path), seen.values())
+            write(path, checks.sealed({"format": FORMAT, "instances": list(known.values())}))
+            return known
     except OSError as error:
         raise cannot_write(path, error) from error
-    try:
-        known = _tightened(_read(path), seen.values())
-        content = {"format": FORMAT, "instances": list(known.values())}
-        write(path, checks.sealed(content))
-        return known
-    finally:
-        mutex.release()
 
 
 def _tightened(
@@ -108,7 +104,7 @@ def _tightened(
     """Return the better of the values, sorted; of two equal ones, the one known."""
     result = dict(known)
     for other in others:
-        problem = _problem(other)
+        problem = ProblemInstance(str(other["fingerprint"]), float(other["lam"]))
         mine = result.get(problem, other)
         better = {
             key: min((mine[key], other[key]), key=functools.partial(_rank, key)) for key in KEYS
@@ -150,17 +146,17 @@ def _instances(
 def _instance(trace: Trace) -> Instance:
     metadata, config = trace.metadata, trace.metadata["config"]
     oracle = config.get("oracle") or {}
-    values = {key: trace.summary.get(key) for key in KEYS}
 
     def record(key: str) -> dict[str, Any] | None:
-        value = values[key]
+        value = trace.summary.get(key)
         if value is None or not math.isfinite(value):
             return None
+        rows = trace.frame[trace.frame[key.removeprefix("best_")] == value]
         return {
             "value": float(value),
-            "iteration": _iteration(trace, key, value),
+            "iteration": int(rows["iteration"].iloc[0]) if len(rows) else None,
             "solver": config["solver"]["name"],
-            "config": trace.own_folder.parent.name,
+            "config": trace.own_hash,
             "seed": config["seed"],
             "oracle": oracle.get("name"),
             "exact": _is_exact(str(oracle.get("kind"))),
@@ -170,11 +166,6 @@ def _instance(trace: Trace) -> Instance:
     about = columns_of(metadata)
     order = ("dataset", "source", "fingerprint", "n", "lam")
     return {**{key: about[key] for key in order}, **{key: record(key) for key in KEYS}}
-
-
-def _iteration(trace: Trace, key: str, value: float) -> int | None:
-    rows = trace.frame[trace.frame[key.removeprefix("best_")] == value]
-    return int(rows["iteration"].iloc[0]) if len(rows) else None
 
 
 @functools.cache
@@ -209,12 +200,3 @@ def _read(path: Path) -> dict[ProblemInstance, Instance]:
             f"Cannot read the best values in {path}: {reason_of(error)}. Restore the file, or "
             "delete it: then it is made again from the runs there are."
         ) from error
-
-
-def _problem(instance: Instance) -> ProblemInstance:
-    return ProblemInstance(str(instance["fingerprint"]), float(instance["lam"]))
-
-
-def _best(instance: Instance) -> Best:
-    records = [instance[key] for key in KEYS]
-    return Best(*(np.nan if record is None else float(record["value"]) for record in records))

@@ -85,10 +85,10 @@ def write(
     stored = {}
     for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
-        hashes = {*stay, *(trace.own_folder.parent.name for trace in new)}
+        hashes = {*stay, *(trace.own_hash for trace in new)}
         before = _read_if_whole(path, root, skipped) if os.path.lexists(path) else []
         for old in before or ():
-            if old.own_folder.parent.name in hashes:
+            if old.own_hash in hashes:
                 runs.setdefault(_key(old), old)
         content = _parquet([runs[key] for key in sorted(runs)])
         if before is not None:
@@ -171,14 +171,14 @@ def suffix(source: str) -> str:
 
 def _key(trace: Trace) -> tuple[str, int]:
     """Return what tells the runs of one file apart: their own hash, and the seed, in order."""
-    return trace.own_folder.parent.name, int(trace.metadata["config"]["seed"])
+    return trace.own_hash, int(trace.metadata["config"]["seed"])
 
 
 def _parquet(traces: Sequence[Trace]) -> bytes:
     """Return the bytes of a file."""
     frames = [
         rows.drop(columns=DERIVED).assign(run=_run(trace))
-        for group in grouped(traces, lambda trace: trace.own_folder.parent.name).values()
+        for group in grouped(traces, lambda trace: trace.own_hash).values()
         for trace, rows in zip(group, thin(group), strict=True)
     ]
     frame = pd.concat(frames, ignore_index=True)

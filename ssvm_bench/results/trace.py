@@ -104,10 +104,14 @@ class Trace:
     folder: Path
 
     @property
+    def own_hash(self) -> str:
+        """`RunConfig.own_hash` of the run."""
+        return self.metadata.get("hash", self.folder.parent.name)
+
+    @property
     def own_folder(self) -> Path:
         """What the run is called: the folder that it would have if no other budget shared it."""
-        name = self.metadata.get("hash", self.folder.parent.name)
-        return self.folder.parent.with_name(name) / self.folder.name
+        return self.folder.parent.with_name(self.own_hash) / self.folder.name
 
     @property
     def is_truncated(self) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.runs.terminal import Display
@@ -117,23 +116,21 @@ class Recorder:
                 **of_evaluation,
                 **solver.diagnostics(),
                 **after,
-                **self._of_round(),
-                **_of_calls(solver.clock),
             }
-            if self.latent_rounds > 1 and primal < self._best[0]:
-                self._best = primal, self._iterate
+            if self.latent_rounds > 1:
+                changes = float(self._changes)
+                row |= {"latent_round": float(self.round), "latent_changes": changes}
+                if primal < self._best[0]:
+                    self._best = primal, self._iterate
+            if solver.clock.caller is not None:
+                clock = solver.clock
+                row |= {"oracle_seconds": clock.caller_seconds, "oracle_wait": clock.caller_waited}
             self._add(row)
         return row
 
     def _add(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
         self.display.row(row)
-
-    def _of_round(self) -> dict[str, float]:
-        """Return the number of the round, and of latent values that changed before it."""
-        if self.latent_rounds == 1:
-            return {}
-        return {"latent_round": float(self.round), "latent_changes": float(self._changes)}
 
     def end_round(self) -> Any:
         """Let the iterate with the lowest primal value of the round be the last; return it."""
@@ -202,13 +199,6 @@ class Recorder:
             **best(primal, dual),
             **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
-
-
-def _of_calls(clock: Clock) -> dict[str, float]:
-    """Return what the calls took that others than the oracle itself have made, if they have."""
-    if clock.caller is None:
-        return {}
-    return {"oracle_seconds": clock.caller_seconds, "oracle_wait": clock.caller_waited}
 
 
 class TraceFlusher:

@@ -117,13 +117,12 @@ def _clear_left_overs(folder: Path) -> None:
                     remove(stale)
 
 
-Content: TypeAlias = "bytes | Callable[[BinaryIO], object]"
-"""What to write to a file, or what writes it."""
+Content: TypeAlias = "bytes | Callable[[BinaryIO], object] | Path"
+"""What to write to a file, or what writes it; or a file that gets a further name, if it is there.
+"""
 
 
-def write_folder(
-    folder: Path, files: Mapping[str, Content], linked: Mapping[str, Path] | None = None
-) -> None:
+def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
     """Make a folder of files appear at once, replacing the one that is there.
 
     Parameters
@@ -131,15 +130,17 @@ def write_folder(
     folder : Path
     files : mapping
         Name → content.
-    linked : mapping, optional
-        Name → a file that is there, which is in the folder by that name, too; none if it is not.
     """
     try:
         with temporary_folder(folder) as temporary:
-            for name, path in (linked or {}).items():
-                with suppress(FileNotFoundError):
-                    _link(path, temporary / name)
             for name, content in files.items():
+                if isinstance(content, Path):
+                    with suppress(FileNotFoundError):
+                        try:
+                            os.link(content, temporary / name)
+                        except OSError:  # a file can have but one name here
+                            shutil.copyfile(content, temporary / name)
+                    continue
                 with (temporary / name).open("wb") as file:
                     if isinstance(content, bytes):
                         file.write(content)
@@ -151,16 +152,6 @@ def write_folder(
             _publish(temporary, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error
-
-
-def _link(path: Path, name: Path) -> None:
-    """Give a file another name, or copy it where a file can have but one."""
-    try:
-        os.link(path, name)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(path, name)
 
 
 def _publish(temporary: Path, folder: Path) -> None:

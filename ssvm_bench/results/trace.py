@@ -167,16 +167,15 @@ def write_run(
     stored = io.BytesIO()
     np.savez(stored, **{**arrays, "w": np.asarray(arrays["w"], dtype=np.float64)})  # type: ignore[arg-type]
     text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
-    beside = {
-        CONFIG: text.encode(),
-        WEIGHTS: stored.getvalue(),
-        SUMMARY: checks.json_bytes(plain(summary)),
-    }
+    summed = checks.json_bytes(plain(summary))
+    beside = {CONFIG: text.encode(), WEIGHTS: stored.getvalue(), SUMMARY: summed}
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
     begun = partial or partial_folder(folder)
-    state = {CHECKPOINT: begun / CHECKPOINT} if with_checkpoint else {}
-    write_folder(folder, {TRACE: _parquet(rows, metadata, beside), **beside}, state)
+    content: dict[str, Content] = {TRACE: _parquet(rows, metadata, beside), **beside}
+    if with_checkpoint:
+        content[CHECKPOINT] = begun / CHECKPOINT
+    write_folder(folder, content)
     shutil.rmtree(begun, ignore_errors=True)
 
 
@@ -198,8 +197,8 @@ def write_partial(
         As for `write_run`; ``summary["stop_reason"]`` is one of ``UNFINISHED``.
     traceback : str, optional
         What was raised; kept as ``traceback.txt``.
-    checkpoint : bytes or callable, optional
-        The state to go on from, or what writes it to a file; None: the last one stays.
+    checkpoint : callable, optional
+        Writes the state to go on from to a file; None: the last one stays.
 
     Returns
     -------
@@ -219,10 +218,8 @@ def write_partial(
     # quickly, because this happens while runs go on
     trace = _parquet(rows, metadata, beside, use_dictionary=False, compression="none")
     place = partial_folder(folder)
-    if checkpoint is None:
-        write_folder(place, {TRACE: trace, **beside}, {CHECKPOINT: place / CHECKPOINT})
-    else:
-        write_folder(place, {TRACE: trace, **beside, CHECKPOINT: checkpoint})
+    state = place / CHECKPOINT if checkpoint is None else checkpoint
+    write_folder(place, {TRACE: trace, **beside, CHECKPOINT: state})
     return place
 
 

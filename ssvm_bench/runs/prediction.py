@@ -125,7 +125,11 @@ def examples(model: Model, data: Path | None) -> Examples:
     """
     name = model.config["dataset"]["name"]
     if data is not None:
-        vocabulary = model.vocabulary or _numbered(_own(model))
+        vocabulary = model.vocabulary
+        if vocabulary is None:  # names that say nothing; other examples come in an npz
+            own = _own(model)
+            about = tuple(own.label_names), npz.FORMAT, own.structure, own.n_features
+            vocabulary = Vocabulary(*about)
         return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
     dataset = _own(model)
     for split in HELD_OUT:
@@ -144,12 +148,6 @@ def _own(model: Model) -> Dataset:
             f"that of {dataset.name} is {dataset.fingerprint} now."
         )
     return dataset
-
-
-def _numbered(dataset: Dataset) -> Vocabulary:
-    """Return the vocabulary of a dataset without names: other examples come in an npz."""
-    labels = tuple(dataset.label_names)
-    return Vocabulary(labels, npz.FORMAT, dataset.structure, dataset.n_features)
 
 
 def predict(model: Model, dataset: Dataset) -> np.ndarray:

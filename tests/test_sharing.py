@@ -188,7 +188,7 @@ def test_real_data_and_their_stand_in_are_not_merged(tmp_path, two):
     in_b.parent.rename(in_b.parent.with_name("0123456789ab"))
     in_b = in_b.parent.with_name("0123456789ab") / in_b.name
     with_metadata(in_b, lambda dataset: dataset.update(source="real"))
-    with pytest.raises(RunFailedError, match=r"real data and of its stand-in.*--source=real"):
+    with pytest.raises(RunFailedError, match=r"real and of synthetic data.*--source=real"):
         merging.merge([a, b], tmp_path / "c")
     assert merging.merge([a, b], tmp_path / "c", source="real").copied == 1
 

@@ -1,10 +1,9 @@
 """The runs of several results folders in one.
 
-Of a run that is in more than one of them, that goes which has finished, else the longer one. Runs
-of the same configuration have the same data: of another fingerprint, they are refused, and so are
-real data and their stand-in side by side, which no figure would show together. All that is looked
-at before anything is written. What was there before counts like the rest, and is replaced by what
-is better only.
+Of a run that is in more than one of them, the finished one is taken, else the longer one. Runs of
+the same configuration have the same data: those of another fingerprint are refused. So are real
+and synthetic data side by side, which no figure would show together. All that is looked at before
+anything is written. A run that was there before is replaced only by a better one.
 
 Figures, claims and stored traces are made of runs: they are drawn anew, by ``ssvm-bench plot``.
 """
@@ -77,7 +76,7 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     into : Path
         Where to; made if it is not there. It may have runs.
     source : str, optional
-        Only runs on ``real`` data, or on a ``synthetic`` stand-in.
+        Only runs on ``real`` data, or on ``synthetic`` data.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def _of(root: Path, folder: Path, trace: Trace) -> _Found:
 
 
 def _kind(run: _Found) -> str:
-    """Return whether a run is on the stand-in of real data, or on what the dataset says."""
+    """Return whether a run is on synthetic data in place of real ones, or on the dataset itself."""
     return SYNTHETIC if run.metadata["dataset"]["source"] == SYNTHETIC else "real"
 
 
@@ -133,7 +132,7 @@ def _check_sources(runs: Iterable[_Found]) -> None:
         other = first.setdefault(name, run)
         if _kind(run) != _kind(other):
             raise RunFailedError(
-                f"Runs on {name} are of real data and of its stand-in: {other.folder} is of "
+                f"Runs on {name} are of real and of synthetic data: {other.folder} is of "
                 f"{_kind(other)} data, {run.folder} of {_kind(run)}. Say which to merge, by "
                 "--source=real or --source=synthetic."
             )

@@ -1,10 +1,11 @@
 """Thinned traces, small enough to be kept: ``<results_dir>/traces/<experiment>/``.
 
 Raw runs are large and stay on the machine that made them. What figures, claims and report need of
-them is kept here: one parquet file per dataset and solver (and one of its own for stand-ins), with
-the metadata and summary of every run, and of its rows the first, the last, those with the best
-primal and dual, and at most `ROWS` more, evenly spaced in log(iteration + 1). Which iterations
-those are depends on the longest of the repeats alone, so repeats keep the same ones.
+them is kept here. There is one parquet file per dataset and solver, and one of its own for
+synthetic data. It has the metadata and summary of every run. Of its rows it has the first, the
+last, those with the best primal and dual, and at most `ROWS` more, evenly spaced in
+log(iteration + 1). Which iterations those are depends on the longest of the repeats alone, so
+repeats keep the same ones.
 
 Values that are subtracted from one another, primal and dual ones, keep all digits, others seven.
 

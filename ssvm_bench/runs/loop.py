@@ -61,17 +61,13 @@ BROKEN_OFF = ("interrupted", "diverged")
 Look: TypeAlias = Callable[[Solver, Recorder, Progress, "str | None"], object]
 
 
-def _pass_by(*_: object) -> None:
-    """Keep nothing."""
-
-
 def loop(
     config: RunConfig,
     solver: Solver,
     recorder: Recorder,
     warm_started: bool = False,
     progress: Progress | None = None,
-    look: Look = _pass_by,
+    look: Look = lambda *_: None,
 ) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason of its last round.
 

@@ -63,6 +63,7 @@ class Display:
 
 
 Silent = Display
+"""A display that shows nothing."""
 
 
 COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {

@@ -144,11 +144,12 @@ class Case:
         return (run for repeats in self.runs.values() for run in repeats.values())
 
     def has(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether its runs have these options, as ``oracle.kernel``; if it has no runs, so."""
+        """Tell whether its runs have these options, as ``oracle.kernel``, or no runs."""
         config = next((run.metadata["config"] for run in self.traces()), None)
-        return config is None or all(
-            _option(config, name) == value for name, value in options.items()
-        )
+        if config is None:
+            return True
+        named = [(*name.split("."), value) for name, value in options.items()]
+        return all(config.get(group, {}).get(name) == value for group, name, value in named)
 
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""
@@ -217,14 +218,6 @@ def relative_gap(run: Trace) -> np.ndarray:
     """Return (P − F)/|P| of each row; NaN where P is not known."""
     primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
     return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
-
-
-def _option(config: Mapping[str, Any], name: str) -> Any:
-    """Return the value of an option, given by its groups and name; None if there is none."""
-    found: Any = config
-    for part in name.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
 
 
 class Runs(NamedTuple):

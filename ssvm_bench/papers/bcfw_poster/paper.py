@@ -6,7 +6,8 @@ is 1-slack without a cache, as in BMRM; comparisons with others, and self-checks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,16 +79,15 @@ AN_ORDER = 10.0
 """A gap within it tells the suboptimality."""
 
 
-def _baseline_claims(key: str, family: Family) -> list[Claim]:
-    name, ours = OURS[key]
-    theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
-    words = {"ours": name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
-    ahead, passes = share_ahead(ours, family.members), by.fewer_passes(ours, family.members)
-    pair = f"{key}_{family.key}"
-    return [
-        SAID.claim("ahead", ahead, percent, f"ahead_{pair}", low=MOST, words=words),
-        SAID.claim("passes", passes, times, f"passes_{pair}", low=above(1), words=words),
-    ]
+def _baseline_claims(families: Sequence[Family]) -> Iterator[Claim]:
+    """Yield the claims that each of our solvers is ahead of each family."""
+    for (key, (name, ours)), family in product(OURS.items(), families):
+        theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
+        words = {"ours": name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
+        ahead, passes = share_ahead(ours, family.members), by.fewer_passes(ours, family.members)
+        pair = f"{key}_{family.key}"
+        yield SAID.claim("ahead", ahead, percent, f"ahead_{pair}", low=MOST, words=words)
+        yield SAID.claim("passes", passes, times, f"passes_{pair}", low=above(1), words=words)
 
 
 def _size_claim(key: str, name: str, runs: Runs) -> Claim:
@@ -95,23 +95,17 @@ def _size_claim(key: str, name: str, runs: Runs) -> Claim:
     return SAID.claim("size", measured, times, f"size_{key}", 1 / FACTOR, FACTOR, {"solver": name})
 
 
-def _gap_claims(key: str, name: str, runs: Runs) -> list[Claim]:
+def _gap_claims(key: str, name: str, runs: Runs) -> Iterator[Claim]:
     certified, tight = by.certified(runs), by.gap_over_suboptimality(runs)
     words = {"solver": name}
-    return [
-        SAID.claim("certificate", certified, percent, f"certificate_{key}", words=words),
-        SAID.claim("tight", tight, times, f"tight_{key}", high=AN_ORDER, words=words),
-    ]
+    yield SAID.claim("certificate", certified, percent, f"certificate_{key}", words=words)
+    yield SAID.claim("tight", tight, times, f"tight_{key}", high=AN_ORDER, words=words)
 
 
-_BASELINES = [
-    claim for key in OURS for family in FAMILIES for claim in _baseline_claims(key, family)
-]
-_NO_TUNING = [
+CLAIMS = (
+    *_baseline_claims(FAMILIES),
     SAID.claim("start", above_start(BCFW, SSG), times),
     SAID.claim("step", share_ahead(BCFW, [BCFW_FIXED]), percent, low=0.5),
-]
-_TABLE = [
     SAID.claim("rate_bcfw", theorems.over_bound(theorems.BCFW)),
     SAID.claim("rate_ssg", theorems.over_bound(theorems.SSG)),
     SAID.claim("rate_fw", theorems.over_bound(theorems.FW)),
@@ -120,14 +114,13 @@ _TABLE = [
     _size_claim("ssg", "SSG", SSG),
     SAID.claim("size_fw", theorems.over_bound_on_both(theorems.FW)),
     SAID.claim("size_one_slack", theorems.over_bound_on_both(theorems.ONE_SLACK)),
-]
-_GAPS = [*_gap_claims("bcfw", "BCFW", BCFW), *_gap_claims("fw", "batch Frank–Wolfe", FW)]
-_OTHERS = [
-    claim._replace(beside=OTHER_BASELINES, paper=dict.fromkeys(claim.paper, NONE))
-    for key in OURS
-    for family in OTHERS
-    for claim in _baseline_claims(key, family)
-]
+    *_gap_claims("bcfw", "BCFW", BCFW),
+    *_gap_claims("fw", "batch Frank–Wolfe", FW),
+    *(
+        claim._replace(beside=OTHER_BASELINES, paper=dict.fromkeys(claim.paper, NONE))
+        for claim in _baseline_claims(OTHERS)
+    ),
+)
 
 LOOKS = {
     "fw": Look("FW", "#009E73"),
@@ -148,7 +141,7 @@ PAPER = Paper(
     kinds=(rates.KIND,),
     looks=LOOKS,
     file="claims-poster",
-    claims=(*_BASELINES, *_NO_TUNING, *_TABLE, *_GAPS, *_OTHERS),
+    claims=CLAIMS,
     solvers=frozenset(runs.solver for family in (*FAMILIES, *OTHERS) for runs in family.members),
     beside=BESIDE,
 )

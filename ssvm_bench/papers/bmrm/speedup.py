@@ -198,10 +198,10 @@ def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
 def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[Row]]:
     """Return the report's λ → rows of some methods, where all of them have runs."""
     rows = [_runs(block, *method) for method in methods]
-    common = [lam for lam in rows[0] if all(lam in of for of in rows)]
+    common = {lam: [of[lam] for of in rows] for lam in rows[0] if all(lam in of for of in rows)}
     if not common:
         raise UnmeasurableError("no λ at which all of these methods have runs")
-    return {lam: [of[lam] for of in rows] for lam in common}
+    return common
 
 
 def _all(judged: Sequence[bool | None]) -> bool | None:

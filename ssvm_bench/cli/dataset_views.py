@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, validation
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.figures import drawing, pictures
 from ssvm_bench.results.files import write
@@ -202,9 +202,8 @@ def _draw_structures(
         oracle = prediction.oracle_for(model, chosen)
         before, after = (oracle.predictions(w) for w in (np.zeros(oracle.d), model.w))
         learned.append(pictures.Learned(model.title, model.w, before, after))
-    draw = {SEGMENTS: pictures.segments, LANDMARKS: pictures.landmarks}[dataset.structure]
     titles, shown = [f"{name} {i}" for i in numbers], [images[i] for i in numbers]
-    return draw(titles, shown, chosen, learned, dataset.source)
+    return pictures.draw_structures(titles, shown, chosen, learned, dataset.source)
 
 
 def _config(module: Any, name: str, run: Path) -> Any:

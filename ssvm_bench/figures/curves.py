@@ -96,23 +96,20 @@ def tabulate(
         axis the positive ones. A NaN median interrupts the curve; a NaN x stands for one that does
         not exist.
     """
-    if axis not in AXES:
-        raise ValueError(f"axis must be one of {tuple(AXES)}, got {axis!r}")
     blocks = []
     for (_, label), repeats in repeats_of(traces, names).items():
         xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
+        about = columns_of(repeats[0].metadata)
         for quantity in measured[0]:
             ys = [of_run[quantity] for of_run in measured]
-            block = NO_CURVE.copy()
+            block = NO_CURVE
             if not np.isnan(np.concatenate(ys)).all():
                 band = _band(xs, ys, axis, log)
                 block = band if len(band) else block.assign(repeats=len(repeats))
-            about = columns_of(repeats[0].metadata)
             blocks.append(block.assign(**about, solver=label, quantity=quantity))
-    if not blocks:
-        return pd.DataFrame(columns=list(COLUMNS))
-    return pd.concat(blocks, ignore_index=True)[list(COLUMNS)]
+    found = pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=COLUMNS)
+    return found[list(COLUMNS)]
 
 
 def along(trace: Trace, axis: str) -> np.ndarray:
@@ -142,11 +139,10 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
     frame = pd.DataFrame(
         {"x": grid, "median": np.nan, "min": np.nan, "max": np.nan, "repeats": count}
     )
-    if middle.any():
-        frame.loc[middle, "median"] = np.nanmedian(lowest[:, middle], axis=0)
-    if some.any():
-        frame.loc[some, "min"] = np.nanmin(values[:, some], axis=0)
-        frame.loc[some, "max"] = np.nanmax(values[:, some], axis=0)
+    ends = ("min", np.nanmin, values, some), ("max", np.nanmax, values, some)
+    for name, of, shown, rows in (("median", np.nanmedian, lowest, middle), *ends):
+        if rows.any():
+            frame.loc[rows, name] = of(shown[:, rows], axis=0)
     return frame
 
 
@@ -189,9 +185,7 @@ def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
 
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
-    if axis != "time":
-        return AXES[axis].label
-    return f"{AXES[axis].label} ({clocks_of(traces)})"
+    return AXES[axis].label + f" ({clocks_of(traces)})" * (axis == "time")
 
 
 def clocks_of(traces: Sequence[Trace]) -> str:
@@ -250,13 +244,12 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     repeats = of_curve["repeats"].max()
     repeats = repeats[(repeats > 0) & (of_curve["x"].count() > 0)]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
-    begun = of_curve["median"].transform("first").notna()
-    interrupted = begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)
     ends = ({along(trace, axis)[-1] for trace in runs} for runs in repeats_of(traces).values())
     if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
-    if interrupted.any():
+    begun = of_curve["median"].transform("first").notna()
+    if (begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)).any():
         found.append("A curve is interrupted where its value is not positive (inexact oracle).")
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
@@ -272,9 +265,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
 
 def timing_notes(traces: Sequence[Trace]) -> list[str]:
     """Return what a reader of runtimes has to know: whether the machine was busy, or another."""
-    found = list(filter(None, [processors_note(traces)]))
-    beside = sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces)
-    if beside:
+    found = [processors_note(traces)]
+    if beside := sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces):
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
     wall = [trace for trace in traces if trace.metadata.get("clock") == "wall"]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
@@ -284,7 +276,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
             f"In {differ} of {len(wall)} runs, wall and CPU time differ by more than "
             f"{CLOCK_TOLERANCE:.0%}: the machine was busy, or several cores worked."
         )
-    return found
+    return list(filter(None, found))
 
 
 def processors_note(traces: Sequence[Trace]) -> str:

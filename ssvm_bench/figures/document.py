@@ -1,7 +1,7 @@
 """Documents of paragraphs, lists and tables, and how they are written as Markdown.
 
-The report writes the same ones as HTML.
- Texts have the marks of Markdown: ``**bold**``, ``*emphasis*`` and ```code```.
+The report writes the same ones as HTML. Texts have the marks of Markdown: ``**bold**``,
+``*emphasis*`` and ```code```.
 """
 
 from __future__ import annotations

@@ -126,10 +126,6 @@ class Section(NamedTuple):
     nothing: str
 
 
-def _nothing(_: FigureData) -> Iterator:
-    return iter(())
-
-
 @dataclass(frozen=True)
 class Kind:
     """A kind of figure.
@@ -161,7 +157,7 @@ class Kind:
     choices: Choices
     outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
     section: Section | None = None
-    of_instance: Callable[[FigureData], Iterable[Shown]] = _nothing
+    of_instance: Callable[[FigureData], Iterable[Shown]] = lambda _: ()
     documents: bool = False
     intro: str = ""
     at_top: bool = False
@@ -170,18 +166,6 @@ class Kind:
     def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
         """Return its outputs for some choices, of data that are loaded where it needs them."""
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
-
-
-def _draw(
-    table: pd.DataFrame, label: str, title: str, notes: Sequence[str], log_x: bool, log_y: bool
-) -> Figure:
-    from ssvm_bench.figures import drawing
-
-    return drawing.draw_curves(table, label, title, notes, log_x, log_y)
-
-
-def _no_notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
-    return []
 
 
 @dataclass(frozen=True)
@@ -200,7 +184,7 @@ class CurveFigure:
         Runs, best values and x axis → table of the curves.
     log : bool
         Whether y is on a log axis.
-    draw : callable
+    draw : callable, optional
         What draws it, by default `drawing.draw_curves`.
     notes : callable
         Notes on runs and best values, beside those of `curves.notes`.
@@ -211,17 +195,19 @@ class CurveFigure:
     chosen: Callable[[Sequence[Trace]], Sequence[Trace]]
     tabulate: Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]
     log: bool = True
-    draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] = _draw
-    notes: Callable[[Sequence[Trace], BestValues], list[str]] = _no_notes
+    draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
+    notes: Callable[[Sequence[Trace], BestValues], list[str]] = lambda *_: []
 
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
-        traces = self.chosen(data.traces)
+        from ssvm_bench.figures.drawing import draw_curves
+
+        traces, draw = self.chosen(data.traces), self.draw or draw_curves
         for axis in axes if traces else ():
             table = self.tabulate(traces, data.best, axis)
             notes = [*curves.notes(table, traces, axis), *self.notes(traces, data.best)]
             label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
-            figure = self.draw(table, label, data.title, notes, log_x, self.log)
+            figure = draw(table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
     def of_instance(self, data: FigureData) -> Iterator[Shown]:
@@ -229,18 +215,16 @@ class CurveFigure:
         traces = self.chosen(data.traces)
         if not traces:
             return
-        tables = {
-            axis: self.tabulate(traces, data.best, axis)
-            for axis, about in curves.AXES.items()
-            if about.button
-        }
-        labels = {axis: curves.axis_label(traces, axis) for axis in tables}
-        said = {note: None for axis in tables for note in curves.notes(tables[axis], traces, axis)}
-        notes = [note for note in said if not any(_continues(other, note) for other in said)]
+        axes = [axis for axis, about in curves.AXES.items() if about.button]
+        tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
+        labels = {axis: curves.axis_label(traces, axis) for axis in axes}
+        said = dict.fromkeys(
+            note for axis in axes for note in curves.notes(tables[axis], traces, axis)
+        )
+        notes = [  # without those that another one says, and more
+            note
+            for note in said
+            if not any(more != note and more.startswith(note.rstrip(".")) for more in said)
+        ]
         notes += self.notes(traces, data.best)
         yield Switched(self.what, tables, labels, notes, self.log)
-
-
-def _continues(note: str, other: str) -> bool:
-    """Tell whether a note says all that another one does, and more."""
-    return note != other and note.startswith(other.rstrip("."))

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from ssvm_bench.config import GENUINE
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.structures import Alphabet, Boxes
+from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.figures import style
 
 TWO = ("#0072B2", "#E69F00")
@@ -176,14 +176,16 @@ class Learned(NamedTuple):
     after: np.ndarray
 
 
-def segments(
+def draw_structures(
     titles: Sequence[str],
     images: Sequence[np.ndarray],
     dataset: Dataset,
     learned: Sequence[Learned],
     source: str,
 ) -> Figure:
-    """Draw plates, a row each, and the templates of each run below.
+    """Draw images whose labels are segments or landmarks, a row each: true, before and after.
+
+    Below plates are the templates of each run.
 
     Parameters
     ----------
@@ -195,33 +197,45 @@ def segments(
     source : str
         Where the images come from.
     """
-    alphabet = dataset.admissible
-    assert isinstance(alphabet, Alphabet)
-
-    def show(panel: Axes, image: np.ndarray, y: np.ndarray, colour: str, title: str) -> None:
-        pieces = alphabet.segments(y)
-        for _, begin in pieces[1:]:
-            panel.axvline(begin - 0.5, color=colour, linewidth=0.8)
-        text = "".join(alphabet.names[character] for character, _ in pieces)
-        _show(panel, image, f"{title}\n{text}", 7, **GREY)
-
+    admissible: Any = dataset.admissible
+    of_plates = isinstance(admissible, Alphabet)
+    templates, show = (learned, _show_segments) if of_plates else ([], _show_landmarks)
     tall = 2.8 * max(image.shape[0] / image.shape[1] for image in images) + 0.45
-    heights = [tall] * len(images) + [0.6 * 2.8 + 0.45] * len(learned)
+    heights = [tall] * len(images) + [0.6 * 2.8 + 0.45] * len(templates)
     with _page(heights, 1 + 2 * len(learned), 2.8, 0.45) as (figure, panels):
         for k, (line, title, image) in enumerate(zip(panels, titles, images, strict=False)):
             parts = slice(dataset.offsets[k], dataset.offsets[k + 1])
-            truth = dataset.y[parts]
-            show(line[0], image, truth, TRUE, f"{title}\n")
-            for panel, (name, y) in zip(line[1:], _labelings(learned), strict=True):
-                wrong = f"{np.mean(y[parts] != truth):.1%} of columns wrong"
-                show(panel, image, y[parts], FOUND, f"{name}\n{wrong}")
-        for k, run in enumerate(learned, len(images)):
+            shown = [(title, dataset.y)]
+            for run in learned:
+                shown += [(f"{run.title}: before", run.before), (f"{run.title}: after", run.after)]
+            for panel, (above, y) in zip(line, shown, strict=True):
+                found = None if y is dataset.y else y[parts]
+                show(panel, admissible, image, above, dataset.y[parts], found)
+        for k, run in enumerate(templates, len(images)):
             for panel in panels[k]:
                 panel.set_axis_off()
             across = figure.add_subplot(panels[0, 0].get_gridspec()[k, :])
-            _draw_templates(across, run, alphabet, dataset.n_features)
-        _name(figure, source)
+            _draw_templates(across, run, admissible, dataset.n_features)
+        if source != "real":
+            figure.suptitle(style.source_name(source), fontsize=8)
     return figure
+
+
+def _show_segments(
+    panel: Axes,
+    alphabet: Any,
+    image: np.ndarray,
+    title: str,
+    truth: np.ndarray,
+    found: np.ndarray | None,
+) -> None:
+    """Show a plate that is cut into characters, the true ones or those found."""
+    pieces = alphabet.segments(truth if found is None else found)
+    for _, begin in pieces[1:]:
+        panel.axvline(begin - 0.5, color=TRUE if found is None else FOUND, linewidth=0.8)
+    text = "".join(alphabet.names[character] for character, _ in pieces)
+    wrong = "" if found is None else f"{np.mean(found != truth):.1%} of columns wrong"
+    _show(panel, image, f"{title}\n{wrong}\n{text}", 7, **GREY)
 
 
 def _draw_templates(panel: Axes, run: Learned, alphabet: Alphabet, n_features: int) -> None:
@@ -235,43 +249,22 @@ def _draw_templates(panel: Axes, run: Learned, alphabet: Alphabet, n_features: i
     panel.set_title(style.as_written(f"templates of {run.title}"), fontsize=8, pad=14)
 
 
-def landmarks(
-    titles: Sequence[str],
-    images: Sequence[np.ndarray],
-    dataset: Dataset,
-    learned: Sequence[Learned],
-    source: str,
-) -> Figure:
-    """Draw faces with their landmarks, a row each; the parameters are those of `segments`."""
-    boxes = dataset.admissible
-    assert isinstance(boxes, Boxes)
-    truth = boxes.positions(dataset.y).reshape(len(images), -1, 2)
-    heights = [2.8 + 0.45] * len(images)
-    with _page(heights, 1 + 2 * len(learned), 2.8, 0.45) as (figure, panels):
-        for k, (line, title, image) in enumerate(zip(panels, titles, images, strict=True)):
-            _show(line[0], image, title, 7, **GREY)
-            _mark(line[0], truth[k], "o", TRUE)
-            for panel, (name, y) in zip(line[1:], _labelings(learned), strict=True):
-                at = boxes.positions(y).reshape(truth.shape)[k]
-                far = np.sqrt(((at - truth[k]) ** 2).sum(axis=1)).mean()
-                share = far / boxes.scale(truth[k : k + 1].astype(np.float64))[0]
-                _show(panel, image, f"{name}\ndeviation {share:.1%} of eyes to mouth", 7, **GREY)
-                _mark(panel, truth[k], "o", TRUE)
-                _mark(panel, at, "x", FOUND)
-        _name(figure, source)
-    return figure
-
-
-def _mark(panel: Axes, points: np.ndarray, marker: str, colour: str) -> None:
-    panel.plot(*points.T[::-1], marker, color=colour, markersize=4, fillstyle="none")
-
-
-def _labelings(learned: Sequence[Learned]) -> Iterator[tuple[str, np.ndarray]]:
-    for run in learned:
-        yield f"{run.title}: before", run.before
-        yield f"{run.title}: after", run.after
-
-
-def _name(figure: Figure, source: str) -> None:
-    if source != "real":
-        figure.suptitle(style.source_name(source), fontsize=8)
+def _show_landmarks(
+    panel: Axes,
+    boxes: Any,
+    image: np.ndarray,
+    title: str,
+    truth: np.ndarray,
+    found: np.ndarray | None,
+) -> None:
+    """Show a face with its true landmarks, and with those found."""
+    at = boxes.positions(truth)
+    marked = [(at, "o", TRUE)]
+    if found is not None:
+        marked.append((boxes.positions(found), "x", FOUND))
+        far = np.sqrt(((marked[1][0] - at) ** 2).sum(axis=1)).mean()
+        share = far / boxes.scale(at[None].astype(np.float64))[0]
+        title = f"{title}\ndeviation {share:.1%} of eyes to mouth"
+    _show(panel, image, title, 7, **GREY)
+    for points, marker, colour in marked:
+        panel.plot(*points.T[::-1], marker, color=colour, markersize=4, fillstyle="none")

@@ -68,16 +68,14 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
         of the workers' time: ``calling``, ``steps``, ``others``; and the share of the calls that
         are ``more`` than one worker's.
     """
-    of_instance = grouped(traces, lambda trace: instance_of(trace.metadata))
-    rows = pd.DataFrame(
-        {**_about(trace), "gap": gap, **_spent(trace, gap)}
-        for runs in of_instance.values()
-        for gap in [_reached_by_all(runs, gaps)]
-        for trace in runs
-    )
-    if rows.empty:
-        return rows
-    found = rows.groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
+    rows = []
+    for runs in grouped(traces, lambda trace: instance_of(trace.metadata)).values():
+        worst = max(float((run.frame["gap"] / run.frame["primal"].abs()).min()) for run in runs)
+        gap = min((gap for gap in gaps if gap >= worst), default=max(gaps))
+        rows += [{**_about(run), "gap": gap, **_spent(run, gap)} for run in runs]
+    if not rows:
+        return pd.DataFrame()
+    found = pd.DataFrame(rows).groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
     table = found[list(_SPENT)].median()
     table["reached"], table["repeats"] = found["time"].count(), found.size()
     table.loc[table["reached"] < table["repeats"], list(_SPENT)] = np.nan
@@ -92,12 +90,6 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
     table["others"] = 1.0 - table["calling"] - table["steps"]
     table["more"] = 1.0 - alone["calls"] / table["calls"]
     return table
-
-
-def _reached_by_all(runs: Sequence[Trace], gaps: Sequence[float]) -> float:
-    """Return the smallest gap that all runs have reached, or the largest."""
-    worst = max(float((run.frame["gap"] / run.frame["primal"].abs()).min()) for run in runs)
-    return min((gap for gap in gaps if gap >= worst), default=max(gaps))
 
 
 def _about(trace: Trace) -> dict[str, Any]:
@@ -133,13 +125,6 @@ def curve_name(row: Mapping[Any, Any]) -> str:
 def oracle_name(delay: float) -> str:
     """Say how costly the oracle is."""
     return f"{1000 * delay:g} ms a call" if delay else "its own cost"
-
-
-def _heading(row: Mapping[Any, Any]) -> str:
-    """Say what a panel shows."""
-    stand_in = " (stand-in)" * (row["source"] == "synthetic")
-    where = f"{style.dataset_name(row['dataset'])}{stand_in}"
-    return f"{curve_name(row)}\n{where}, gap {row['gap']:g}"
 
 
 def _percent(name: str) -> Any:
@@ -198,8 +183,6 @@ READING = (
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
 """Colours and markers of oracles, from the cheapest on."""
 
-_PROPORTION = "#aaaaaa"
-
 
 def draw(
     table: pd.DataFrame, quantities: Sequence[str], title: str, notes: Sequence[str]
@@ -220,7 +203,10 @@ def draw(
     def draw_panel(panel: Axes, k: int, rows: pd.DataFrame) -> None:
         quantity = quantities[k]
         if k == 0:
-            set_heading(panel, _heading(rows.iloc[0].to_dict()))
+            row = rows.iloc[0].to_dict()
+            where = style.dataset_name(row["dataset"])
+            where += " (stand-in)" * (row["source"] == "synthetic")
+            set_heading(panel, f"{curve_name(row)}\n{where}, gap {row['gap']:g}")
         panel.set_xscale("log", base=2)
         panel.set_yscale("log", base=2 if quantity == "speedup" else 10)
         panel.grid(axis="both")
@@ -230,10 +216,9 @@ def draw(
             if len(curve):
                 first, factor = curve.iloc[0], curve["workers"] / curve["workers"].iloc[0]
                 ideal = first[quantity] * (factor if quantity == "speedup" else 1 / factor)
-                panel.plot(curve["workers"], ideal, color=_PROPORTION, linewidth=1.0, zorder=1)
-                panel.plot(
-                    curve["workers"], curve[quantity], color=color, marker=mark, markersize=4
-                )
+                panel.plot(curve["workers"], ideal, color="#aaaaaa", linewidth=1.0, zorder=1)
+                shown = curve["workers"], curve[quantity]
+                panel.plot(*shown, color=color, marker=mark, markersize=4)
         panel.set_xticks(sorted(set(rows["workers"])))
         panel.xaxis.set_major_formatter(PLAIN)
         if k == len(quantities) - 1:

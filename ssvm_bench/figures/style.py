@@ -9,11 +9,9 @@ figure: of two with the same line style, the colours differ for any colour visio
 
 from __future__ import annotations
 
-import functools
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED, DRAWN, registry
@@ -109,20 +107,10 @@ def as_written(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-@functools.cache
-def _of_papers(folders: tuple[Path, ...]) -> tuple[dict[str, Look], dict[str, str]]:
-    """Return the looks and the titles of datasets of all papers, the first one's first."""
-    looks: dict[str, Look] = {}
-    titles = dict(DATASETS)
-    for paper in registry.papers().values():
-        looks = {**paper.looks, **looks}
-        titles = {**paper.titles, **titles}
-    return looks, titles
-
-
 def looks() -> dict[str, Look]:
     """Return the looks of solvers that a paper gives one; see `Paper.looks` for the keys."""
-    return _of_papers(registry.folders())[0]
+    papers = reversed(registry.papers().values())  # the first one's count
+    return {label: look for paper in papers for label, look in paper.looks.items()}
 
 
 def look(label: str) -> Look:
@@ -130,14 +118,14 @@ def look(label: str) -> Look:
 
     An unknown solver has a colour by its name, and dashes if it is an averaged variant.
     """
-    known, (name, *options) = looks(), label.split(" ")
-    if variant := known.get(" ".join([name, *options[:1]])):
+    known, (name, first) = looks(), [*label.split(" "), ""][:2]
+    if variant := known.get(f"{name} {first}"):
         return variant
     found = known.get(name)
     if found is None:
         of_others = OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
         return Look(name, of_others, "--" if name.endswith("_avg") else "-")
-    option, _, value = (options or [""])[0].partition("=")
+    option, _, value = first.partition("=")
     if found.doubled and option == found.doubled and value.isdecimal() and int(value) > 1:
         power = min(int(value).bit_length() - 1, len(found.shades))
         return found._replace(color=found.shades[power - 1], line="-")
@@ -156,12 +144,12 @@ def line(label: str) -> Line:
 
 def repeats(labels: Iterable[str]) -> dict[str, int]:
     """Return of each curve of a figure how many before it look the same: variants of its solver."""
+    found: dict[str, int] = {}
     seen: Counter[tuple[str, Line]] = Counter()
-    found = {}
     for label in dict.fromkeys(labels):
-        look = color(label), line(label)
-        found[label] = seen[look]
-        seen[look] += 1
+        same = color(label), line(label)
+        found[label] = seen[same]
+        seen[same] += 1
     return found
 
 
@@ -182,7 +170,8 @@ def solver_label(label: str) -> str:
 
 def dataset_name(name: str) -> str:
     """Return what a dataset is called in titles."""
-    return _of_papers(registry.folders())[1].get(name, name)
+    titles = (DATASETS, *(paper.titles for paper in registry.papers().values()))
+    return next((known[name] for known in titles if name in known), name)
 
 
 def source_name(source: str) -> str:
@@ -194,10 +183,8 @@ def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     """Say which problem is shown: name, source, size, λ or ν, prior; from rows of a tidy table."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
-    n, lam = int(first["n"]), words.lam(float(first["lam"]), int(first["n"]))
+    n, lam, fingerprint = int(first["n"]), float(first["lam"]), str(first["fingerprint"])
+    weight, named = weight_in(fingerprint), named_in(fingerprint)
+    shown = words.lam(lam, n) if weight == "λ" else f"{lam:g}"
     after = between if between == "\n" else ", "
-    named = named_in(str(first["fingerprint"]))
-    weight = weight_in(str(first["fingerprint"]))
-    if weight != "λ":
-        lam = f"{first['lam']:g}"
-    return f"{name}{between}{source}{after}n = {n}, {weight} = {lam}" + f", {named}" * bool(named)
+    return f"{name}{between}{source}{after}n = {n}, {weight} = {shown}" + f", {named}" * bool(named)

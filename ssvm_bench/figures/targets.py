@@ -90,11 +90,9 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
             reached = found[np.isfinite(found["time"])]
             row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
             row |= {"repeats": len(found), "reached": len(reached)}
-            for name in COSTS:
-                median = float(found[name].median())
-                row[name] = median if np.isfinite(median) else np.nan
-                row[f"{name}_min"] = reached[name].min()
-                row[f"{name}_max"] = reached[name].max()
+            median = found.median().replace(np.inf, np.nan)
+            ends = {"": median, "_min": reached.min(), "_max": reached.max()}
+            row |= {f"{name}{end}": of[name] for name in COSTS for end, of in ends.items()}
             rows.append(row)
     return pd.DataFrame(rows)
 

@@ -86,15 +86,14 @@ def test_neighbours_are_the_pairs_with_a_common_border(found):
 
 
 @given(label_maps, st.integers(0, 2**32 - 1))
-def test_majority_and_sizes_are_what_counting_says(found, seed):
+def test_the_majority_is_what_counting_says(found, seed):
     segments = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.uint16)
     truth = np.random.default_rng(seed).integers(0, 4, segments.shape, dtype=np.uint8)
-    y, sizes = superpixels.majority(segments, truth), superpixels.sizes(segments)
+    y = superpixels.majority(segments, truth)
     for k in range(int(segments.max()) + 1):
         labels = truth[segments == k].tolist()
         # of equally frequent labels, max takes the first
         assert y[k] == max(range(4), key=labels.count)
-        assert sizes[k] == len(labels)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ def test_arrays_fit_together(tmp_path):
     parts, n = arrays["y"].size, len(pictures)
     assert {name: array.dtype.str[1:] for name, array in arrays.items() if name != "names"} == {
         "data": "f4", "indices": "u2", "indptr": "i8", "y": "u1", "offsets": "i8", "edges": "i4",
-        "edge_offsets": "i8", "sizes": "i4", "segments": "u2", "shapes": "i4",
+        "edge_offsets": "i8", "segments": "u2", "shapes": "i4",
     }  # fmt: skip
     assert arrays["names"].tolist() == list(pictures.names)
     assert arrays["offsets"][[0, -1]].tolist() == [0, parts]
@@ -214,10 +213,9 @@ def test_arrays_fit_together(tmp_path):
         mine = slice(*arrays["offsets"][i : i + 2])
         edges = arrays["edges"][slice(*arrays["edge_offsets"][i : i + 2])]
         segments = segments.reshape(arrays["shapes"][i])
-        assert np.array_equal(arrays["sizes"][mine], superpixels.sizes(segments))
         assert np.array_equal(arrays["y"][mine], superpixels.majority(segments, pictures[i].truth))
         assert np.array_equal(edges, superpixels.neighbours(segments))
-    assert arrays["sizes"].sum() == n * scenes.HEIGHT * scenes.WIDTH
+    assert arrays["segments"].size == n * scenes.HEIGHT * scenes.WIDTH
 
     x = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(parts, 649))
     assert x.has_canonical_format
@@ -226,10 +224,7 @@ def test_arrays_fit_together(tmp_path):
         assert np.linalg.norm(x.toarray()[:, block], axis=1) == pytest.approx(1, abs=1e-6)
 
 
-def test_a_second_build_is_identical_whatever_the_workers_and_the_interruptions(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(preparation, "CHUNK", 3)
+def test_a_second_build_is_identical_whatever_the_workers_and_the_interruptions(tmp_path):
     pictures = scenes.figures(7)
     first = prepare(pictures, tmp_path / "a")
     assert_identical(first, prepare(pictures, tmp_path / "b", workers=2))
@@ -247,14 +242,14 @@ def test_a_second_build_is_identical_whatever_the_workers_and_the_interruptions(
         prepare(counted, tmp_path / "c")
     seen[:] = range(20)
     assert_identical(first, prepare(counted, tmp_path / "c"))
-    # the first chunk was there: decoded for its features only
-    assert seen[20:] == [*range(3, 7), *range(7)]
+    # the first pictures were there: decoded for their features only
+    assert seen[20:] == [*range(4, 7), *range(7)]
 
     seen[:] = range(20)
     (tmp_path / "c" / "outlines-00003.npz").write_bytes(b"half a piece")
     (tmp_path / "c" / "words-128.npz").unlink()
     assert_identical(first, prepare(counted, tmp_path / "c"))
-    assert seen[20:] == list(range(3, 6))
+    assert seen[20:] == [3]
 
 
 def test_pieces_of_other_pictures_or_parameters_are_not_used(tmp_path, monkeypatch):

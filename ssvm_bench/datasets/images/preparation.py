@@ -6,10 +6,10 @@ vocabulary  over all samples: the visual words of gradients and of colour
 features    per picture: the histograms, given its superpixels and the words
 ==========  ==================================================================================
 
-Processes of one thread each work on chunks of pictures of a fixed size. The result of a chunk
-depends only on its pictures and, in the last stage, on the words. So the arrays are the same for
-any number of workers, and a finished chunk can be kept in a file. A file carries the key of all
-that went into it; one that is broken or has another key is made again.
+Processes of one thread each work on one picture at a time. The result depends only on the picture
+and, in the last stage, on the words. So the arrays are the same for any number of workers, and what
+is finished can be kept in a file. A file carries the key of all that went into it; one that is
+broken or has another key is made again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,6 @@ from ssvm_bench.datasets.reading import ContentError
 
 VERSION = 1
 """To be raised when the same parameters begin to give other arrays."""
-
-CHUNK = 8  # pictures: some seconds of work, which is what an interruption can cost
 
 
 @dataclass(frozen=True)
@@ -98,11 +96,10 @@ def prepare(
     -------
     dict of str to ndarray
         Of n pictures with ``parts`` superpixels in all: ``data`` float32, ``indices`` uint16,
-        ``indptr`` int64 (features as CSR, 649 columns); ``y`` uint8 and ``sizes`` int32 (parts,):
-        majority label and number of pixels; ``edges`` int32 (edges, 2); ``offsets`` and
-        ``edge_offsets`` int64 (n + 1,); ``segments`` uint16: superpixel of every pixel, picture
-        after picture, row by row, from 0 in each; ``shapes`` int32 (n, 2): height and width;
-        ``names`` (n,): text.
+        ``indptr`` int64 (features as CSR, 649 columns); ``y`` uint8 (parts,): majority label;
+        ``edges`` int32 (edges, 2); ``offsets`` and ``edge_offsets`` int64 (n + 1,); ``segments``
+        uint16: superpixel of every pixel, picture after picture, row by row, from 0 in each;
+        ``shapes`` int32 (n, 2): height and width; ``names`` (n,): text.
 
     Raises
     ------
@@ -113,17 +110,15 @@ def prepare(
     """
     if not len(pictures):
         raise ContentError("there are no pictures")
-    use = parameters or PARAMETERS
-    per_picture = -(-use.samples // len(pictures))
-    chunks = [
-        _Chunk(first, pictures[first : first + CHUNK], use, per_picture, work)
-        for first in range(0, len(pictures), CHUNK)
+    use, n = parameters or PARAMETERS, len(pictures)
+    tasks = [
+        _Task(i, *of_picture, pictures.decode, use, -(-use.samples // n), work)
+        for i, of_picture in enumerate(zip(pictures.names, pictures.encoded, strict=True))
     ]
 
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
-        pieces = _each(function, chunks, workers, *rest)
-        steps = ((len(chunk.pictures), piece) for chunk, piece in zip(chunks, pieces, strict=True))
-        return _joined(shown(steps, f"{title}: {what}", len(pictures)))
+        results = _results([(function, task, *rest) for task in tasks], workers)
+        return _joined(shown(((1, result) for result in results), f"{title}: {what}", n))
 
     outlines = stage("superpixels", _outlines)
     samples = (
@@ -144,57 +139,49 @@ def prepare(
     }
 
 
-class _Chunk(NamedTuple):
-    """Some consecutive pictures, as a worker gets them.
+class _Task(NamedTuple):
+    """Picture i, as a worker gets it.
 
-    Attributes
-    ----------
-    first : int
-        Number of the first picture.
-    pictures : Pictures
-    parameters : Parameters
-    samples : int
-        Descriptors, and colours, to draw from each picture.
-    work : Path
-        Where finished pieces are kept.
+    ``samples`` is the number of descriptors, and of colours, that are sampled from it; ``work`` is
+    the folder where what is finished is kept.
     """
 
-    first: int
-    pictures: Pictures
+    i: int
+    name: str
+    encoded: Any
+    decode: Callable[[Any], Picture]
     parameters: Parameters
     samples: int
     work: Path
 
-    def kept(self, stage: str, made_of: str, make: Callable[[int, Picture], Arrays]) -> Arrays:
-        """Return the arrays of a stage, from their file or made picture by picture."""
-        content = pickle.dumps((self.first, self.pictures.names, self.pictures.encoded), 5)
-        whole = f"{made_of} {key(self.parameters)} {self.samples} {_digest(content)}"
-        place = self.work / f"{stage}-{self.first:05d}.npz"
-        return cached(place, whole, lambda: _joined(self._each(make)))
+    def kept(self, stage: str, made_of: str, make: Callable[[Picture], Arrays]) -> Arrays:
+        """Return the arrays of a stage, from their file or made."""
 
-    def _each(self, make: Callable[[int, Picture], Arrays]) -> Iterator[Arrays]:
-        for i, name in enumerate(self.pictures.names):
+        def made() -> Arrays:
             try:
-                yield make(i, self.pictures[i])
+                return make(self.decode(self.encoded))
             except ContentError as error:
-                raise ContentError(f"picture {name}: {error}") from error
+                raise ContentError(f"picture {self.name}: {error}") from error
+
+        content = _digest(pickle.dumps((self.i, self.name, self.encoded), 5))
+        place = self.work / f"{stage}-{self.i:05d}.npz"
+        return cached(place, f"{made_of} {key(self.parameters)} {self.samples} {content}", made)
 
 
-def _outlines(chunk: _Chunk) -> Arrays:
-    """Return what follows from each picture alone."""
-    use = chunk.parameters
+def _outlines(task: _Task) -> Arrays:
+    """Return what follows from a picture alone."""
+    use = task.parameters
 
-    def outline(i: int, picture: Picture) -> Arrays:
+    def outline(picture: Picture) -> Arrays:
         segments = superpixels.segment(picture.rgb, use.n_segments, use.compactness)
         y = superpixels.majority(segments, picture.truth)
         edges = superpixels.neighbours(segments)
         descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
-        draw = partial(superpixels.sample, count=chunk.samples, seed=use.seed + chunk.first + i)
+        draw = partial(superpixels.sample, count=task.samples, seed=use.seed + task.i)
         return {
             "segments": segments.ravel(),
             "shapes": np.array([segments.shape], dtype=np.int32),
             "y": y,
-            "sizes": superpixels.sizes(segments),
             "n_parts": np.array([y.size]),
             "edges": edges,
             "n_edges": np.array([len(edges)]),
@@ -202,19 +189,17 @@ def _outlines(chunk: _Chunk) -> Arrays:
             "colours": draw(picture.rgb.reshape(-1, 3)),
         }
 
-    return chunk.kept("outlines", "", outline)
+    return task.kept("outlines", "", outline)
 
 
-def _features(chunk: _Chunk, gradient_words: np.ndarray, colour_words: np.ndarray) -> Arrays:
-    """Return the features of all superpixels as sparse rows."""
-    outlines, use = _outlines(chunk), chunk.parameters
-    shapes = outlines["shapes"]
-    maps = np.split(outlines["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
+def _features(task: _Task, gradient_words: np.ndarray, colour_words: np.ndarray) -> Arrays:
+    """Return the features of a picture's superpixels as sparse rows."""
+    outlines, use = _outlines(task), task.parameters
 
-    def rows(i: int, picture: Picture) -> Arrays:
+    def rows(picture: Picture) -> Arrays:
         descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
         x = superpixels.describe(
-            maps[i].reshape(shapes[i]),
+            outlines["segments"].reshape(outlines["shapes"][0]),
             superpixels.words(superpixels.rooted(descriptors), gradient_words),
             superpixels.words(picture.rgb, colour_words),
             use.grid_step,
@@ -224,7 +209,7 @@ def _features(chunk: _Chunk, gradient_words: np.ndarray, colour_words: np.ndarra
         return {"data": x[k, b], "indices": b.astype(np.uint16), "lengths": lengths}
 
     vocabularies = _digest(gradient_words.tobytes() + colour_words.tobytes())
-    return chunk.kept("features", vocabularies, rows)
+    return task.kept("features", vocabularies, rows)
 
 
 def _learn(sample: np.ndarray, n_words: int, work: Path, parameters: Parameters) -> np.ndarray:
@@ -251,14 +236,11 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _each(
-    function: Callable[..., Arrays], chunks: list[_Chunk], workers: int | None, *rest: np.ndarray
-) -> Iterator[Arrays]:
-    """Call a function for every chunk, in processes of their own; yield the results in order."""
+def _results(calls: Sequence[tuple], workers: int | None) -> Iterator[Arrays]:
+    """Yield the results of calls in order, of several processes."""
     import joblib
 
-    count = min(workers or joblib.cpu_count(), len(chunks))
-    calls = [(function, chunk, *rest) for chunk in chunks]
+    count = min(workers or joblib.cpu_count(), len(calls))
     if count == 1:
         yield from itertools.starmap(_call, calls)
         return

@@ -116,11 +116,6 @@ def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.stack((pairs // n, pairs % n), axis=1).astype(np.int32), lengths
 
 
-def sizes(segments: np.ndarray) -> np.ndarray:
-    """Return the number of pixels (int32, shape (L,)) of every superpixel."""
-    return np.bincount(segments.ravel()).astype(np.int32)
-
-
 def majority(segments: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Return the most frequent label of every superpixel; of equally frequent ones, the lowest.
 

@@ -21,8 +21,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import ssvm_bench
 from ssvm_bench import StructuredSVM, chunk_scores
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.datasets import conll2000
 from ssvm_bench.datasets.own_files import columns, npz
-from ssvm_bench.datasets.synthetic import tables
 from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
 from ssvm_bench.oracles.viterbi import build as viterbi
 from ssvm_bench.runs import in_memory
@@ -183,7 +183,7 @@ def test_other_features_than_those_of_training_are_refused():
 
 
 def test_the_script_of_the_documentation_finds_chunks(tmp_path, monkeypatch, capsys):
-    training, test = (tables.sentences(m, m).decode() for m in (300, 100))
+    training, test = (conll2000.sentences(m, m).decode() for m in (300, 100))
     files = tmp_path / "train.txt.gz", tmp_path / "test.txt"
     files[0].write_bytes(gzip.compress("\n\n".join(training.split("\n\n")[:200]).encode()))
     files[1].write_text("\n\n".join(test.split("\n\n")[:50]))

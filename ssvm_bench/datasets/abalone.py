@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, unpack
-from ssvm_bench.datasets.synthetic import tables as synthetic
 
 Config = BiasConfig
 
@@ -66,8 +66,20 @@ def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[
 
 
 def simulate() -> dict[str, np.ndarray]:
-    """Return as many synthetic snails, which grow more slowly the older they are."""
-    return arrays(*synthetic.snails(N_SAMPLES))
+    """Return as many synthetic snails: lengths level off with age, weights are cubes of them.
+
+    Only + − × / √ and comparisons of words of a ``PCG64`` are used, so all machines make the same.
+    """
+    bits, m = np.random.PCG64(1729), N_SAMPLES
+    normal = approx_normal((m,), bits)
+    rings = np.clip(np.round(9.7 + 3.0 * normal + 0.25 * normal * normal), 1, 29)
+    length = np.clip(0.72 * rings / (rings + 3) + 0.06 * approx_normal((m,), bits), 0.07, 0.82)
+    # length, diameter, height; whole, shucked, viscera and shell weight
+    ratios = np.array([1, 0.79, 0.26, 5.6, 2.4, 1.2, 1.6]) * (1 + 0.1 * approx_normal((m, 7), bits))
+    weight = (length * length * length)[:, None]
+    measures = np.hstack((np.tile(length[:, None], 3), np.tile(weight, 4))) * ratios
+    sex = np.where(length < 0.51, 2, uniform((m,), bits) * 1.85).astype(np.int64)
+    return arrays(np.eye(3, dtype=bool)[sex], np.round(measures, 4), rings)
 
 
 RAW = ParsedFile(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import checks, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
@@ -24,7 +25,6 @@ from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.own_files.svmlight import Rows
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, check_lines
-from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
@@ -85,10 +85,22 @@ def combine(training: Rows, test: Rows) -> Arrays:
 
 
 def simulate() -> Arrays:
-    """Return synthetic people of the real number and attributes."""
-    m = N_TRAINING + N_TEST
-    categories, score = synthetic.categories(ATTRIBUTES, m)
-    columns = categories + (np.cumsum(ATTRIBUTES) - ATTRIBUTES)
+    """Return synthetic people of the real number and attributes.
+
+    Attributes follow the tendency of a person, the first ones most. Of the categories of one, the
+    first is the most frequent, by Zipf's law. Only + − × / √, comparisons and sorting of words of a
+    ``PCG64`` are used, so all machines make the same.
+    """
+    bits, m = np.random.PCG64(1729), N_TRAINING + N_TEST
+    tendency, score_noise = approx_normal((2, m), bits)
+    columns = np.empty((m, len(ATTRIBUTES)), np.int64)
+    shares = np.linspace(0.8, 0.1, len(ATTRIBUTES))
+    for j, (size, share) in enumerate(zip(ATTRIBUTES, shares, strict=True)):
+        value = share * tendency + np.sqrt(1 - share * share) * approx_normal((m,), bits)
+        frequencies = np.cumsum(1 / np.arange(1.0, size + 1))
+        bounds = np.quantile(-value, frequencies[:-1] / frequencies[-1])
+        columns[:, j] = sum(ATTRIBUTES[:j]) + np.searchsorted(bounds, -value)
+    score = tendency + 0.4 * score_noise
     return {
         "data": np.ones(columns.size, np.uint8),
         "indices": columns.ravel().astype(np.uint8),

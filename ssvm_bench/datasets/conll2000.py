@@ -15,10 +15,12 @@ N. Okazaki: CRFsuite: a fast implementation of conditional random fields. 2007.
 from __future__ import annotations
 
 import string
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base.random import uniform
 from ssvm_bench.datasets import checks, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
@@ -26,7 +28,6 @@ from ssvm_bench.datasets.own_files import columns
 from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, ContentError
-from ssvm_bench.datasets.synthetic import tables as synthetic
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
 Config = SourceConfig
@@ -97,9 +98,62 @@ def combine(training: Columns, test: Columns) -> Arrays:
     }
 
 
+PHRASES = {
+    "NP": ("DT", "JJ", "NN", "NN", "NNS"),
+    "VP": ("VBD", "VBZ", "MD", "VB", "RB"),
+    "PP": ("IN",),
+    "SBAR": ("IN",),
+    "ADVP": ("RB",),
+    "ADJP": ("RB", "JJ"),
+    "O": (",", "CC"),
+}
+"""Kind of phrase → its parts of speech, in the order in which they come; some are left out."""
+
+FOLLOWERS = {
+    "NP": ("VP", "VP", "PP", "O"),
+    "VP": ("NP", "NP", "PP", "ADJP", "ADVP", "SBAR"),
+    "PP": ("NP",),
+    "SBAR": ("NP",),
+    "ADVP": ("NP", "VP"),
+    "ADJP": ("PP", "O"),
+    "O": ("NP", "NP", "VP"),
+}
+
+
+def sentences(count: int, seed: int) -> bytes:
+    """Return sentences in the columns word, part of speech and label of a chunk.
+
+    Phrases are a Markov chain. The words of a part of speech follow Zipf's law; 4 % of the parts of
+    speech are wrong. Only + − × / √ and comparisons of words of a ``PCG64`` are used, so all
+    machines make the same.
+    """
+
+    def draws() -> Iterator[float]:
+        bits = np.random.PCG64([2000, seed])
+        while True:
+            yield from uniform((4096,), bits).tolist()
+
+    draw, lines, tags = draws(), [], [tag for among in PHRASES.values() for tag in among]
+
+    def one_of(values: Sequence[str]) -> str:
+        return values[int(len(values) * next(draw))]
+
+    for _ in range(count):
+        kind = "O"
+        for _ in range(3 + int(9 * next(draw))):
+            kind = one_of(FOLLOWERS[kind])
+            chosen = [tag for tag in PHRASES[kind] if next(draw) < 0.5] or [PHRASES[kind][-1]]
+            for k, tag in enumerate(chosen):
+                label = "O" if kind == "O" else f"{'I' if k else 'B'}-{kind}"
+                word = f"{tag[:2].lower()}{int(500 ** next(draw))}"
+                lines.append(f"{word} {one_of(tags) if next(draw) < 0.04 else tag} {label}\n")
+        lines.append(". . O\n\n")
+    return "".join(lines).encode()
+
+
 def simulate() -> Arrays:
     """Return the same of synthetic sentences, fewer than the real ones."""
-    return combine(*(parse(synthetic.sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
+    return combine(*(parse(sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
 
 
 def to_fields(arrays: Arrays) -> dict[str, Any]:

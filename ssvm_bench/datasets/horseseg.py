@@ -94,18 +94,16 @@ def parse(path: Path) -> Arrays:
 
     with hdf5(path) as file:
         images = [image(file, i) for i in range(count(file))]
-    x = vstack([image.x for image in images], format="csr")
-    offsets, edge_offsets = (
-        np.cumsum([0, *(len(getattr(image, name)) for image in images)]) for name in ("y", "edges")
-    )
+    xs, ys, edges, _ = zip(*images, strict=True)
+    x = vstack(xs, format="csr")
     return {
         "data": x.data,
         "indices": x.indices.astype(np.uint16),
         "indptr": x.indptr.astype(np.int64),
-        "y": np.concatenate([image.y for image in images]),
-        "offsets": offsets,
-        "edges": np.concatenate([image.edges for image in images]),
-        "edge_offsets": edge_offsets,
+        "y": np.concatenate(ys),
+        "offsets": np.cumsum([0, *map(len, ys)]),
+        "edges": np.concatenate(edges),
+        "edge_offsets": np.cumsum([0, *map(len, edges)]),
     }
 
 
@@ -115,11 +113,8 @@ def hdf5(path: Path) -> Iterator[Any]:
     import h5py
 
     opened(path).close()  # only regular files
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except (OSError, RuntimeError, KeyError) as error:  # h5py's, of a damaged file
-        raise ContentError(f"it is not an HDF5 file, or a damaged one ({error})") from error
+    with reading.parsing("it is not an HDF5 file, or a damaged one"), h5py.File(path, "r") as file:
+        yield file
 
 
 def contents(file: Any) -> tuple[int, list[str], list[str]]:
@@ -233,25 +228,19 @@ def integrity_report(path: Path, n: int) -> Iterator[Finding]:
     yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
     if not images:
         return
-    sizes = np.array([each.x.shape[0] for each in images])
-    nonzeros = sum(each.x.nnz for each in images)
-    zero = [0.0] if nonzeros < sizes.sum() * N_FEATURES else []
-    low = min([*zero, *(each.x.data.min(initial=np.inf) for each in images)])
-    high = max([*zero, *(each.x.data.max(initial=-np.inf) for each in images)])
-    alone = sizes.sum() - sum(np.unique(each.edges).size for each in images)
-    repeated = sum(each.repeated for each in images)
-    yield Finding("superpixels an image", _span(sizes))
-    yield Finding(
-        "pairs of neighbours an image", _span(np.array([len(each.edges) for each in images]))
-    )
-    yield Finding("edges that are stored twice", f"{repeated} (each pair counts once)")
+    xs, ys, edges, repeated = zip(*images, strict=True)
+    n = sum(map(len, ys))
+    yield Finding("superpixels an image", _span(ys))
+    yield Finding("pairs of neighbours an image", _span(edges))
+    yield Finding("edges that are stored twice", f"{sum(repeated)} (each pair counts once)")
+    alone = n - sum(np.unique(pairs).size for pairs in edges)
     yield Finding("superpixels without a neighbour", str(alone))
     yield Finding.compared("features a superpixel", N_FEATURES, N_FEATURES)
-    yield Finding("their type", ", ".join(sorted({str(each.x.dtype) for each in images})))
+    yield Finding("their type", ", ".join(sorted({str(x.dtype) for x in xs})))
+    low, high = min(x.min() for x in xs), max(x.max() for x in xs)
     yield Finding("their values", f"{low:.6g} to {high:.6g}")
-    yield Finding("of which are not zero", f"{nonzeros / sizes.sum() / N_FEATURES:.1%}")
-    horses = sum(int(each.y.sum()) for each in images)
-    yield Finding("superpixels that are horse", f"{horses / sizes.sum():.1%}")
+    yield Finding("of which are not zero", f"{sum(x.nnz for x in xs) / n / N_FEATURES:.1%}")
+    yield Finding("superpixels that are horse", f"{sum(int(y.sum()) for y in ys) / n:.1%}")
 
 
 def _some(names: Sequence[str], between: str = ", ") -> str:
@@ -260,8 +249,9 @@ def _some(names: Sequence[str], between: str = ", ") -> str:
     return f"{len(names)}: {first}{between}…" if len(names) > 3 else first or "none"
 
 
-def _span(counts: np.ndarray) -> str:
-    return f"{counts.min()} to {counts.max()}, {counts.mean():.1f} on average"
+def _span(arrays: Sequence[np.ndarray]) -> str:
+    sizes = np.array([len(array) for array in arrays])
+    return f"{sizes.min()} to {sizes.max()}, {sizes.mean():.1f} on average"
 
 
 def _no_pictures(path: Path) -> Pictures:

@@ -90,7 +90,6 @@ def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> 
     """Return the search boxes that landmarks (n, 8, 2) need, and a margin more."""
     low = np.maximum(positions.min(axis=0) - margin, 0)
     high = np.minimum(positions.max(axis=0) + margin, np.array(image) - 1)
-
     corners, sizes = (tuple(map(tuple, of.tolist())) for of in (low, high - low + 1))
     return Boxes(faces.NAMES, faces.PARENTS, corners, sizes, image, faces.UPPER, faces.LOWER)
 

@@ -89,15 +89,13 @@ def load(config: Config) -> Dataset:
     of_mnist = mnist.Config(config.name, "mnist", config.source, trust=config.trust)
     digits = mnist.load(of_mnist)
     k = round(config.held_out * config.positives / n)
-    sizes = {"validation": (k, config.held_out - k), "test": (k, config.held_out - k)}
     held_out = {
-        name: _canvases(config, digits.held_out[name], size, stream)
-        for stream, (name, size) in enumerate(sizes.items(), start=1)
+        name: _canvases(config, digits.held_out[name], (k, config.held_out - k), stream)
+        for stream, name in enumerate(("validation", "test"), 1)
         if config.held_out > 0
     }
     made = _canvases(config, digits, (config.positives, config.negatives), 0)
-    made = made.derived(held_out=held_out)
-    return made if config.n_samples is None else sources.subset(made, config.n_samples)
+    return sources.first_samples(config, made.derived(held_out=held_out))
 
 
 def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: int) -> Dataset:
@@ -118,8 +116,7 @@ def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: i
         return (uniform((m,), bits) * windows.positions).astype(np.int64)
 
     chosen = np.concatenate((sampled(of_class, sizes[0]), sampled(others, sizes[1])))
-    order = permutation(m, bits)
-    places = positions()
+    order, places = permutation(m, bits), positions()
     x = _placed(digits.x, chosen[order], windows, places)
     for _ in range(config.clutter):
         x = x.maximum(_placed(digits.x, sampled(others, m), windows, positions()))

@@ -25,7 +25,9 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import ParsedFile
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-BIASES = ("none", "constant", "ends")
+BIASES = {"none": 0, "constant": 1, "ends": 3}
+"""Features that do not come from pixels → their number."""
+
 CELL = (16, 8)
 N_COLUMNS = 6 + CELL[0] * CELL[1]
 WORDS_PER_FOLD = np.array([626, 704, 684, 698, 693, 651, 739, 717, 690, 675])
@@ -49,7 +51,7 @@ class Config(SourceConfig):
     """
 
     folds: tuple[int, ...] | None = None
-    biases: Annotated[str, one_of(BIASES)] = "none"
+    biases: Annotated[str, one_of(tuple(BIASES))] = "none"
 
     def __post_init__(self) -> None:
         """Check the folds; the same ones in another order are the same."""
@@ -67,22 +69,15 @@ class Config(SourceConfig):
 
     def split(self, words: Dataset) -> Dataset:
         """Return the words of the chosen folds, with the others held out."""
-        words = self._with_biases(words)
+        constant, first, last = biases = np.zeros((3, words.y.size), words.x.dtype)
+        constant[:] = first[words.offsets[:-1]] = last[words.offsets[1:] - 1] = 1
+        words = words.derived(x=np.column_stack((words.x, *biases[: BIASES[self.biases]])))
         if self.folds is None:
             return words
         assert words.fold is not None
         chosen = np.isin(words.fold, self.folds)
         test = words.take(np.flatnonzero(~chosen))
         return words.take(np.flatnonzero(chosen)).derived(held_out={"test": test})
-
-    def _with_biases(self, words: Dataset) -> Dataset:
-        """Return the words with the features that do not come from pixels."""
-        if self.biases == "none":
-            return words
-        constant, first, last = np.zeros((3, words.y.size), words.x.dtype)
-        constant[:] = first[words.offsets[:-1]] = last[words.offsets[1:] - 1] = 1
-        columns = (constant, first, last) if self.biases == "ends" else (constant,)
-        return words.derived(x=np.column_stack((words.x, *columns)))
 
 
 def load(config: Config) -> Dataset:
@@ -114,13 +109,11 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
     ids, next_ids = table[0].to_numpy(), table[2].to_numpy()
     last = next_ids == -1
-    chained = last.copy()
-    chained[:-1] |= next_ids[:-1] == ids[1:]
+    chained = last | (next_ids == np.append(ids[1:], np.nan))
     reading.check_lines(
         chained, lambda k: f"next_id {next_ids[k]:g}, expected −1 or the id of the next line"
     )
-    same_fold = last.copy()
-    same_fold[:-1] |= folds[:-1] == folds[1:]
+    same_fold = last | (folds == np.append(folds[1:], np.nan))
     reading.check_lines(same_fold, lambda k: "a word that goes on in another fold")
     ends = np.flatnonzero(last) + 1
     return {

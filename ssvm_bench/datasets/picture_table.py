@@ -126,11 +126,8 @@ def image(folder: Path, name: str) -> np.ndarray:
     path = folder / name
     if Path(name).name != name or not path.is_file():
         raise ContentError(f"there is no image {name!r}, which its table names")
-    try:
-        with Image.open(path) as opened:
-            return np.asarray(opened.convert("L"))
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise ContentError(f"{name} is no image that can be read ({error})") from error
+    with reading.parsing(f"{name} is no image that can be read"), Image.open(path) as opened:
+        return np.asarray(opened.convert("L"))
 
 
 def arrays(

@@ -19,7 +19,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, parsing
 from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
@@ -59,10 +59,8 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     for k, line in enumerate(lines, 1):
         if len(line) != width:
             raise ContentError(f"regions.txt, line {k}: {len(line)} labels, expected {width}")
-    try:
+    with parsing("regions.txt has a label that is not a number"):
         truth = np.array(lines, dtype=np.int64)
-    except (ValueError, OverflowError) as error:
-        raise ContentError(f"regions.txt has a label that is not a number ({error})") from error
     if truth.min() < -1 or truth.max() >= UNKNOWN:
         raise ContentError(
             f"regions.txt has labels {truth.min()} … {truth.max()}, expected −1 … {UNKNOWN - 1}"

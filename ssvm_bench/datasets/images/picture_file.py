@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -129,11 +129,8 @@ class PictureFile(RawFile):
         """Return superpixel maps (h, w) of some pictures."""
         _, arrays = sources.arrays(self, source, ("segments", "shapes"))
         shapes = arrays["shapes"]
-        ends = np.cumsum(shapes.prod(axis=1))
-        return [
-            arrays["segments"][ends[i] - shapes[i].prod() : ends[i]].reshape(shapes[i])
-            for i in numbers
-        ]
+        maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
+        return [maps[i].reshape(shapes[i]) for i in numbers]
 
     def kept(
         self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
@@ -153,13 +150,12 @@ class PictureFile(RawFile):
 
     def _prepared(self, source: str, pictures: Pictures) -> Arrays:
         title = self.dataset if source == "real" else f"synthetic {self.dataset}"
-        with ExitStack() as stack:
-            work = self._work(source)
-            try:
-                work.mkdir(parents=True, exist_ok=True)
-            except OSError:  # no place for the pieces of an interrupted preparation
-                work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            return preparation.prepare(pictures, work, title, parameters=self.parameters(source))
+        work, parameters = self._work(source), self.parameters(source)
+        with suppress(OSError):
+            work.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as other:  # for pieces that cannot be kept
+            place = work if work.is_dir() else Path(other)
+            return preparation.prepare(pictures, place, title, parameters=parameters)
 
     def _work(self, source: str) -> Path:
         return self.places()[-1].with_name(f"preparing-{source}")

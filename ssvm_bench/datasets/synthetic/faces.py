@@ -66,8 +66,7 @@ class _Canvas:
 
     def paint(self, mask: np.ndarray, grey: np.ndarray, much: np.ndarray | float = 1.0) -> None:
         """Cover the images by grey values (m,) where there is a mask."""
-        cover = mask * (much if isinstance(much, float) else _wide(much))
-        self.image += cover * (_wide(grey) - self.image)
+        self.image += mask * _wide(much) * (_wide(grey) - self.image)
 
     def ellipse(
         self, at: np.ndarray, axis: np.ndarray, size: Any, soft: float, grey: Any, much: Any = 1.0
@@ -76,8 +75,8 @@ class _Canvas:
         self.paint(self.mask(at, axis, size, soft), grey, much)
 
 
-def _wide(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float32)[:, None, None]
+def _wide(values: np.ndarray | float) -> np.ndarray:
+    return np.asarray(values, np.float32)[..., None, None]
 
 
 def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +174,7 @@ def _cover(
     normal: np.ndarray,
 ) -> None:
     """Paint rims around the eyes of some; before some, a hand, a scarf or a microphone."""
-    worn = np.where(chance[0] < 0.2, 0.8, 0.0)
+    worn = 0.8 * (chance[0] < 0.2)
     for name in ("right", "left"):
         at, axis, half = _between(points[f"{name}_inner"], points[f"{name}_outer"])
         outer = canvas.mask(at, axis, (half + 0.12 * scale, 0.27 * scale), 0.8)

@@ -51,25 +51,22 @@ def draw(m: int, seed: int) -> Arrays:
         font = glyphs[int(uniform((1,), bits)[0] * len(glyphs))]
         pixels.append(_seen(_printed(text, font, bits), bits).T)
         labels.append(ALPHABET.columns(text).astype(np.uint8))
-    lengths = [len(y) for y in labels]
     return {
         "pixels": np.concatenate(pixels),
         "y": np.concatenate(labels),
-        "offsets": np.cumsum([0, *lengths]),
+        "offsets": np.cumsum([0, *map(len, labels)]),
     }
 
 
 def _text(bits: np.random.PCG64) -> list[int]:
     """Return a text, as places in the alphabet."""
     draws = iter(uniform((64,), bits).tolist())
-    place = {name: a for a, name in enumerate(ALPHABET.names)}
-    kinds = {"d": DIGITS, "L": LETTERS}
     text = [BORDER, *GAP * (1 + int(next(draws) * 3))]
     for kind in LAYOUTS[int(next(draws) * len(LAYOUTS))]:
-        among = kinds.get(kind, kind)
+        among = {"d": DIGITS, "L": LETTERS}.get(kind, kind)
         text += [among[int(next(draws) * len(among))], *GAP * int(next(draws) * 3)]
     text += [*GAP * (1 + int(next(draws) * 3)), BORDER]
-    return [place[name] for name in text]
+    return [ALPHABET.names.index(name) for name in text]
 
 
 def _glyphs(font: str) -> dict[str, np.ndarray]:

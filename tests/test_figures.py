@@ -12,7 +12,7 @@ from traces import make_trace
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import convergence, curves, drawing, style
 from ssvm_bench.figures.convergence import suboptimality
-from ssvm_bench.figures.kind import Output, save
+from ssvm_bench.figures.kind import FigureData, Output, save
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
@@ -325,7 +325,8 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
         selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], solver="mpbcfw", iteration=[0, 1, 4]),
         selecting([0.0, 0.0], [0, 0], [0, 2]),
     ]
-    table = convergence.selection(runs)
+    chosen = convergence.with_working_sets(runs)
+    table = convergence.selection(chosen, {}, "iteration")
     assert set(table["solver"]) == {"mpbcfw"}
     planes, passes = (curve(table, name, "mpbcfw") for name in SELECTION)
     assert planes["median"].tolist() == [1, 3, 2]
@@ -335,7 +336,8 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     figure = drawing.draw_curves(table, "iteration", "A title", log_y=False)
     assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
-    assert convergence.selection(runs[1:]).empty
+    assert convergence.with_working_sets(runs[1:]) == []
+    assert list(convergence.WORKING_SETS.outputs(FigureData(runs[1:], {}), ["iteration"])) == []
 
 
 def draw_some(**changes):

@@ -298,7 +298,7 @@ def test_figure_exchanges_the_curves_of_every_axis():
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     best = {instance_of(traces[0].metadata): Best(1.5, 0.5)}
-    made = {axis: suboptimality(traces, best, axis) for axis in interactive.BUTTONS}
+    made = {axis: suboptimality(traces, best, axis) for axis in ("iteration", "calls", "time")}
     drawn = interactive.figure(made, {axis: axis for axis in made}, log=True)
     data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
     assert [button["label"] for button in menu["buttons"]] == ["iterations", "oracle calls", "time"]

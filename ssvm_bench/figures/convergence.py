@@ -42,7 +42,7 @@ def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.Da
     return curves.tabulate(traces, values, axis, log=True)
 
 
-def selection(traces: Sequence[Trace], axis: str = "iteration") -> pd.DataFrame:
+def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of working sets and passes, as `curves.tabulate` does."""
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
@@ -58,7 +58,7 @@ def selection(traces: Sequence[Trace], axis: str = "iteration") -> pd.DataFrame:
             ),
         }
 
-    return curves.tabulate(with_working_sets(traces), values, axis, log=False)
+    return curves.tabulate(traces, values, axis, log=False)
 
 
 def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
@@ -69,14 +69,13 @@ def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
 CURVES = CurveFigure(
     "Primal suboptimality, dual suboptimality and duality gap",
     file="{}",
-    chosen=lambda traces: traces,
     tabulate=suboptimality,
 )
 WORKING_SETS = CurveFigure(
     "Mean size of the working sets, and approximate passes per iteration",
     file="selection",
     chosen=with_working_sets,
-    tabulate=lambda traces, _, axis: selection(traces, axis),
+    tabulate=selection,
     log=False,
 )
 KINDS = (

@@ -29,7 +29,7 @@ class FigureData(NamedTuple):
 
     ``results_dir`` is where the numbers are that no run has. ``others`` are the experiment's runs
     on data of another source, for what is said of ratios on several datasets: nothing else of real
-    data and stand-ins is set side by side. ``loaded`` is the kind's `Kind.loads`.
+    and of synthetic data is set side by side. ``loaded`` is the kind's `Kind.loads`.
     """
 
     traces: Sequence[Trace]
@@ -51,8 +51,8 @@ PHOTOGRAPHS = ("png",)
 class Output(NamedTuple):
     """Numbers, and what shows them: a document, a figure, or both.
 
-    ``name`` is that of the files, without what marks stand-ins and without suffix; ``formats``
-    are those of the figure.
+    ``name`` is that of the files, without what marks synthetic data and without suffix;
+    ``formats`` are those of the figure.
     """
 
     name: str
@@ -178,10 +178,10 @@ class CurveFigure:
         What is drawn.
     file : str
         Name of the files; ``{}`` stands for the x axis.
-    chosen : callable
-        The runs that have such curves.
     tabulate : callable
         Runs, best values and x axis → table of the curves.
+    chosen : callable
+        The runs that have such curves, by default all.
     log : bool
         Whether y is on a log axis.
     draw : callable, optional
@@ -192,8 +192,8 @@ class CurveFigure:
 
     what: str
     file: str
-    chosen: Callable[[Sequence[Trace]], Sequence[Trace]]
     tabulate: Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]
+    chosen: Callable[[Sequence[Trace]], Sequence[Trace]] = lambda traces: traces
     log: bool = True
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
     notes: Callable[[Sequence[Trace], BestValues], list[str]] = lambda *_: []

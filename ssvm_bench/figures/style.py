@@ -78,7 +78,7 @@ SOURCES = {
     ALTERED: "altered files (not the real data)",
     "synthetic": "built-in stand-in (not the real data)",
 }
-"""Where a dataset came from → what a reader is told."""
+"""Where a dataset came from → what a reader reads of it."""
 
 RC: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine

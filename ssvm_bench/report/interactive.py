@@ -18,9 +18,6 @@ from markupsafe import Markup
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, why_empty
 
-BUTTONS = {name: axis.button for name, axis in AXES.items() if axis.button}
-"""x axis → what its button says."""
-
 DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 """What plotly calls the line styles."""
 
@@ -105,7 +102,8 @@ def figure(
         for number in numbers:
             change[f"xaxis{number}.title.text"] = html.escape(labels[axis])
             change |= {f"xaxis{number}.autorange": True, f"yaxis{number}.autorange": True}
-        buttons.append({"label": BUTTONS[axis], "method": "update", "args": [switched, change]})
+        button = {"label": AXES[axis].button, "method": "update"}
+        buttons.append({**button, "args": [switched, change]})
     grid = {"rows": 1, "columns": len(quantities), "pattern": "independent", "xgap": 0.28}
     layout: dict[str, Any] = {**LAYOUT, "grid": grid, "annotations": []}
     layout["updatemenus"] = [{**MENU, "buttons": buttons}]

@@ -119,8 +119,7 @@ def page(found: Contents, groups: Groups, best: BestValues) -> str:
     """Return the whole document."""
     shown = sections()
     parts = [Part("overview", "What was run", [*_overview(found, groups, best)])]
-    for about in shown:
-        parts.append(Part(about.id, about.title, [*_section(about, groups, best, found)]))
+    parts += [Part(at.id, at.title, _section(at, groups, best, found)) for at in shown]
     parts.append(Part("runs", "Every run", [*_runs(found.traces)]))
     parts.append(Part("failed", "What failed", [_failed(found.failures)]))
     parts.append(Part("origin", "About this page", [_about(found)]))
@@ -343,19 +342,16 @@ def _table_of_runs(traces: Sequence[Trace]) -> Table:
         row += [f"{last['iteration']:.0f}", f"{last['oracle_calls']:,.0f}", f"{last['time']:.4g}"]
         row += [number(share, ".0%"), f"{last['primal']:.6g}", number(last["dual"], ".6g")]
         row += [number(trace.summary.get(name), ".4g") for name in ("train_loss", *held_out)]
+        if started := metadata.get("started"):
+            begun = datetime.fromisoformat(started).astimezone(timezone.utc)
+            started = f"{begun:%Y-%m-%d %H:%M:%S}"
         commit = str(metadata.get("git") or "unknown")[:8]
         commit += " with changes" * bool(metadata.get("git_dirty"))
-        row += [_date(metadata.get("started")), commit]
-        rows.append([*row, metadata.get("concurrent_runs", "not recorded")])
+        rows.append(
+            [*row, started or NONE, commit, metadata.get("concurrent_runs", "not recorded")]
+        )
     columns = [*header, "started (UTC)", "commit", "other runs beside it"]
     return _table("Runs, and their last rows.", columns, rows)
-
-
-def _date(started: str | None) -> str:
-    """Return when a run began, to the second."""
-    if started is None:
-        return NONE
-    return f"{datetime.fromisoformat(started).astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}"
 
 
 # ---- what failed, and where the page came from ------------------------------------------------

@@ -201,6 +201,19 @@ def saved(tmp_path, name="data.npz", **arrays):
     return tmp_path / name
 
 
+ROWS_OF_TWO = {
+    "data": np.ones(2),
+    "indices": np.array([0, 2]),
+    "indptr": np.array([0, 1, 2]),
+    "shape": np.array([2, 3]),
+    "y": np.arange(2),
+}
+
+
+def test_sparse_arrays_are_read(tmp_path):
+    assert load(saved(tmp_path, **ROWS_OF_TWO)).x.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
 def test_arrays_say_their_structure(tmp_path):
     x = np.arange(8.0).reshape(4, 2) / 2
     plain = load(saved(tmp_path, x=x, y=np.array(["b", "a", "b", "c"])))
@@ -246,6 +259,18 @@ def test_arrays_say_their_structure(tmp_path):
         ({"x": np.array([[1.0], [np.nan]]), "y": np.array([0, 1])}, "part 0 of example 1 is nan"),
         ({"x": np.ones((2, 1)), "y": np.arange(2), "offsets": np.array([0, 3])}, "offsets end"),
         ({"x": np.ones((2, 1)), "y": np.arange(2), "structure": "tree"}, "structure is 'tree'"),
+        ({"x": np.ones((2, 1)), "y": np.arange(2), "costs": np.array(["a", "b"])}, "costs must be"),
+        ({"x": np.ones((2, 1)), "y": np.arange(2), "edges": np.ones((1, 2))}, "edges must be an"),
+        ({"x": np.ones((2, 1)), "y": np.array([0, np.inf])}, "y must be texts or integers"),
+        ({"x": np.ones((2, 1)), "y": np.arange(2), "test.x": np.ones((1, 1))}, "has no labels"),
+        ({**ROWS_OF_TWO, "indices": np.array([0, 3])}, "row 1 of x has feature 3, and features"),
+        ({**ROWS_OF_TWO, "indices": np.array([0, -1])}, "row 1 of x has feature -1, and features"),
+        ({**ROWS_OF_TWO, "indptr": np.array([0, 2, 1])}, "row ends of x end at 1, and there are 2"),
+        ({**ROWS_OF_TWO, "indptr": np.array([0, 3, 2])}, "ends before it begins"),
+        ({**ROWS_OF_TWO, "data": np.ones(1)}, "x has 2 columns for 1 non-zeros"),
+        ({**ROWS_OF_TWO, "data": np.array(["a", "b"])}, "the non-zeros of x must be an array of n"),
+        ({**ROWS_OF_TWO, "shape": np.array([3, 3])}, "its CSR matrix has 2 rows, and its shape 3"),
+        ({**ROWS_OF_TWO, "shape": np.array([2.0, 3])}, "shape must be an array of integers"),
     ],
 )
 def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, message):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import reading, sources
-from ssvm_bench.datasets.base import BiasConfig, Dataset
+from ssvm_bench.datasets.base import BiasConfig, Dataset, with_bias
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import GZIP, unpack
 
@@ -32,7 +32,7 @@ N_SAMPLES = 4177
 
 def load(config: Config) -> Dataset:
     """Return the snails: x float64 (4177, 10), y their rings; see `sources.load`."""
-    return sources.load(config, RAW, "regression", 0, config.with_bias)
+    return sources.load(config, RAW, "regression", 0, lambda snails: with_bias(snails, config.bias))
 
 
 def parse(raw: bytes) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import checks, sources
-from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold
+from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.own_files.svmlight import Rows
@@ -48,7 +48,7 @@ def load(config: Config) -> Dataset:
     """
 
     def split(people: Dataset) -> Dataset:
-        return split_by_fold(config.with_bias(people), "test")
+        return split_by_fold(with_bias(people, config.bias), "test")
 
     return sources.load(config, RAW, "independent", len(LABELS), split)
 

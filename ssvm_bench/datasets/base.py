@@ -365,7 +365,3 @@ class BiasConfig(SourceConfig):
     """
 
     bias: NotNegative = 0.0
-
-    def with_bias(self, dataset: Dataset) -> Dataset:
-        """Return the dataset with the constant feature, if there is to be one."""
-        return with_bias(dataset, self.bias)

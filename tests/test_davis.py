@@ -133,7 +133,8 @@ def test_frames_and_masks_that_do_not_fit(tmp_path):
 @pytest.mark.parametrize(("module", "frames"), [(BMX_TREES, 80), (CAR_SHADOW, 40)])
 def test_real_sequences(module, frames):
     raw = module.RAW
-    with raw.explained(raw.find()) as path:
+    path = raw.find()
+    with raw.explained(path):
         raw.check(path)
         pictures = raw.open(path)
     assert len(pictures) == frames

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import SOURCES
-from ssvm_bench.config.validation import Count, NotNegative, Options, one_of
+from ssvm_bench.config.validation import NotNegative, Options, one_of
 from ssvm_bench.datasets import checks
 
 if TYPE_CHECKING:
@@ -298,6 +298,11 @@ class DatasetConfig(Options):
         return None
 
 
+def _check_samples(option: str, value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise ConfigError(f"{option} must be null or an integer ≥ 1, got {value!r}.")
+
+
 @dataclass(frozen=True)
 class SourceConfig(DatasetConfig):
     """Options of a dataset that has real and synthetic data.
@@ -313,7 +318,7 @@ class SourceConfig(DatasetConfig):
     """
 
     source: Annotated[str, one_of(SOURCES)] = "auto"
-    n_samples: Count | None = None
+    n_samples: Annotated[int, _check_samples] | None = None
     trust: bool = False
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ssvm_bench.base.files import opened
-from ssvm_bench.datasets.reading import ContentError, unpacked
+from ssvm_bench.datasets.reading import ContentError, parsing, unpacked
 
 MOST = 700_000_000
 """Bytes that an archive unpacks to."""
@@ -202,10 +202,7 @@ def _size(content: bytes, what: str) -> tuple[int, int]:
     """Return width and height as a file says them, of which nothing is decoded for that."""
     from PIL import Image
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
-                return picture.size
-    except Exception as error:  # of whatever kind, where a header is damaged
-        raise ContentError(f"the {what} cannot be decoded") from error
+    with parsing(f"the {what} cannot be decoded"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
+            return picture.size

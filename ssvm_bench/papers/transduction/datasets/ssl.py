@@ -32,7 +32,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import ParsedFile
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, parsing
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 N_SPLITS = 12
@@ -137,13 +137,11 @@ def parse(raw: bytes) -> np.ndarray:
     """
     from scipy.io import loadmat
 
-    try:
+    with parsing("not a MATLAB file of X and y, or of idxLabs"):
         found: Any = loadmat(io.BytesIO(raw), variable_names=("X", "y", "idxLabs"))
         if "idxLabs" in found:
             return np.asarray(found["idxLabs"]).astype(np.int64)
         return np.hstack((np.asarray(found["X"], float), np.asarray(found["y"], float)))
-    except Exception as error:  # whatever a damaged file makes the reader raise
-        raise ContentError(f"not a MATLAB file of X and y, or of idxLabs ({error})") from error
 
 
 def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) -> Arrays:

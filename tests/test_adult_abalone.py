@@ -62,9 +62,6 @@ def test_libsvm_rows_are_parsed():
 def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
     with pytest.raises(ContentError, match=f"line 2.*{message}"):
         svmlight.parse(b"1 1:1 2:1\n" + line + b"\n-1 3:1\n", 4)
-
-
-def test_an_empty_libsvm_file_is_refused():
     with pytest.raises(ContentError, match="the file is empty"):
         svmlight.parse(b"\n", 4)
 
@@ -72,18 +69,29 @@ def test_an_empty_libsvm_file_is_refused():
 # ---- adult --------------------------------------------------------------------------------------
 
 
+SNAIL = SNAILS.split(b"\n")[0]
+
+
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("module", "line", "message"),
     [
-        (b"2 1:1", "line 2: label 2, expected −1 or 1"),
-        (b"0 1:1", "line 2: label 0, expected −1 or 1"),
-        (b"1 1:0.5", "line 2: a value that is not 1"),
-        (b"1 124:1", "line 2: an index above 123"),
+        (adult, b"2 1:1", "line 2: label 2, expected −1 or 1"),
+        (adult, b"0 1:1", "line 2: label 0, expected −1 or 1"),
+        (adult, b"1 1:0.5", "line 2: a value that is not 1"),
+        (adult, b"1 124:1", "line 2: an index above 123"),
+        (abalone, b"X,1,1,1,1,1,1,1,5", "line 2: sex 'X', expected M, F or I"),
+        (abalone, b"M,1,1,1,1,1,1,1", "line 2: 8 columns, expected 9"),
+        (abalone, b"M,1,,1,1,1,1,1,5", "line 2: 8 columns, expected 9"),
+        (abalone, b"M,1,-1,1,1,1,1,1,5", "line 2: a measure below 0"),
+        (abalone, b"M,1,nan,1,1,1,1,1,5", "line 2: nan in column 3, expected a number"),
+        (abalone, b"M,1,1,1,1,1,1,1,5.5", "line 2: 5.5 rings, expected a whole number"),
+        (abalone, b"M,1,1,1,1,1,1,1,0", "line 2: 0 rings, expected a whole number"),
     ],
 )
-def test_what_is_no_person_is_named_with_its_line(line, message):
+def test_what_is_no_person_or_snail_is_named_with_its_line(module, line, message):
+    whole = b"-1 1:1" if module is adult else SNAIL
     with pytest.raises(ContentError, match=message):
-        adult.parse(b"-1 1:1\n" + line + b"\n-1 3:1\n")
+        module.parse(b"\n".join((whole, line, whole, b"")))
 
 
 @pytest.fixture
@@ -127,11 +135,8 @@ def test_a_broken_file_is_one_message(people):
     with pytest.raises(RunFailedError, match=r"what is in a9a\.t\.gz has the sha256"):
         load(adult, "real")
     assert load(adult, "real", trust=True).source == "real (altered)"
-
-
-def test_the_home_has_the_files_unpacked():
     part = adult.RAW.parts(adult.RAW.places()[0])[1]
-    assert adult.RAW.address(part).endswith("/libsvmtools/datasets/binary/a9a.t")
+    assert adult.RAW.address(part).endswith("/libsvmtools/datasets/binary/a9a.t")  # unpacked
 
 
 # ---- abalone ------------------------------------------------------------------------------------
@@ -145,24 +150,6 @@ def test_snails_are_parsed_and_scaled():
     assert arrays["y"].tolist() == [15.0, 7.0]
     same = abalone.parse(SNAILS[: SNAILS.index(b"\n")])  # nothing to scale by
     assert np.isfinite(same["x"]).all()
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"X,1,1,1,1,1,1,1,5", "line 2: sex 'X', expected M, F or I"),
-        (b"M,1,1,1,1,1,1,1", "line 2: 8 columns, expected 9"),
-        (b"M,1,,1,1,1,1,1,5", "line 2: 8 columns, expected 9"),
-        (b"M,1,-1,1,1,1,1,1,5", "line 2: a measure below 0"),
-        (b"M,1,nan,1,1,1,1,1,5", "line 2: nan in column 3, expected a number"),
-        (b"M,1,1,1,1,1,1,1,5.5", "line 2: 5.5 rings, expected a whole number"),
-        (b"M,1,1,1,1,1,1,1,0", "line 2: 0 rings, expected a whole number"),
-    ],
-)
-def test_what_is_no_snail_is_named_with_its_line(line, message):
-    first = SNAILS.split(b"\n")[0]
-    with pytest.raises(ContentError, match=message):
-        abalone.parse(first + b"\n" + line + b"\n" + first + b"\n")
 
 
 # ---- runs ---------------------------------------------------------------------------------------

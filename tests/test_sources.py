@@ -8,6 +8,7 @@ import socket
 import threading
 import tracemalloc
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -74,14 +75,6 @@ def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_data_folder_wins_over_user_folder(raw):
-    put(raw, 1, GOOD + b"longer")
-    assert load(raw).x[0, 0] == sum(GOOD + b"longer")
-    put(raw, 0)
-    assert load(raw).x[0, 0] == sum(GOOD)
-    assert load(raw).source == "real"
-
-
 def test_missing_data_falls_back_loudly(raw, capsys):
     dataset = load(raw)
     assert (dataset.source, dataset.x[0, 0]) == ("synthetic", -1)
@@ -99,7 +92,12 @@ def test_missing_data_fails_when_it_must_be_real(raw):
     assert failure.value.exit_status == 1
 
 
-def test_stand_in_on_request_needs_no_warning_and_ignores_real_data(raw, capsys):
+def test_the_data_folder_wins_over_the_user_folder_and_synthetic_data_over_both(raw, capsys):
+    put(raw, 1, GOOD + b"longer")
+    assert load(raw).x[0, 0] == sum(GOOD + b"longer")
+    put(raw, 0)
+    assert load(raw).x[0, 0] == sum(GOOD)
+    assert load(raw).source == "real"
     put(raw, 0, b"broken")
     assert load(raw, "synthetic").source == "synthetic"
     assert capsys.readouterr().err == ""
@@ -125,13 +123,6 @@ def test_what_is_no_regular_file_is_refused_at_once(raw, kind, tmp_path, monkeyp
     assert sources.status("tiny").state == "broken"
 
 
-def test_a_file_of_holes_is_refused_by_its_size(raw):
-    with put(raw).open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(RunFailedError, match="it has more than 34 MB, far more than the data"):
-        load(raw)
-
-
 def test_a_bomb_is_refused_before_it_fills_the_memory(raw):
     bomb = gzip.compress(bytes(4 * reading.MOST))
     assert len(bomb) < reading.MOST / 100
@@ -144,6 +135,8 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(raw):
     finally:
         tracemalloc.stop()
     put(raw).open("wb").truncate(1 << 40)  # a hole of a terabyte
+    with pytest.raises(RunFailedError, match="it has more than 34 MB, far more than the data"):
+        load(raw)
     with pytest.raises(ContentError, match="it has more than 34 MB"):
         raw.read(raw.places()[0])
 
@@ -199,14 +192,11 @@ def test_broken_data_is_never_replaced(raw, source):
         load(raw, source)
     for part in (str(path), "Delete", "SSVM_BENCH_DATA"):
         assert part in str(failure.value)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(RunFailedError, match=str(path)):
-        load(raw, source)
-    path.rmdir()
-    path.symlink_to("nowhere")
-    with pytest.raises(RunFailedError, match=str(path)):
-        load(raw, source)
+    for broken in (path.mkdir, lambda: path.symlink_to("nowhere")):
+        path.rmdir() if path.is_dir() else path.unlink()
+        broken()
+        with pytest.raises(RunFailedError, match=str(path)):
+            load(raw, source)
 
 
 KEPT = "user/tiny/tiny.gz.ssvm-bench.npz"
@@ -313,9 +303,10 @@ def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
 def test_no_place_for_a_cache_is_no_failure(raw, tmp_path, monkeypatch):
     put(raw)
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
-    assert load(raw).source == "real"
-    assert load(raw, "synthetic").source == "synthetic"
+    with monkeypatch.context() as patched:
+        patched.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
+        assert load(raw).source == "real"
+        assert load(raw, "synthetic").source == "synthetic"
     assert files(tmp_path) == ["data/tiny/tiny.gz", "file"]
 
 
@@ -457,17 +448,13 @@ def test_silent_server_is_given_up(remote, monkeypatch):
 @pytest.fixture
 def pair(raw, monkeypatch):
     """A dataset of two files, each as that of `raw`."""
-
-    def read(content):
-        return raw.parse(content)["x"]
-
     two = ParsedFile(
         dataset="pair",
         folder="pair",
         url="http://localhost/pair/",
         n=2,
         sha256={"a.gz": digest(GOOD + b"\5"), "b.gz": digest(GOOD)},
-        parse=read,
+        parse=lambda content: raw.parse(content)["x"],
         combine=lambda a, b: arrays_of(a[0, 0] - b[0, 0]),
         synthetic=lambda: arrays_of(-1),
         synthetic_size=1,
@@ -563,23 +550,20 @@ def test_registry_finds_modules_and_names_the_nearest():
     for helper in ("sources", "../ocr", "ocr.Config", ""):
         with pytest.raises(ConfigError, match="Unknown dataset kind"):
             registry.module("dataset", helper)
-
-
-def test_a_stream_with_a_name_has_no_raw_file():
     assert sources.has_raw_file("usps")
-    assert not sources.has_raw_file("digits")
+    assert not sources.has_raw_file("digits")  # a stream with a name
     with pytest.raises(ConfigError, match=r"Dataset 'neighbours' has no raw file\."):
         sources.raw_file("neighbours")
 
 
 def test_registry_takes_modules_of_other_packages(monkeypatch):
-    from importlib.metadata import EntryPoint
+    group = "ssvm_bench.datasets"
+    entries = [
+        EntryPoint("letters", "ssvm_bench.datasets.ocr", group),
+        EntryPoint("wrecked", "no_such_package", group),
+    ]
 
     def installed(group, name=None):
-        entries = [
-            EntryPoint("letters", "ssvm_bench.datasets.ocr", "ssvm_bench.datasets"),
-            EntryPoint("wrecked", "no_such_package", "ssvm_bench.datasets"),
-        ]
         return [e for e in entries if e.group == group and name in (None, e.name)]
 
     monkeypatch.setattr(registry, "entry_points", installed)

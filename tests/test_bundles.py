@@ -12,12 +12,7 @@ from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.bmrm import (
-    bundle_runs,
-    relative,
-    risks,
-    speedup,
-)
+from ssvm_bench.papers.bmrm import bundle_runs, relative, risks, speedup
 from ssvm_bench.papers.bmrm.speedup import CLAIMS, Range
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.problem_instance import Best, instance_of
@@ -73,9 +68,6 @@ def test_methods_have_their_names_in_the_report():
         (1, "BMRM"),
     ]
     assert found["solver"][1] == "p_bmrm P=2"
-
-
-def test_other_options_make_other_methods():
     found = bundle_runs.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
     assert found["title"].tolist() == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
 
@@ -309,9 +301,7 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     assert [row[-1] for row in table.rows] == [bold(verdict)]
 
 
-def test_benchmarks_that_are_drawn_are_compared_with_real_ones_in_ratios_alone(
-    tmp_path, monkeypatch
-):
+def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):
     runs = []
     for name, source, several in (
         ("plates", "synthetic", 4),
@@ -321,11 +311,9 @@ def test_benchmarks_that_are_drawn_are_compared_with_real_ones_in_ratios_alone(
         about = {"dataset": name, "source": source}
         runs += [run_of("bmrm", 1, **about), run_of("prox_bmrm", 1, **about)]
         runs += [run_of("prox_p_bmrm", 1, P=16, seconds=several, **about)]
-    written(runs, tmp_path, monkeypatch)
-    texts = {
-        suffix: (tmp_path / f"figures/some/speedup{suffix}.md").read_text()
-        for suffix in ("", "-synthetic")
-    }
+    written(runs, tmp_path, monkeypatch, {"speedup": ("table",)})
+    folder = tmp_path / "figures/some"
+    texts = {suffix: (folder / f"speedup{suffix}.md").read_text() for suffix in ("", "-synthetic")}
     for text in texts.values():
         *_, last = text.strip().splitlines()
         assert "plates: 2.5×" in last
@@ -449,14 +437,14 @@ def experiment(**figures):
 ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}
 
 
-def written(runs, tmp_path, monkeypatch):
+def written(runs, tmp_path, monkeypatch, figures=ALL):
     """Return the files that are drawn from runs, without storing them first."""
     best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
     monkeypatch.setattr("ssvm_bench.results.optima.reference", lambda *args: best)
     monkeypatch.setattr("ssvm_bench.results.stored_traces.write", lambda *args: [])
     for number, run in enumerate(runs):
         object.__setattr__(run, "folder", tmp_path / f"runs/{number}")
-    return experiment_files.draw(experiment(**ALL), runs, [], tmp_path, ["svg"], None)
+    return experiment_files.draw(experiment(**figures), runs, [], tmp_path, ["svg"], None)
 
 
 def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
@@ -476,25 +464,24 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     table = speedup.costs(runs).drop(columns="options")  # empty texts
     csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
-
-
-def test_nothing_is_written_of_other_solvers(tmp_path, monkeypatch):
     assert written([make_trace([2.0, 1.0], [0.0, 0.5])], tmp_path, monkeypatch) == []
+
+
+def shown(runs):
+    """Return the page that shows runs."""
+    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
+    return page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
 
 
 def test_the_report_shows_them():
     runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
-    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
     for run in runs:
         run.metadata["dataset"]["d"] = 7840
-    text = page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
+    text = shown(runs)
     assert 'id="relative-0-0"' in text
     assert "<strong>0.1000</strong>" in text
     assert text.count(f"<strong>{HOLDS}</strong>") == 5
-    other = [make_trace([2.0, 1.0], [0.0, 0.5])]
-    best = {instance_of(run.metadata): Best(1.3, 1.25) for run in other}
-    text = page.page(contents.Contents(other, 0, []), contents.group(other), best)
-    assert "There are no runs of these methods." in text
+    assert "There are no runs of these methods." in shown([make_trace([2.0, 1.0], [0.0, 0.5])])
 
 
 def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():

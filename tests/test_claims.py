@@ -1,8 +1,9 @@
 """The claims of the paper on hand-made traces: where each holds, fails, and is unknown."""
 
+import functools
 import math
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
@@ -111,9 +113,23 @@ def judge(traces, paper=WITHOUT_REMARKS):
     return judging.evaluate(paper, traces, best)
 
 
-def one(traces, key, dataset, **options):
+@functools.cache
+def usual():
+    """Return the rows of runs as the paper describes them."""
+    return judge(paper())
+
+
+class Part(Paper):
+    """The paper, of which some claims are judged."""
+
+    datasets = MPBCFW.datasets
+
+
+def one(traces, key, dataset, paper=WITHOUT_REMARKS):
     """Return the only row of a claim on a dataset."""
-    (row,) = (r for r in judge(traces, **options) if (r.key, r.dataset) == (key, dataset))
+    whole = {field.name: getattr(paper, field.name) for field in fields(paper)}
+    claims = tuple(claim for claim in paper.claims if claim.key == key)
+    (row,) = (r for r in judge(traces, Part(**{**whole, "claims": claims})) if r.dataset == dataset)
     return row
 
 
@@ -139,7 +155,7 @@ EVERY = [
 
 
 def test_on_runs_as_the_paper_describes_them_every_claim_holds():
-    rows = judge(paper())
+    rows = usual()
     assert [(row.key, row.dataset) for row in rows] == EVERY
     assert {(r.key, r.dataset, r.note) for r in rows if r.verdict != judging.HOLDS} == set()
     assert {row.agree for row in rows} == {3} == {row.repeats for row in rows}
@@ -641,13 +657,11 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
 
 
 def test_the_overview_shows_verdict_and_median():
-    shown = claims_table.overview(
-        [row for row in judge(paper()) if row.key in ("planes_fall", "call")]
-    )
+    shown = claims_table.overview([row for row in usual() if row.key in ("planes_fall", "call")])
     lines = document.lines(shown)
     assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
     assert [line.count("|") for line in lines] == [7] * 4
-    rows = {row.dataset: row for row in judge(paper()) if row.key == "call"}
+    rows = {row.dataset: row for row in usual() if row.key == "call"}
     marks = [claims_table.MARKS[row.verdict] for row in rows.values()]
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
@@ -655,7 +669,7 @@ def test_the_overview_shows_verdict_and_median():
 
 
 def test_the_table_has_a_row_per_row_and_a_column_per_field():
-    rows = judge(paper())
+    rows = usual()
     table = claims_table.table(rows)
     assert table["key"].tolist() == [row.key for row in rows]
     assert list(table.columns) == list(judging.Row._fields)

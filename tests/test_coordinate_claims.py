@@ -1,5 +1,6 @@
 """The claims of the dual-coordinate paper on hand-made traces, and its figures."""
 
+import functools
 import itertools
 import math
 
@@ -135,6 +136,12 @@ def judge(runs, ratio=1.2):
     return judging.evaluate(PAPER, runs, best, bench(ratio) if ratio else ())
 
 
+@functools.cache
+def judged():
+    """Return the rows of runs as the paper describes them."""
+    return judge(of_paper())
+
+
 def one(runs, key, dataset, **options):
     """Return the only row of a claim on a dataset, on which there is an online run, too."""
     runs = [*runs, *([] if any(map(ONLINE.has, runs)) else [online(dataset, "gap")])]
@@ -143,7 +150,7 @@ def one(runs, key, dataset, **options):
 
 
 def test_on_runs_as_the_paper_describes_them_every_claim_holds():
-    rows = judge(of_paper())
+    rows = judged()
     found = {(row.key, row.dataset, row.note) for row in rows if row.verdict != judging.HOLDS}
     assert found == set()
     shown = {(row.key, row.dataset) for row in rows}
@@ -213,10 +220,8 @@ def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
 
 def test_what_the_bench_has_not_measured_is_unknown():
     row = one(of_paper(), "first_sweep", "adult", ratio=None)
-    assert (row.verdict, row.note) == (
-        judging.UNKNOWN,
-        "no such row in bench.json: `make bench` measures it",
-    )
+    note = "no such row in bench.json: `make bench` measures it"
+    assert (row.verdict, row.note) == (judging.UNKNOWN, note)
     of_stand_in = [row._replace(source="synthetic") for row in bench(1.0)]
     rows = judging.evaluate(PAPER, of_paper(), {}, of_stand_in)
     assert {row.verdict for row in rows if row.key == "first_sweep"} == {judging.UNKNOWN}
@@ -224,12 +229,8 @@ def test_what_the_bench_has_not_measured_is_unknown():
 
 def test_hot_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
     warm_start, cold = dcd("usps", path=["2/n"], seconds=0.25), dcd("usps", seconds=1.0)
-    assert (WARM.has(warm_start), BATCH.has(warm_start), WARM.has(cold), BATCH.has(cold)) == (
-        1,
-        0,
-        0,
-        1,
-    )
+    found = [kind.has(run) for run in (warm_start, cold) for kind in (WARM, BATCH)]
+    assert found == [True, False, False, True]
     row = one([warm_start, cold], "hot_start", "usps")
     assert (row.median, row.note) == (0.25, "250 ms from λ = 2/n, 1 s from α = 0")
 
@@ -273,9 +274,8 @@ def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
     run.frame["upper_bound"], run.frame["tracked_bound"] = upper, tracked
     row = one([run], "tracked_above", "usps")
     assert row.median == pytest.approx(7 / 9)
-    assert (
-        row.note == "9 sweeps; where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
-    )
+    said = "9 sweeps; where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
+    assert row.note == said
 
 
 def test_orders_are_compared_at_a_gap_that_all_reach():
@@ -330,7 +330,7 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
 
 
 def test_self_checks_are_not_counted():
-    rows = judge(of_paper())
+    rows = judged()
     kinds = {row.key for row in rows if row.beside == SELF_CHECKS}
     assert kinds == {"dual_batch", "dual_online"}
     text = claims_table.output(PAPER, rows).markdown()
@@ -342,13 +342,19 @@ def test_self_checks_are_not_counted():
 # ---- figures and runs ---------------------------------------------------------------------------
 
 
-def outputs(runs, *names):
-    best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-    return {one.name: one.table for one in figures.KIND.outputs(FigureData(runs, best), names)}
-
-
-def test_bounds_are_drawn_from_runs_that_compute_both(monkeypatch):
+@pytest.fixture
+def outputs(monkeypatch):
+    """Return a function that gives the tables of figures, which are not drawn."""
     monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *args, **more: None)
+
+    def tables(runs, *names):
+        best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
+        return {one.name: one.table for one in figures.KIND.outputs(FigureData(runs, best), names)}
+
+    return tables
+
+
+def test_bounds_are_drawn_from_runs_that_compute_both(outputs):
     tables = outputs(of_paper(), "bounds")
     assert set(tables) == {"bounds_iterations", "bounds_time"}
     table = tables["bounds_iterations"]
@@ -358,8 +364,7 @@ def test_bounds_are_drawn_from_runs_that_compute_both(monkeypatch):
     )
 
 
-def test_curves_are_named_by_what_is_compared(monkeypatch):
-    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *args, **more: None)
+def test_curves_are_named_by_what_is_compared(outputs):
     runs = [*of_paper(), online("ocr", "gap", cache=7)]
     tables = outputs(runs, "order", "schedules", "cache")
     assert set(tables) == {"order_iterations", "schedules_time", "schedules_oracle_passes", "cache"}
@@ -376,9 +381,6 @@ def test_curves_are_named_by_what_is_compared(monkeypatch):
         for name in ("mnist", "digits")
         for n in (N // 2, N)
     ]
-
-
-def test_nothing_is_drawn_of_other_solvers():
     assert outputs([ssg("ocr", "ssg")], *figures.KIND.choices.names) == {}
 
 
@@ -400,9 +402,8 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
         )
     }
     for name in BATCH_DATA:
-        assert {
-            (name, "dcd", "tracked", "random", warm_start) for warm_start in (False, True)
-        } <= made
+        warm_starts = {(name, "dcd", "tracked", "random", warm) for warm in (False, True)}
+        assert warm_starts <= made
         assert (name, "dcd", "true", "random", False) in made
         assert {(name, runs.solver, False) for runs in SUBGRADIENT} <= made
     for name in (*BATCH_DATA, "digits"):

@@ -1,5 +1,6 @@
 """The claims of the BCFW poster on hand-made traces: where each holds, fails, and is unknown."""
 
+import functools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +14,12 @@ from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
-from ssvm_bench.papers.bcfw_poster.paper import (
-    BESIDE,
-    CACHED,
-    FACTOR,
-    OTHER_BASELINES,
-    PAPER,
-    SELF_CHECKS,
-)
+from ssvm_bench.papers.bcfw_poster import paper as poster
+from ssvm_bench.papers.bcfw_poster.paper import BESIDE, FACTOR, OTHER_BASELINES, SELF_CHECKS
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
-POSTER = replace(PAPER, folder=Path("no/remarks"))
+POSTER = replace(poster.PAPER, folder=Path("no/remarks"))
 
 N, HALF = 200, 100
 PASSES = np.unique(np.round(1.1 ** np.arange(45)))
@@ -64,21 +59,12 @@ def run(solver, errors, seed=0, *, n=N, lam=0.01, passes=PASSES, dual=None, **op
         seed=seed,
         lam=lam,
         options=options,
-        dataset={
-            "name": "ocr",
-            "source": "real",
-            "n": n,
-            "d": 3,
-            "radius": radius,
-            "fingerprint": f"{n}-{fold}",
-        },
+        dataset={"name": "ocr", "source": "real", "n": n, "d": 3, "radius": radius}
+        | {"fingerprint": f"{n}-{fold}"},
     )
     trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    trace.metadata["config"]["dataset"] = {
-        "name": "ocr",
-        "folds": [fold],
-        "n_samples": None if n == N else n,
-    }
+    samples = None if n == N else n
+    trace.metadata["config"]["dataset"] = {"name": "ocr", "folds": [fold], "n_samples": samples}
     return trace
 
 
@@ -89,16 +75,10 @@ def falling(half, n=N, power=1.0, passes=PASSES):
 
 def of_poster(n=N, lam=0.01, seeds=3):
     """Return runs on one problem instance that behave as the poster says."""
+    online = {key: half for key, half in ONLINE.items() if key != FIXED}
     traces = [
-        run(
-            "bcfw" if key == FIXED else key,
-            falling(half, n) * (1 + 0.01 * seed),
-            seed,
-            n=n,
-            lam=lam,
-        )
-        for key, half in ONLINE.items()
-        if key != FIXED
+        run(key, falling(half, n) * (1 + 0.01 * seed), seed, n=n, lam=lam)
+        for key, half in online.items()
         for seed in range(seeds)
     ]
     traces += [
@@ -113,6 +93,12 @@ def everything():
 
 def judge(traces, best=BEST):
     return judging.evaluate(POSTER, traces, {instance_of(t.metadata): best for t in traces})
+
+
+@functools.cache
+def judged():
+    """Return the rows of runs as the poster describes them."""
+    return judge(everything())
 
 
 def one(traces, key, lam=0.01, best=BEST):
@@ -130,7 +116,7 @@ def without(traces, *solvers):
 
 
 def test_on_runs_as_the_poster_describes_them_every_claim_holds():
-    rows = judge(everything())
+    rows = judged()
     assert {(row.key, row.title, row.note) for row in rows if row.verdict != judging.HOLDS} == set()
     titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "2/n")]
     for claim in POSTER.claims:
@@ -178,10 +164,7 @@ def against(*baselines):
         ("fw", against("fw") | {"rate_fw", "size_fw", "certificate_fw", "tight_fw"}),
         ("ssg", {"rate_ssg", "size_ssg"}),
         ("cutting_plane", against("n_slack")),
-        (
-            "one_slack",
-            against("cutting_plane", "cached") | {"rate_one_slack", "size_one_slack"},
-        ),
+        ("one_slack", against("cutting_plane", "cached") | {"rate_one_slack", "size_one_slack"}),
     ],
 )
 def test_without_the_runs_of_a_solver_its_claims_are_unknown(solver, unknown):
@@ -208,7 +191,7 @@ def test_the_cutting_planes_of_the_poster_are_those_without_a_cache():
 
 
 def test_self_checks_and_other_rivals_are_not_counted():
-    rows = judge(everything())
+    rows = judged()
     kinds = {kind: {row.key for row in rows if row.beside == kind} for kind in BESIDE}
     assert kinds[SELF_CHECKS] == {"certificate_bcfw", "certificate_fw"}
     assert kinds[OTHER_BASELINES] == against("cached", "n_slack")
@@ -315,9 +298,8 @@ def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
     assert (row.verdict, row.note) == (judging.UNKNOWN, measures.TOO_LOOSE)
     assert one(everything(), "rate_bcfw", best=loose).verdict == judging.HOLDS
     assert one(everything(), "ahead_bcfw_ssg", best=loose).verdict == judging.HOLDS
-    ratio = one(
-        [run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])], "tight_fw", best=loose
-    )
+    fw = run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])
+    ratio = one([fw], "tight_fw", best=loose)
     assert ratio.median == pytest.approx((1 + 5 + 9) / 5)
 
 
@@ -371,10 +353,7 @@ def test_each_paper_is_judged_where_its_solvers_ran():
     assert judging.evaluate(registry.papers()["mpbcfw"], everything(), {}) == []
     assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
     assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
-
-
-def test_the_page_names_the_poster():
-    text = claims_table.output(POSTER, judge(everything())).markdown()
+    text = claims_table.output(POSTER, judged()).markdown()
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
 
@@ -396,4 +375,4 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
     assert {run for run in made if run[2]} == {(solver, 0.01, True) for solver in sizes}
     assert content["figures"]["claims"] == ["poster"]
     default = vars(one_slack.Config("one_slack", "one_slack"))
-    assert {**default, **CACHED.options} == default
+    assert {**default, **poster.CACHED.options} == default

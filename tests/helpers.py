@@ -78,6 +78,19 @@ def random_graphs(sizes, K, f, seed=0):
     return graphs(chains.x, chains.y, K, edges)
 
 
+TINY = {
+    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(8, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4], 2, 8, seed=8),
+}
+SMALL = {
+    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
+    "multiclass": random_multiclass(12, 5, 3, seed=4),
+    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8),
+}
+"""A dataset of each structure, whose labelings can be enumerated."""
+
+
 def oracle(data, **options):
     """Build the oracle that fits; ``options`` of α-expansion."""
     costs = {"name": "tiny", "kind": "tiny", "cost_call": COST_CALL, "cost_plane": COST_PLANE}
@@ -108,6 +121,22 @@ def solver(problem, name="bcfw", seed=0, clock=None, **options):
     made = module.build(config, problem, clock, seed)
     made.begin()
     return made
+
+
+def iterated(made, count):
+    """Let a solver make so many iterations; return it."""
+    for _ in range(count):
+        made.iterate()
+    return made
+
+
+def converged_in(made, most):
+    """Let a solver iterate until it has converged; return it."""
+    for _ in range(most):
+        made.iterate()
+        if made.converged:
+            return made
+    raise AssertionError("the solver did not converge")
 
 
 class Plain(Oracle):

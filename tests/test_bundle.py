@@ -5,18 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from helpers import (
-    Plain,
-    Table,
-    optimum,
-    oracle,
-    problem,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-    working_sets,
-)
+from helpers import SMALL as DATA
+from helpers import Plain, Table, iterated, optimum, oracle, problem, solver, working_sets
 from program import USPS, call, error_of, run_here
 
 from ssvm_bench.base.clock import Clock
@@ -25,16 +15,11 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary
 from ssvm_bench.solvers.bundle.model import Model
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3, 2, 1, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(12, 5, 3, seed=4),
-    "graphs": random_graphs([4, 2, 4, 1, 4, 3], 2, 4, seed=8),
-}
 LAM = 0.02
 METHODS = {
     "bmrm": ("bmrm", {}),
     "p_bmrm": ("p_bmrm", {"P": 4}),
-    "n_bmrm": ("p_bmrm", {"P": 6}),
+    "n_bmrm": ("p_bmrm", {"P": 8}),  # as many as chains
     "prox_bmrm": ("prox_bmrm", {}),
     "prox_bmrm_always": ("prox_bmrm", {"accept": "always"}),
     "prox_p_bmrm": ("prox_p_bmrm", {"P": 3}),
@@ -298,9 +283,7 @@ def test_bmrm_is_the_algorithm(data):
 @pytest.mark.parametrize("accept", ["sufficient", "always"])
 def test_steps_that_were_searched_for_are_as_long_as_they_may_be(data, accept):
     posed = problem(data, LAM)
-    made = solver(posed, "prox_bmrm", epsilon=1e-4, accept=accept)
-    for _ in range(10):
-        made.iterate()
+    made = iterated(solver(posed, "prox_bmrm", epsilon=1e-4, accept=accept), 10)
     reach = made.config.K * np.linalg.norm(made.w)
     assert made.reach == pytest.approx(reach)
     searched = 0

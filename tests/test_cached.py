@@ -4,60 +4,23 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import (
-    Plain,
-    Table,
-    cached,
-    oracle,
-    problem,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-)
+from helpers import SMALL as DATA
+from helpers import TINY, Plain, Table, cached, iterated, optimum, oracle, problem, solver
 
-from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers.block.acceleration import Acceleration
 from ssvm_bench.solvers.fw import STARTS
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(12, 5, 3, seed=4),
-    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8),
-}
 LAM = 0.02
 STEPS = ("fw", "away", "pairwise")
+NAMES = ("steps", "inner_steps", "sampling", "share", "shrink", "kappa", "average")
 OPTIONS = [
-    {
-        "steps": steps,
-        "inner_steps": inner,
-        "sampling": sampling,
-        "share": share,
-        "shrink": shrink,
-        "kappa": kappa,
-        "average": average,
-    }
-    for steps, inner, sampling, share, shrink, kappa, average in itertools.product(
+    dict(zip(NAMES, values, strict=True))
+    for values in itertools.product(
         STEPS, (1, 4), ("permutation", "gap"), (None, 0.25), (0.0, 0.5), (0.0, 5.0), (False, True)
     )
 ]
-
-
-@pytest.fixture(scope="module")
-def optima():
-    """Return the optimum of each problem, from long runs whose gap is tiny."""
-    found = {}
-    for name, data in DATA.items():
-        posed = problem(data, LAM)
-        made = solver(posed, "mpbcfw_pairwise")
-        for _ in range(400):
-            made.iterate()
-        iterate = made.reported()
-        assert posed.primal(iterate.w) - iterate.dual < 1e-9
-        found[name] = iterate.dual
-    return found
 
 
 def run(posed, iterations, name="mpbcfw_pairwise", **options):
@@ -84,21 +47,22 @@ def test_one_step_a_visit_is_mpbcfw(data, average, rows, start):
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_every_combination_of_options_reaches_the_optimum(name, optima):
-    posed, best = problem(DATA[name], LAM), optima[name]
+def test_every_combination_of_options_reaches_the_optimum(name):
+    posed = problem(TINY[name], LAM)
+    best = optimum(posed)
     for options in OPTIONS:
         dual = -np.inf
         # Frank–Wolfe steps and averages converge sublinearly, the others linearly
         linear = options["steps"] != "fw" and not options["average"]
         for made in run(posed, 500 if linear else 40, M=5, **options):
             iterate = made.reported()
-            assert iterate.dual <= best + 1e-12, options
+            assert iterate.dual <= best + 1e-9, options
             if not options["average"]:
                 assert iterate.dual >= dual - 1e-12, options
             dual = iterate.dual
-            if dual > best * (1 - 1e-7):
+            if dual > best * (1 - 5e-7):
                 break
-        assert posed.primal(iterate.w) >= best - 1e-12
+        assert posed.primal(iterate.w) >= best - 1e-9
         assert dual > best - (1e-6 if linear else 0.2) * best, options
 
 
@@ -187,8 +151,7 @@ def test_gap_sampling_refreshes_with_a_permutation(name):
     visited = []
     prepare = made.visits.prepare
     made.visits.prepare = lambda *of: (visited.append(of[1]), prepare(*of))[1]
-    for _ in range(7):
-        made.iterate()
+    iterated(made, 7)
     whole = [order for order in visited if order.size == data.n]
     assert [sorted(order) == list(range(data.n)) for order in whole] == [True] * 3
     assert sum(order.size for order in visited) == 7 * data.n == made.clock.oracle_calls
@@ -198,9 +161,7 @@ def test_gap_sampling_refreshes_with_a_permutation(name):
 @pytest.mark.parametrize("name", DATA)
 def test_spared_calls_are_counted_as_calls_of_working_sets(name):
     data = DATA[name]
-    made = solver(problem(data, LAM), "mpbcfw_pairwise", share=0.25, M=0, refresh=10)
-    for _ in range(30):
-        made.iterate()
+    made = iterated(solver(problem(data, LAM), "mpbcfw_pairwise", share=0.25, M=0, refresh=10), 30)
     assert made.clock.oracle_calls + made.clock.approx_calls == 30 * data.n
     assert 3 * data.n < made.clock.oracle_calls < 30 * data.n
     assert np.isfinite(made.visits.policy.gaps).all()
@@ -294,20 +255,3 @@ def test_what_is_zero_is_left_out():
     assert norms == same
     np.testing.assert_array_equal(everywhere, at_places)
     assert np.flatnonzero(at_places).tolist() == places.tolist()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("kappa", -1.0),
-        ("steps", "newton"),
-        ("inner_steps", 0),
-        ("sampling", "uniform"),
-        ("refresh", 0),
-        ("share", -0.1),
-        ("shrink", -1.0),
-    ],
-)
-def test_bad_options_are_named(option, value):
-    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
-        solver(problem(DATA["multiclass"]), "mpbcfw_pairwise", **{option: value})

@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from helpers import Table, oracle, problem, random_chains, random_graphs, random_multiclass, solver
+from helpers import (
+    TINY,
+    Table,
+    iterated,
+    optimum,
+    oracle,
+    problem,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
 from program import call, error_of
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -17,10 +27,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.solvers.expectations import Constant
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(8, 5, 3, seed=4),
-}
+DATA = {name: TINY[name] for name in ("chains", "multiclass")}
 LAM = 0.1
 SOLVERS = ("excessive_gap", "extragradient")
 STEPS = ("search", "bound")
@@ -70,13 +77,6 @@ def with_one(w):
     return np.append(w, 1.0)
 
 
-def optimum_of(posed):
-    best = solver(posed, "mpbcfw_pairwise")
-    for _ in range(300):
-        best.iterate()
-    return best.reported().dual
-
-
 # ---- Gibbs distributions ------------------------------------------------------------------------
 
 
@@ -124,22 +124,22 @@ def test_scores_that_are_no_numbers_end_the_run():
 @on_data
 def test_the_certificate_holds_on_every_row_and_shrinks_to_the_optimum(data, name, step):
     posed = problem(data, LAM)
-    optimum, made = optimum_of(posed), solver(posed, name, step=step)
+    best, made = optimum(posed), solver(posed, name, step=step)
     bounds = []
     for _ in range(300):
         w, value = made.reported()
         primal, said = posed.primal(w), made.diagnostics()
-        assert value <= optimum + 1e-12
-        assert primal >= optimum - 1e-12
+        assert value <= best + 1e-9
+        assert primal >= best - 1e-9
         second = said.get("saddle_dual", value)
-        assert value - 1e-12 <= second <= optimum + 1e-12
+        assert value - 1e-12 <= second <= best + 1e-9
         assert primal - second <= said["gap_bound"] * (1 + 1e-12) + 1e-12
         bounds.append(said["gap_bound"])
         made.iterate()
     assert (np.diff(bounds[1:]) < 0).all()
     far = {"excessive_gap": 5e-4, "extragradient": 1e-2}[name] * (1 if step == "search" else 200)
-    assert primal - optimum < far
-    assert optimum - second < far
+    assert primal - best < far
+    assert best - second < far
 
 
 @of_both
@@ -170,9 +170,7 @@ def test_a_pass_of_the_expectation_oracle_counts_n_calls(data, name, start, each
 @of_both
 def test_the_optimum_of_one_label_is_found_at_once(name):
     posed = problem(random_multiclass(3, 1, 2), LAM)
-    made = solver(posed, name)
-    for _ in range(3):
-        made.iterate()
+    made = iterated(solver(posed, name), 3)
     w, value = made.reported()
     assert posed.primal(w) == pytest.approx(0.0, abs=1e-12)
     assert value == pytest.approx(0.0, abs=1e-12)
@@ -184,7 +182,7 @@ class OnlyMaximises(NamedTuple):
     features: object
 
 
-@of_both
+@pytest.mark.parametrize("name", ["eg", *SOLVERS])
 def test_graphs_and_oracles_without_expectations_are_refused(name, tmp_path):
     with pytest.raises(ConfigError, match="expectations of a distribution"):
         solver(problem(random_graphs([4, 2], 2, 3)), name)
@@ -194,20 +192,6 @@ def test_graphs_and_oracles_without_expectations_are_refused(name, tmp_path):
     inner = problem(DATA["chains"]).oracle
     with pytest.raises(ConfigError, match="needs the expectations"):
         solver(Problem(LabelingOracle(OnlyMaximises(inner.features)), LAM), name)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("excessive_gap", {"step": "line_search"}),
-        ("extragradient", {"step": "2/(k+2)"}),
-        ("extragradient", {"rho": 0.0}),
-    ],
-)
-def test_bad_options_are_named(name, change):
-    (option,) = change
-    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
-        solver(problem(DATA["chains"]), name, **change)
 
 
 def test_a_constant_doubles_up_to_its_bound_where_a_step_fails():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers import (
     Table,
+    iterated,
     minimised_over_simplices,
     oracle,
     plane_weights,
@@ -20,7 +21,6 @@ from linear import binary_oracle, planes, random_binary, random_regression, regr
 from program import config_of, run_here
 from scipy.optimize import minimize_scalar
 
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
@@ -126,8 +126,7 @@ def test_weights_of_planes_are_those_of_a_qp_solver(which):
         floor[:10] = 0.0
     optimum, best, alpha = quadratic_program(terms, floor, np.ones(40))
     made, _ = made_of(inner, np.ones(40), "none" if which == "none" else ("0-9",))
-    for _ in range(200):
-        made.iterate()
+    iterated(made, 200)
     assert made.reported().dual == pytest.approx(optimum, abs=1e-9)
     np.testing.assert_allclose(made.reported().w, best, atol=1e-4)
     wrong = np.concatenate([plane_weights(made, i)[1:] for i in range(8)])
@@ -180,25 +179,6 @@ def test_a_constraint_that_is_idle_changes_nothing():
         free.iterate()
         bounded.iterate()
         np.testing.assert_allclose(bounded.reported().w, free.reported().w, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["binary", "chains"])
-def test_a_hot_start_keeps_the_weights(name):
-    inner, _ = posed(name)
-    warm = solver(Problem(inner, LAM), "dcd", nonnegative="all", tol=1e-10)
-    for _ in range(12):
-        warm.iterate()
-    warm.warm_start(LAM / 2, Clock("work"))
-    before = warm.reported()
-    assert before.dual > 0
-    assert (before.w >= 0).all()
-    warm.visits.recompute()
-    np.testing.assert_allclose(warm.reported().w, before.w, atol=1e-12)
-    assert warm.reported().dual == pytest.approx(before.dual, abs=1e-12)
-    cold = solver(Problem(inner, LAM / 2), "dcd", nonnegative="all", tol=1e-10)
-    for made in (warm, cold):
-        made.iterate()
-    assert warm.reported().dual > cold.reported().dual
 
 
 @pytest.mark.parametrize("name", ["binary", "chains"])

@@ -7,16 +7,8 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import (
-    Plain,
-    oracle,
-    problem,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-    working_sets,
-)
+from helpers import TINY as DATA
+from helpers import Plain, iterated, oracle, problem, solver, working_sets
 from helpers import Table as Terms
 from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
 
@@ -27,11 +19,6 @@ from ssvm_bench.results.reading import read_summary, read_trace
 from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.fw import FrankWolfe
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(8, 5, 3, seed=4),
-    "graphs": random_graphs([4, 2, 4, 1, 4], 2, 8, seed=8),
-}
 SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_pairwise", "mpbcfw_fast")
 
 
@@ -55,8 +42,7 @@ def test_phi_stays_feasible_and_all_planes_stay(data, name, rows):
     table = Terms(data)
     made = solver(posed, name)
     for lam in (0.1, 0.02):
-        for _ in range(4):
-            made.iterate()
+        iterated(made, 4)
         w = made.reported().w
         before = working_sets(made, table) if name != "fw" else []
         clock = Clock("work")
@@ -80,12 +66,10 @@ def test_a_path_ends_where_a_direct_run_does(data, name):
     lam = 0.02
     direct, along = solver(problem(data, lam), name), solver(problem(data, 0.5), name)
     for larger in (0.1, lam):
-        for _ in range(20):
-            along.iterate()
+        iterated(along, 20)
         along.warm_start(larger, along.clock)
     for made in (direct, along):
-        for _ in range(300):
-            made.iterate()
+        iterated(made, 300)
         assert made.problem.lam == lam
     gap = direct.problem.primal(direct.reported().w) - direct.reported().dual
     assert along.reported().dual == pytest.approx(direct.reported().dual, abs=max(gap, 1e-9))

@@ -5,14 +5,15 @@ import pickle
 import numpy as np
 import pytest
 from helpers import (
+    SMALL,
     Plain,
     Table,
     cached,
     dataset,
+    iterated,
     oracle,
     problem,
     random_chains,
-    random_multiclass,
     solver,
     working_sets,
 )
@@ -26,10 +27,7 @@ from ssvm_bench.solvers.block.steps import AtOracle
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(12, 5, 3, seed=4),
-}
+DATA = {name: SMALL[name] for name in ("chains", "multiclass")}
 STORAGES = ("labelings", "rows")
 
 
@@ -84,8 +82,7 @@ def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, s
     table = Table(data)
     made = make(data, storage, "mpbcfw")
     rng = np.random.default_rng(0)
-    for _ in range(4):
-        made.iterate()
+    iterated(made, 4)
     for i in range(table.n):
         found, planes = cached(made.phi.blocks, table, i)
         for row, plane in zip(found, planes, strict=True):
@@ -148,8 +145,7 @@ def test_phi_stays_a_convex_combination_of_planes_even_of_dropped_ones(data, sto
 def test_marginals_are_probabilities(data):
     table = Table(data)
     made = make(data, "labelings", "mpbcfw", T=1, N=2)
-    for _ in range(10):
-        made.iterate()
+    iterated(made, 10)
     store = made.phi.blocks
     assert store.mu.min() >= 0  # μ − γ μ cannot round below 0
     # some thousand updates, each rounding by 2⁻⁵³
@@ -170,8 +166,7 @@ def test_marginals_are_probabilities(data):
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw"])
 def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
     made = make(data, storage, name)
-    for _ in range(9):
-        made.iterate()
+    iterated(made, 9)
     w = np.full_like(made.phi.w, np.nan)
     offset = dual_iterate.sum_of_terms(made.phi.blocks, made.problem.lam, w)
     # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each

@@ -13,6 +13,7 @@ import pytest
 from helpers import (
     Plain,
     Table,
+    iterated,
     minimised_over_simplices,
     oracle,
     random_chains,
@@ -523,9 +524,7 @@ def test_one_variance_is_a_larger_lam_whichever_way_it_is_posed():
     scaled = Problem(WithPrior(inner, Prior(np.zeros(inner.d), np.full(inner.d, 2.0))), LAM)
     ends = []
     for posed in (scaled, Problem(inner, LAM / 4)):
-        made = solver(posed, "mpbcfw_fast")
-        for _ in range(60):
-            made.iterate()
+        made = iterated(solver(posed, "mpbcfw_fast"), 60)
         w, dual = made.reported()
         ends.append((posed.primal(w), dual, posed.oracle.weights(w)))
     for one, other in zip(*ends, strict=True):

@@ -16,6 +16,7 @@ from helpers import (
     Table,
     dataset,
     defaults,
+    iterated,
     problem,
     random_chains,
     random_graphs,
@@ -144,8 +145,7 @@ def test_a_decision_that_rounding_would_make_is_told():
     # the same term is the last of one iteration and the first of the next one
     data = random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8)
     slow = reference(Table(data), 1 / data.n, "mpbcfw", seed=0, N=1)
-    for _ in range(6):
-        slow.iterate()
+    iterated(slow, 6)
     with pytest.raises(UnclearDecisionError, match=r"plane \d is as good as \d: .*e-1[678], less"):
         slow.iterate()
 
@@ -318,9 +318,26 @@ def test_weak_duality_and_monotone_dual(data, name, options, lam):
     assert dual > 0 or not monotone
 
 
-def test_steps_of_fixed_length_towards_cached_planes_are_refused():
-    with pytest.raises(ConfigError, match=r"solver\.step"):
-        solver(problem(DATA["multiclass"]), "mpbcfw", step="2n/(k+2n)")
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("mpbcfw", "step", "2n/(k+2n)"),  # towards cached planes
+        *(("mpbcfw_pairwise", "kappa", -1.0), ("mpbcfw_pairwise", "steps", "newton")),
+        *(("mpbcfw_pairwise", "inner_steps", 0), ("mpbcfw_pairwise", "sampling", "uniform")),
+        *(("mpbcfw_pairwise", "refresh", 0), ("mpbcfw_pairwise", "share", -0.1)),
+        ("mpbcfw_pairwise", "shrink", -1.0),
+        *(("ssg", "average", "last"), ("ssg", "sampling", "gap")),
+        *(("eg", "eta", 0.0), ("eg", "start", -1.0), ("eg", "sampling", "gap")),
+        *(("excessive_gap", "step", "line_search"), ("extragradient", "step", "2/(k+2)")),
+        *(("extragradient", "rho", 0.0), ("dcd", "planes", "some"), ("dcd", "order", "uniform")),
+        *(("dcd", "products", "kept"), ("dcd", "bound", "UB"), ("dcd", "T", 0), ("dcd", "M", -1)),
+        *(("dcd", "tol", -1.0), ("dcd", "epsilon", np.nan), ("dcd", "shrink", np.inf)),
+        ("dcd", "planes", "all"),  # chains have too many
+    ],
+)
+def test_bad_options_are_named(name, option, value):
+    with pytest.raises(ConfigError, match=rf"solver\.{option}"):
+        solver(problem(DATA["chains"]), name, **{option: value})
 
 
 # ---- order of the terms -------------------------------------------------------------------------
@@ -350,8 +367,7 @@ def test_fresh_orders_leave_those_of_exact_passes_alone(data):
     for approx_order in APPROX_ORDERS:
         made = solver(problem(data), "mpbcfw", 3, approx_order=approx_order)
         seen[approx_order] = noted(made.phi, "exact_pass"), noted(made.phi, "approximate_pass")
-        for _ in range(6):
-            made.iterate()
+        iterated(made, 6)
     (exact, shared), (exact_too, fresh) = seen[SAME], seen[FRESH]
     n = made.problem.n
     assert exact == exact_too == taken(Orders(n, "permutation", 3), 6)

@@ -6,19 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from helpers import (
-    COST_CALL,
-    SOLVERS,
-    Plain,
-    Table,
-    oracle,
-    problem,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-    working_sets,
-)
+from helpers import COST_CALL, SOLVERS, Plain, Table, oracle, problem, solver, working_sets
+from helpers import SMALL as DATA
 from program import OCR, USPS, config_of, run_here
 
 from ssvm_bench.base.clock import Clock
@@ -28,11 +17,6 @@ from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 
-DATA = {
-    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=3),
-    "multiclass": random_multiclass(12, 5, 3, seed=4),
-    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8),
-}
 ROUNDING = 1e-14
 """Of sums of a few dozen planes, relative to the largest number in them."""
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import problem, random_chains, random_graphs, solver
+from helpers import iterated, problem, random_chains, random_graphs, solver
 from test_expectations import Dense
 from traces import make_trace
 
@@ -68,9 +68,7 @@ def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
 
 def dual_of(posed, name, iterations):
     """Return what a solver's dual value is after so many iterations."""
-    made = solver(posed, name)
-    for _ in range(iterations):
-        made.iterate()
+    made = iterated(solver(posed, name), iterations)
     return made.reported().dual
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import dataset, problem
+from helpers import dataset, iterated, problem
 from helpers import solver as structural
 from points import cliques, clouds, labelings, points, posed, solved, solver
 from sklearn.linear_model import LogisticRegression
@@ -129,8 +129,7 @@ def test_with_delta_the_crammer_singer_classifier_is_that_of_our_svm_solvers():
     # the structural problem is the mean of the losses: λ = 2ν/n
     svm = problem(dataset(made.kernel.G, run.y, 3), 2 * made.lam / data.n)
     other = structural(svm, "mpbcfw_fast")
-    for _ in range(300):
-        other.iterate()
+    iterated(other, 300)
     w, dual = other.reported()
     assert svm.primal(w) - dual <= 1e-7
     value, _ = made.measured(run.reported().w)
@@ -229,9 +228,7 @@ def test_the_inductive_baseline_does_not_look_at_other_points():
 
 def test_counts_and_work():
     made = posed(clouds(10, L=2))
-    run = solver(made)
-    for _ in range(3):
-        run.iterate()
+    run = iterated(solver(made), 3)
     assert run.clock.oracle_calls == 4  # one for the first labels
     assert run.clock.approx_calls == 3
     assert run.clock.now() == pytest.approx(4e-3 + 3 * 20e-6)

@@ -22,6 +22,16 @@ settings.register_profile("ssvm-bench", deadline=None, derandomize=True)
 settings.load_profile("ssvm-bench")
 
 
+@pytest.fixture
+def grid(tmp_path):
+    """Return the file of an experiment of four runs."""
+    from program import GRID
+
+    file = tmp_path / "grid.yaml"
+    file.write_text(GRID)
+    return file
+
+
 @pytest.fixture(scope="module")
 def own_cache(tmp_path_factory):
     """Let a file of tests have a cache folder of its own."""

@@ -122,6 +122,19 @@ def environment(**changes):
     return {key: str(value) for key, value in variables.items() if value is not None}
 
 
+def python(*arguments, **changes):
+    """Let Python run to its end, with changes of its environment; return what became of it."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment(**changes),
+        timeout=300,
+        check=False,
+    )
+
+
 def install_solver(folder, name, code):
     """Put a package with one solver into a folder, and a config file for it; return its options."""
     (folder / f"{name}.py").write_text(code)

@@ -137,6 +137,9 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     assert len(rows[f"bcfw: {report.EXACT}"]["series"]) == 2
     assert rows[f"bcfw: {report.EXACT}"]["target"] == 8.0
 
+    for module, function in FUNCTIONS.items():
+        if module != "passes":
+            monkeypatch.setattr(f"benchmarks.{module}.{function}", lambda *_: iter(()))
     again = CliRunner().invoke(main, (*arguments, "--solver", "fw"), catch_exceptions=False)
     (line,) = (line for line in again.stdout.splitlines() if f"fw: {report.EXACT}" in line)
     assert re.search(r"\| +\d+\.\d\d \|", line)  # divided by what the file held
@@ -315,7 +318,7 @@ def test_time_to_convergence_and_growth_are_measured():
 
 @pytest.mark.parametrize(("name", "lam"), [("usps", "1/n"), ("ocr", "200/n")])
 def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=100")
     (row,) = estimator.measure_estimator(call)
     assert (row.quantity, row.unit) == (report.ESTIMATOR, "%")
     assert row.seconds > 0.0

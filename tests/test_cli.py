@@ -3,7 +3,6 @@
 import errno
 import io
 import re
-import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ import h5py
 import numpy as np
 import program
 import pytest
-from program import call, run_here
+from program import call, python, run_here
 from raw_data import packed
 from rich.console import Console
 
@@ -36,11 +35,6 @@ HEAVY = {
 
 def error_of(*arguments, status):
     return program.error_of(call(*arguments), status)
-
-
-def python(*arguments):
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=program.environment())
 
 
 ROW = {

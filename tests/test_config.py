@@ -1,13 +1,12 @@
 """Overrides into run configs: what is accepted, what is refused, and in which words."""
 
-import subprocess
-import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from program import python
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, validation
@@ -461,13 +460,7 @@ def test_the_hash_is_the_same_in_another_process():
         "from ssvm_bench.config.compose import compose_runs;"
         "print(compose_runs(['lam=0.1'])[0].with_source('real').hash())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parents[1])},
-    )
+    done = python("-c", program, PYTHONHASHSEED=1)
     assert done.stdout.strip() == one("lam=0.1").with_source("real").hash()
 
 

@@ -22,6 +22,7 @@ from program import (
     error_of,
     install_solver,
     path_with,
+    python,
     real_data,
     run_folders,
     run_here,
@@ -35,17 +36,6 @@ from ssvm_bench.runs import components, runner
 from ssvm_bench.solvers.fw import FrankWolfe
 
 QUICK = ("solver=fw", "budget.max_iterations=2")
-
-
-def program(*arguments, **changes):
-    """Start the program and wait for its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "ssvm_bench", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment(**changes),
-        timeout=300,
-    )
 
 
 @pytest.fixture
@@ -91,7 +81,7 @@ def test_a_sweep_makes_every_run(tmp_path):
 
 
 def test_a_run_goes_on_when_nobody_reads_its_status(tmp_path):
-    command = ["run", *USPS, "solver=fw", "budget.max_iterations=2000", f"results_dir={tmp_path}"]
+    command = ["run", *USPS, "solver=fw", "budget.max_iterations=300", f"results_dir={tmp_path}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "ssvm_bench", *command],
         env=environment(),
@@ -146,11 +136,11 @@ def test_the_work_of_a_component_of_another_package(tmp_path):
     )
     path, results = path_with(tmp_path), tmp_path / "results"
     options = (*lazy, *USPS, f"results_dir={results}")
-    failed = program("run", *options, PYTHONPATH=path)
+    failed = python("-m", "ssvm_bench", "run", *options, PYTHONPATH=path)
     assert "RuntimeError: tired" in error_of(failed, 1)
     (partial,) = results.glob("runs/usps/lazy/*/seed=0.partial")
     assert "in iterate" in (partial / "traceback.txt").read_text()
-    done = program("run", *options, "budget.max_iterations=2", PYTHONPATH=path)
+    done = python("-m", "ssvm_bench", "run", *options, "budget.max_iterations=2", PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert len(find_runs(results, solver="lazy")) == 1
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from program import call, config_of, run_folders, run_here
-from test_checkpoints import ALWAYS, broken_off
+from test_checkpoints import ALWAYS, MEASURED, Said, broken_off
 from traces import make_trace
 
 import ssvm_bench
@@ -21,9 +21,7 @@ from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
-from ssvm_bench.runs.terminal import Silent
 
-MEASURED = ["eval_time", "cpu_time"]
 WORK = ("clock=work", "solver=mpbcfw")
 KEPT = (*WORK, "checkpoint.keep=true")
 
@@ -176,10 +174,8 @@ def test_by_force_a_shorter_run_stands_beside_the_longer_one(tmp_path):
     assert shorter.folder != longer.folder
     assert len(run_folders(tmp_path)) == 2
     again, _ = made(tmp_path, *WORK, iterations(3))
-    assert (again.folder, again.summary["train_loss"]) == (
-        shorter.folder,
-        shorter.summary["train_loss"],
-    )
+    assert again.folder == shorter.folder
+    assert again.summary["train_loss"] == shorter.summary["train_loss"]
     assert made(tmp_path, *WORK, iterations(6))[0].folder == longer.folder
 
 

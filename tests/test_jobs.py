@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from program import (
-    GRID,
     TROUBLED,
     call,
     end,
@@ -22,13 +21,6 @@ from ssvm_bench.jobs.dispatch import Job
 from ssvm_bench.jobs.processes import Worker, choose
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
-
-
-@pytest.fixture
-def grid(tmp_path):
-    file = tmp_path / "grid.yaml"
-    file.write_text(GRID)
-    return file
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """A sixth paper is one folder: its claims, a kind of figure and a look, drawn by ``plot``."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from program import call, environment, error_of
+from program import call, error_of, python
 
 from ssvm_bench.config import registry
 from ssvm_bench.figures import style
@@ -156,9 +155,7 @@ def test_a_run_imports_no_paper(tmp_path):
     )
     words = ["run", "solver=ssg", "dataset=usps", "dataset.source=synthetic"]
     words += ["dataset.n_samples=5", "budget.max_iterations=1", f"results_dir={tmp_path}"]
-    found = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment()
-    )
+    found = python("-c", code, *words)
     assert found.stdout.splitlines()[-2:] == ["[]", "[]"], found.stderr
 
 

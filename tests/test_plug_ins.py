@@ -4,7 +4,6 @@ Each claim of a contract is broken once, by a component that is right in all els
 """
 
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from math import nan
@@ -14,17 +13,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import call, environment, error_of
+from program import call, error_of, python
 
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.runs.contracts import (
-    BROKEN,
-    Findings,
-    of_oracles,
-    of_solvers,
-)
+from ssvm_bench.runs.contracts import BROKEN, Findings, of_oracles, of_solvers
 from ssvm_bench.runs.contracts.check import STRUCTURES, check_dataset, small
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
@@ -79,15 +73,17 @@ def runs(tmp_path, *words):
     return compose_runs(["solver=mine", "dataset=usps", *words], config_dirs=[tmp_path])
 
 
+def run_of(mine):
+    """Return the words of a run with the solver of a folder."""
+    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
+    return ("run", "solver=mine", *data, f"results_dir={mine / 'r'}", "--config-dir", mine)
+
+
 # ---- files --------------------------------------------------------------------------------------
 
 
 def test_a_solver_is_a_file_beside_its_yaml(mine):
-    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
-    result = call(
-        "run", "solver=mine", *data, "budget.max_iterations=3", f"results_dir={mine / 'r'}",
-        "--config-dir", mine,
-    )  # fmt: skip
+    result = call(*run_of(mine), "budget.max_iterations=3")
     assert result.exit_code == 0, result.stderr
     assert list((mine / "r" / "runs" / "usps" / "mine").iterdir())
     (run,) = runs(mine)
@@ -127,9 +123,7 @@ def test_a_yaml_file_may_add_to_another_one(mine):
 )
 def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
     (mine / "solver" / "mine.py").write_text(code)
-    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
-    words = ("run", "solver=mine", *data, f"results_dir={mine / 'r'}", "--config-dir", mine)
-    assert message in error_of(call(*words), 1)
+    assert message in error_of(call(*run_of(mine)), 1)
 
 
 def test_a_file_cannot_take_the_place_of_ours(mine):
@@ -146,9 +140,8 @@ def test_workers_find_the_files(mine):
         "  dataset.n_samples: 20\n  budget.max_iterations: 2\n"
         "figures:\n  suboptimality: [iteration]\n"
     )
-    command = [sys.executable, "-m", "ssvm_bench", "experiment", "both", "--jobs", "2"]
-    command += ["--config-dir", str(mine), f"results_dir={mine / 'r'}"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=500)
+    words = ("--jobs=2", "--config-dir", mine, f"results_dir={mine / 'r'}")
+    done = python("-m", "ssvm_bench", "experiment", "both", *words)
     assert (mine / "r" / "runs" / "usps" / "mine").is_dir(), done.stderr
 
 
@@ -167,10 +160,8 @@ def test_the_example_keeps_its_contracts(words):
 
 
 def test_the_example_trains_and_its_entry_points_are_there(tmp_path):
-    result = call(
-        "run", "dataset=queries", "solver=averaged", "budget.max_iterations=60",
-        f"results_dir={tmp_path}", *DIR,
-    )  # fmt: skip
+    words = ("dataset=queries", "solver=averaged", "budget.max_iterations=60")
+    result = call("run", *words, f"results_dir={tmp_path}", *DIR)
     assert result.exit_code == 0, result.stderr
     (folder,) = tmp_path.glob("runs/queries/averaged/*/seed=0")
     assert "predicts no labels" in error_of(call("predict", folder, *DIR), 2)

@@ -1,15 +1,13 @@
 """Convergence curves against those stored in ``tests/regression``."""
 
 import os
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from program import environment
+from program import environment, python
 from regression import reference
 
 from ssvm_bench.base import linalg
@@ -211,11 +209,5 @@ def test_another_machine_has_the_same_curves(tmp_path):
         "        print(name, line)\n"
     )
     path = f"{environment()['PYTHONPATH']}{os.pathsep}{Path(__file__).parent}"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment(PYTHONPATH=path, OPENBLAS_CORETYPE="Prescott"),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == ""
+    done = python("-c", program, PYTHONPATH=path, OPENBLAS_CORETYPE="Prescott")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -9,7 +9,6 @@ from itertools import chain, product
 
 import pytest
 from program import (
-    GRID,
     call,
     config_of,
     environment,
@@ -28,14 +27,6 @@ from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
-
-
-@pytest.fixture
-def grid(tmp_path):
-    file = tmp_path / "grid.yaml"
-    file.write_text(GRID)
-    return file
-
 
 # ---- one folder ----------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ def test_a_terminal_that_is_gone_costs_nothing(tmp_path):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "ssvm_bench", "run", *QUICK, f"results_dir={tmp_path}"]
     process = subprocess.Popen(
-        [*command, "budget.max_iterations=2000"],
+        [*command, "budget.max_iterations=300"],
         env=environment(),
         stdin=theirs,
         stdout=subprocess.PIPE,

@@ -1,7 +1,9 @@
-"""What a campaign says of one fault, and how its faults are made and counted."""
+"""What a campaign says of one fault, how its faults are made and counted; how files are spoilt."""
 
 import importlib
+import os
 import random
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -25,6 +27,37 @@ class Case(NamedTuple):
     kind: str
     what: str
     failure: str = ""
+
+
+def flipped(path: Path, rng: random.Random, bits: int = 1) -> None:
+    """Flip some bits of a file."""
+    content = bytearray(path.read_bytes())
+    for _ in range(bits):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def cut(path: Path, rng: random.Random) -> None:
+    """Cut a file short."""
+    content = path.read_bytes()
+    path.write_bytes(content[: rng.randrange(len(content))])
+
+
+def as_pipe(path: Path, rng: random.Random) -> None:
+    """Replace a file or folder by a pipe that nobody writes to."""
+    removed(path)
+    os.mkfifo(path)
+
+
+def as_folder(path: Path, rng: random.Random) -> None:
+    """Replace a file by a folder."""
+    removed(path)
+    path.mkdir()
+
+
+def removed(path: Path) -> None:
+    """Remove a file or a folder."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def campaign(name: str, seconds: float, seed: int) -> tuple[Counter[str], Counter[str]]:

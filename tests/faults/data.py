@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.datasets import sources
-from tests.faults.case import Case
+from tests.faults.case import Case, as_folder, as_pipe, cut, flipped
 
 SECONDS, BYTES = 60, 8 << 30
 """Of one command: far more than a small run takes, far less than what does not end."""
@@ -30,26 +30,19 @@ def digits(n: int, seed: int) -> bytes:
     return "\n".join(rows).encode() + b"\n"
 
 
-def _flipped(rng: random.Random, content: bytes) -> bytes:
-    changed = bytearray(content)
-    for _ in range(rng.choice((1, 1, 3, 30))):
-        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
 def _damage(rng: random.Random, path: Path) -> str:
     """Damage a file in some way; return how."""
     content = path.read_bytes()
     kinds: dict[str, Callable[[], object]] = {
-        "bytes flipped": lambda: path.write_bytes(_flipped(rng, content)),
-        "cut": lambda: path.write_bytes(content[: rng.randrange(len(content))]),
+        "bytes flipped": lambda: flipped(path, rng, rng.choice((1, 1, 3, 30))),
+        "cut": lambda: cut(path, rng),
         "more behind": lambda: path.write_bytes(content + rng.randbytes(rng.randrange(1, 999))),
         "noise": lambda: path.write_bytes(rng.randbytes(rng.randrange(5000))),
         "bomb": lambda: path.write_bytes(gzip.compress(bytes(1 << 28), 1)),
         "hole": lambda: path.open("wb").truncate(1 << 40),
-        "pipe": lambda: (path.unlink(), os.mkfifo(path)),
+        "pipe": lambda: as_pipe(path, rng),
         "device": lambda: (path.unlink(), path.symlink_to("/dev/zero")),
-        "folder": lambda: (path.unlink(), path.mkdir()),
+        "folder": lambda: as_folder(path, rng),
         "loop": lambda: (path.unlink(), path.symlink_to(path.name)),
     }
     kind = rng.choice(list(kinds))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import ssvm_bench
 from ssvm_bench.results import reading
-from tests.faults.case import Case
+from tests.faults.case import Case, as_folder, as_pipe, cut, flipped
 
 RUN = (
     *("run", "solver=fw", "dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20"),
@@ -83,44 +83,18 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
 # ---- what is done to a kernel's file ----------------------------------------------------------
 
 
-def flipped(path: Path, rng: random.Random) -> None:
-    """Flip some bits."""
-    content = bytearray(path.read_bytes())
-    for _ in range(rng.choice((1, 8, 64))):
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
-
-
-def cut(path: Path, rng: random.Random) -> None:
-    """Cut it short."""
-    content = path.read_bytes()
-    path.write_bytes(content[: rng.randrange(len(content))])
-
-
 def swapped(path: Path, rng: random.Random) -> None:
     """Put another kernel's file in its place."""
     path.write_bytes(rng.choice(sorted(path.parent.iterdir())).read_bytes())
 
 
-def pipe(path: Path, rng: random.Random) -> None:
-    """Put a pipe in its place."""
-    path.unlink()
-    os.mkfifo(path)
-
-
-def nested(path: Path, rng: random.Random) -> None:
-    """Put a folder in its place."""
-    path.unlink()
-    path.mkdir()
-
-
 KINDS: dict[str, Callable[[Path, random.Random], None]] = {
-    "bits flipped": flipped,
+    "bits flipped": lambda path, rng: flipped(path, rng, rng.choice((1, 8, 64))),
     "cut short": cut,
     "of another": swapped,
     "gone": lambda path, rng: path.unlink(),
-    "a pipe": pipe,
-    "a folder": nested,
+    "a pipe": as_pipe,
+    "a folder": as_folder,
 }
 
 

@@ -23,7 +23,7 @@ from ssvm_bench.figures import drawing  # noqa: F401 — loaded once, for all ca
 from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import reading
 from ssvm_bench.runs import runner  # noqa: F401
-from tests.faults.case import Case
+from tests.faults.case import Case, as_folder, as_pipe, cut, flipped, removed
 
 FILE = """
 grid:
@@ -81,19 +81,6 @@ def is_stored(path: Path, results: Path) -> bool:
 # ---- what is done to a file -------------------------------------------------------------------
 
 
-def flipped(path: Path, rng: random.Random) -> None:
-    """Flip a bit."""
-    content = bytearray(path.read_bytes())
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
-
-
-def cut(path: Path, rng: random.Random) -> None:
-    """Cut it short."""
-    content = path.read_bytes()
-    path.write_bytes(content[: rng.randrange(len(content))])
-
-
 def overwritten(path: Path, rng: random.Random) -> None:
     """Replace a part."""
     content = path.read_bytes()
@@ -137,27 +124,10 @@ def as_empty(path: Path, rng: random.Random) -> None:
     path.write_bytes(b"")
 
 
-def as_pipe(path: Path, rng: random.Random) -> None:
-    """Replace it by a pipe that nobody writes to."""
-    removed(path)
-    os.mkfifo(path)
-
-
-def as_folder(path: Path, rng: random.Random) -> None:
-    """Replace it by a folder."""
-    removed(path)
-    path.mkdir()
-
-
 def as_link(path: Path, rng: random.Random) -> None:
     """Replace it by a link to itself, to nothing, or to what never ends."""
     removed(path)
     path.symlink_to(rng.choice((str(path), "/nowhere", "/dev/zero", "/dev/full")))
-
-
-def removed(path: Path) -> None:
-    """Remove a file or a folder."""
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 KINDS: dict[str, Callable[[Path, random.Random], None]] = {

@@ -37,7 +37,6 @@ from ssvm_bench.runs.terminal import Silent
 LEFT_AT = (0, 3, 11)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
 
-TURNS = ("solver=coordinate_descent",)
 POINTS = ("dataset=moons", "dataset.cliques=6", "dataset.clique_size=8")
 GRAPHS = ("dataset=stanford", "dataset.source=synthetic", "dataset.n_samples=6")
 OTHER_PROBLEMS = {
@@ -56,7 +55,7 @@ OTHER_PROBLEMS = {
         *("solver.latent_rounds=3", "budget.max_iterations=6"),
     ),
     "points": (*POINTS, "solver=dcadmm"),
-    "points by turns": (*POINTS[:1], "dataset.cliques=3", "dataset.clique_size=6", *TURNS),
+    "points by turns": (*POINTS, "solver=coordinate_descent"),
     "clusters": (*POINTS, "solver=kernel_kmeans"),
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from program import call, config_of, run_folders, run_here
-from test_checkpoints import ALWAYS, MEASURED, Said, broken_off
+from test_checkpoints import ALWAYS, MEASURED, broken_off
 from traces import make_trace
 
 import ssvm_bench
@@ -21,6 +21,7 @@ from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
+from ssvm_bench.runs.terminal import Silent
 
 WORK = ("clock=work", "solver=mpbcfw")
 KEPT = (*WORK, "checkpoint.keep=true")

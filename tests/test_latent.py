@@ -166,9 +166,8 @@ def test_planes_are_the_same_as_labels_and_as_rows():
 
 
 def test_dcd_cannot_have_all_planes_and_no_solver_expectations(tmp_path):
-    posed = Problem(oracle(pictures(6, SMALL)), 0.1)
     with pytest.raises(ConfigError, match=r"solver\.planes=all needs terms with few planes"):
-        solver(posed, "dcd", planes="all")
+        solver(Problem(oracle(pictures(6, SMALL)), 0.1), "dcd", planes="all")
     message = error_of(call("run", "dataset=latent", "solver=eg", f"results_dir={tmp_path}"), 2)
     assert "needs the expectations" in message
 

@@ -330,20 +330,17 @@ def test_class_weights_of_the_command_line():
         ("balance", "oracle.class_weight=balance is not known.*balanced"),
         ("{1: 0}", "oracle.class_weight.1 must be a positive number, got 0"),
         ("{1: -2}", "oracle.class_weight.1 must be a positive number"),
-        ("{1: many}", "oracle.class_weight must be text or a mapping of names to numbers"),
-        ("[1, 2]", "oracle.class_weight must be text or a mapping of names to numbers"),
-        ("3", "oracle.class_weight must be text or a mapping of names to numbers"),
+        *(
+            (value, "oracle.class_weight must be text or a mapping of names to numbers")
+            for value in ("{1: many}", "[1, 2]", "3")
+        ),
     ],
 )
 def test_bad_class_weights_are_one_message(value, message):
     with pytest.raises(ConfigError, match=message):
         compose_runs(["dataset=adult", f"oracle.class_weight={value}"])
-
-
-def test_a_weight_for_a_label_that_does_not_exist_is_refused():
-    data = random_binary(4, 2)
     with pytest.raises(ConfigError, match="a weight for 0, and the labels of tiny are -1, 1"):
-        binary_oracle(data, class_weight=type_of({"0": 2.0}))
+        binary_oracle(random_binary(4, 2), class_weight=type_of({"0": 2.0}))
     config = viterbi.Config(**COSTS, class_weight=Table({"B-NP": 2.0}))
     with pytest.raises(ConfigError, match=r"a weight for B-NP, and the labels of tiny are 0, 1\."):
         config.part_weights(random_chains([2], 2, 2))

@@ -30,6 +30,20 @@ def frame_of(outcome):
     return read_trace(outcome.folder).frame
 
 
+def check_same(one, other):
+    """Compare all that is counted of two runs, bit by bit."""
+    drop = [*MEASURED, *OF_CALLS]
+    pd.testing.assert_frame_equal(
+        one.drop(columns=drop), other.drop(columns=drop), check_exact=True
+    )
+
+
+def cluster_of(distributed, count):
+    """Return a cluster of dask with so many workers, on this machine."""
+    options = {"dashboard_address": None, "host": "127.0.0.1"}
+    return distributed.LocalCluster(n_workers=count, threads_per_worker=1, **options)
+
+
 def hash_of(*options):
     return config_of("results", "dataset.source=synthetic", *options).hash()
 
@@ -55,8 +69,7 @@ def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
     two = run_here(tmp_path / "2", *WORK, "parallel.workers=2")
     frames = [frame_of(one) for one in (alone, two)]
     assert list(frames[0].columns[-2:]) == OF_CALLS
-    without = [frame.drop(columns=[*MEASURED, *OF_CALLS]) for frame in frames]
-    pd.testing.assert_frame_equal(*without, check_exact=True)
+    check_same(*frames)
     weights = [np.load(one.folder / "weights.npz")["w"] for one in (alone, two)]
     np.testing.assert_array_equal(*weights)
     plain = run_here(tmp_path / "3", "clock=work", "budget.max_iterations=2", "solver=mpbcfw")
@@ -86,10 +99,7 @@ def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
         (("oracle.delay=-1",), "oracle.delay must be ≥ 0"),
         (("dataset=moons", "solver=dcadmm", "oracle.delay=1"), "without one"),
         (("dataset=latent", "parallel.workers=2", "solver.latent_rounds=2"), "latent values"),
-        (
-            ("dataset=stanford", "oracle.warm_start=true", "parallel.workers=2"),
-            "depend on its earlier calls",
-        ),
+        (("dataset=stanford", "oracle.warm_start=true", "parallel.workers=2"), "its earlier calls"),
     ],
 )
 def test_what_cannot_be_called_elsewhere_is_said_before_anything_is_done(tmp_path, options, said):
@@ -128,8 +138,7 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
     assert partial_folder(config.folder).is_dir()
     gone_on = frame_of(run_here(tmp_path, *options[3:-1]))
     whole = frame_of(run_here(tmp_path / "whole", *options[3:-1]))
-    drop = [*MEASURED, *OF_CALLS]
-    pd.testing.assert_frame_equal(gone_on.drop(columns=drop), whole.drop(columns=drop))
+    check_same(gone_on, whole)
 
 
 # ---- a dask cluster ------------------------------------------------------------------------------
@@ -157,26 +166,17 @@ def test_without_dask_it_says_what_to_install(tmp_path, monkeypatch):
 def test_the_workers_of_a_scheduler_find_the_same(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     alone = frame_of(run_here(tmp_path / "1", *WORK))
-    drop = [*MEASURED, *OF_CALLS]
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
+    with cluster_of(distributed, 2) as cluster:
         at = (f"parallel.address={cluster.scheduler_address}", "parallel.workers=2")
         two = frame_of(run_here(tmp_path / "2", *WORK, *at))
-        pd.testing.assert_frame_equal(
-            two.drop(columns=drop), alone.drop(columns=drop), check_exact=True
-        )
+        check_same(two, alone)
         with monkeypatch.context() as changed:
             changed.setattr(scheduler, "SECONDS", 2)
             three = call("run", *USPS, at[0], "parallel.workers=3", f"results_dir={tmp_path}")
         assert "has 2 of 3 workers" in error_of(three, status=1)
-        for worker in cluster.workers.values():
-            os.kill(worker.process.pid, signal.SIGKILL)
-            break
+        os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         again = frame_of(run_here(tmp_path / "3", *WORK, at[0], "force=true"))
-        pd.testing.assert_frame_equal(
-            again.drop(columns=drop), alone.drop(columns=drop), check_exact=True
-        )
+        check_same(again, alone)
 
 
 def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatch):
@@ -185,9 +185,7 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
     dataset = components.load_dataset(config.dataset)
     oracle = components.build_oracle(config.oracle, config.dataset)
     w, terms = np.zeros(oracle.inner_d), np.arange(5)
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
+    with cluster_of(distributed, 1) as cluster:
         at = replace(config.parallel, address=cluster.scheduler_address)
         caller = calls.caller_of(replace(config, parallel=at), dataset.fingerprint)
         caller.start(oracle)

@@ -47,7 +47,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-from ssvm_bench.base import files, places
+from ssvm_bench.base import files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,11 +70,11 @@ def _cache_folder() -> Path | None:
     name = f"kernels-{source_digest(Path(__file__).parents[1])}"
     with suppress(OSError):
         given = os.environ.get("NUMBA_CACHE_DIR")
-        folder = Path(given or places.user_folder() / "numba").absolute() / name
+        folder = Path(given or files.user_folder() / "numba").absolute() / name
         if not folder.exists():
             _remove_old(folder.parent)
-        if reason := places.why_unusable(folder):
-            folder = places.temporary(f"Cannot use {folder.parent}: {reason}") / name
+        if reason := files.why_unusable(folder):
+            folder = files.temporary_cache(f"Cannot use {folder.parent}: {reason}") / name
             folder.mkdir(exist_ok=True)
         return folder
     return None

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ssvm_bench.base import files
-from ssvm_bench.base.places import user_folder as user_folder  # which need not exist
+from ssvm_bench.base.files import user_folder as user_folder  # which need not exist
 
 Arrays = dict[str, np.ndarray]
 

@@ -10,7 +10,7 @@ picture, a CSV file and the report show the same numbers.
 
 import os as _os
 
-from ssvm_bench.base import places as _places
+from ssvm_bench.base import files as _files
 
-if _folder := _places.matplotlib_folder():  # before matplotlib is imported, which looks once
+if _folder := _files.matplotlib_folder():  # before matplotlib is imported, which looks once
     _os.environ.setdefault("MPLCONFIGDIR", str(_folder))

@@ -4,6 +4,7 @@ import gzip
 import os
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -14,7 +15,7 @@ from raw_data import packed
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.base.random import approx_normal, fisher_yates, permutation, uniform
+from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.datasets import horseseg, ocr, sources, usps
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.sources import status
@@ -488,8 +489,9 @@ def test_permutations_are_pinned_and_uniform():
     counts = np.array([np.bincount(column, minlength=5) for column in places.T])
     # 4000 draws: 800 in each cell, a standard deviation of 25
     assert np.abs(counts - 800).max() < 5 * 25
-    assert fisher_yates(np.array([], dtype=np.uint64)).size == 0
-    assert fisher_yates(np.full(1000, 2**64 - 1, dtype=np.uint64)).tolist() == list(range(1000))
+    highest = SimpleNamespace(random_raw=lambda n: np.full(n, 2**64 - 1, dtype=np.uint64))
+    assert permutation(0, highest).size == 0
+    assert permutation(1000, highest).tolist() == list(range(1000))
 
 
 def test_noise_has_the_moments_it_promises():

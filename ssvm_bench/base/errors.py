@@ -36,8 +36,6 @@ class SsvmBenchError(Exception):
 class RunFailedError(SsvmBenchError):
     """The call was right, but the run could not be done: no data, no disk, no number."""
 
-    exit_status = 1
-
 
 class ConfigError(SsvmBenchError):
     """A mistake in the call or in a config: unknown name, bad value, things that do not fit."""

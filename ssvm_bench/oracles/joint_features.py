@@ -112,11 +112,7 @@ def build(
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
-    gram = np.zeros(0)
-    if with_gram:
-        gram = gram_matrices(
-            offsets, indptr, indices, values, gram_start, dataset.n_features, stride
-        )
+    psi, f = (offsets, indptr, indices, values), dataset.n_features
     return JointFeatures(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
@@ -124,8 +120,8 @@ def build(
         indices=indices,
         values=values,
         gram_start=gram_start,
-        gram=gram,
-        n_features=dataset.n_features,
+        gram=gram_matrices(*psi, gram_start, f, stride) if with_gram else np.zeros(0),
+        n_features=f,
         n_labels=dataset.n_labels,
         stride=stride,
         transitions=dataset.structure == "chain",
@@ -198,8 +194,8 @@ def gram_matrices(offsets, indptr, indices, values, gram_start, n_features, stri
 def is_consistent(features: Any) -> bool:
     """Tell whether no index of the arrays leads out of another, and all labels exist."""
     offsets, indptr, gram_start = features.offsets, features.indptr, features.gram_start
-    lengths = np.diff(offsets)
-    of_gram = np.diff(gram_start)
+    lengths, of_gram = np.diff(offsets), np.diff(gram_start)
+    last_index = getattr(features, "last_index", (features.n_features - 1) * columns(features)[1])
     return bool(
         offsets[0] == indptr[0] == gram_start[0] == 0
         and lengths.min(initial=1) > 0
@@ -207,15 +203,10 @@ def is_consistent(features: Any) -> bool:
         and int(features.truth.max(initial=0)) < features.n_labels <= features.stride
         and np.diff(indptr).min(initial=0) >= 0
         and indptr[-1] == features.indices.size == features.values.size
-        and int(features.indices.max(initial=0)) <= _last_index(features)
+        and int(features.indices.max(initial=0)) <= last_index
         and (not of_gram.any() or np.array_equal(of_gram, lengths**2))
         and gram_start[-1] == features.gram.size
     )
-
-
-def _last_index(features: Any) -> int:
-    """Return the largest index of ψ that there can be."""
-    return getattr(features, "last_index", (features.n_features - 1) * columns(features)[1])
 
 
 def columns(features: Any) -> tuple[int, int]:

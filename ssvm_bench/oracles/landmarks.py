@@ -40,7 +40,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import allocating_kernel, implements, kernel
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
 from ssvm_bench.datasets.checks import label_type
@@ -49,7 +49,7 @@ from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import padded
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
-from ssvm_bench.oracles.scoring import label_loss, label_score, labeling_loss
+from ssvm_bench.oracles.scoring import label_loss, label_score
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -135,49 +135,6 @@ class LandmarkFeatures(NamedTuple):
         return float(2 * self.parents.size * self.cells.size + of_edges)
 
 
-def _features(dataset: Dataset) -> LandmarkFeatures:
-    """Arrange a dataset's images."""
-    boxes = dataset.admissible
-    assert isinstance(boxes, Boxes)  # as every dataset of landmarks has
-    parents, cells = np.array(boxes.parents), local_patterns.cells()
-    corners, sizes = np.array(boxes.corners), np.array(boxes.sizes)
-    children, up = np.arange(1, parents.size), parents[1:]
-    low = corners[up] - (corners[children] + sizes[children] - 1)
-    of_edges = np.concatenate((low, sizes[up] + sizes[children] - 1), axis=1)
-    grids = np.concatenate((np.concatenate((corners, sizes), axis=1), of_edges))
-    n_labels = int((grids[:, 2] * grids[:, 3]).max())
-    weights = np.repeat([len(cells) * local_patterns.CODES, _OF_EDGE], [parents.size, up.size])
-    L, n = len(grids), dataset.n
-    positions = boxes.positions(dataset.y).reshape(n, -1, 2)
-    seen = np.concatenate((positions, positions[:, up] - positions[:, children]), axis=1)
-    place = seen - grids[:, :2]
-    H, W = (side + 2 * local_patterns.MARGIN for side in boxes.image)
-    scale, row, column = cells.T
-    return LandmarkFeatures(
-        offsets=L * np.arange(n + 1),
-        truth=(place[..., 0] * grids[:, 3] + place[..., 1]).ravel().astype(label_type(n_labels)),
-        indptr=np.zeros(n * L + 1, np.int64),
-        indices=np.zeros(0, np.uint32),
-        values=np.zeros(0),
-        gram_start=L * L * np.arange(n + 1),
-        gram=np.tile(np.eye(L).ravel(), n),
-        n_features=int(weights.sum()),
-        n_labels=n_labels,
-        stride=padded(n_labels),
-        transitions=False,
-        maps=np.ascontiguousarray(dataset.x),
-        across=W,
-        cells=np.ascontiguousarray((scale * H + row) * W + column),
-        parents=parents,
-        grids=grids,
-        begins=np.cumsum(weights) - weights,
-        unit=boxes.image[0] / 4.0,
-        scale=100.0 / boxes.scale(positions),
-        counts=np.zeros(local_patterns.CODES),
-        pixels=np.zeros(n_labels, np.int64),
-    )
-
-
 @kernel
 def position_of(features, l, label):
     """Return row and column of what a label of part l of an example stands for."""
@@ -232,11 +189,9 @@ def _add_label(features, part, label, scale, v):
     i, l = _part(features, part)
     here = v[features.begins[l] :]
     if l >= features.parents.size:
-        a, b, c, d = _deformation(features, l, label)
-        here[0] += scale * a
-        here[1] += scale * b
-        here[2] += scale * c
-        here[3] += scale * d
+        deformation = _deformation(features, l, label)
+        for k in range(_OF_EDGE):
+            here[k] += scale * deformation[k]
         return
     pixel = _pixel(features, l, label)
     for k in range(features.cells.size):
@@ -369,7 +324,7 @@ class LandmarkOracle(LabelingOracle):
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean loss of the predictions."""
-        return float(_loss(self.features, super().predictions(w))) / self.n
+        return self.predicted(w)[1] / self.n
 
 
 def build(config: Config, dataset: Dataset) -> LandmarkOracle:
@@ -381,11 +336,46 @@ def build(config: Config, dataset: Dataset) -> LandmarkOracle:
         If the dataset's labels are no landmarks.
     """
     config.check_structure(dataset)
-    features, boxes = _features(dataset), dataset.admissible
-    assert isinstance(boxes, Boxes)
-    return LandmarkOracle(
-        Landmarks(features, np.zeros((len(boxes.names) + 1, features.stride))), boxes
+    boxes = dataset.admissible
+    assert isinstance(boxes, Boxes)  # as every dataset of landmarks has
+    parents, cells = np.array(boxes.parents), local_patterns.cells()
+    corners, sizes = np.array(boxes.corners), np.array(boxes.sizes)
+    children, up = np.arange(1, parents.size), parents[1:]
+    low = corners[up] - (corners[children] + sizes[children] - 1)
+    of_edges = np.concatenate((low, sizes[up] + sizes[children] - 1), axis=1)
+    grids = np.concatenate((np.concatenate((corners, sizes), axis=1), of_edges))
+    n_labels = int((grids[:, 2] * grids[:, 3]).max())
+    weights = np.repeat([len(cells) * local_patterns.CODES, _OF_EDGE], [parents.size, up.size])
+    L, n = len(grids), dataset.n
+    positions = boxes.positions(dataset.y).reshape(n, -1, 2)
+    seen = np.concatenate((positions, positions[:, up] - positions[:, children]), axis=1)
+    place = seen - grids[:, :2]
+    H, W = (side + 2 * local_patterns.MARGIN for side in boxes.image)
+    scale, row, column = cells.T
+    features = LandmarkFeatures(
+        offsets=L * np.arange(n + 1),
+        truth=(place[..., 0] * grids[:, 3] + place[..., 1]).ravel().astype(label_type(n_labels)),
+        indptr=np.zeros(n * L + 1, np.int64),
+        indices=np.zeros(0, np.uint32),
+        values=np.zeros(0),
+        gram_start=L * L * np.arange(n + 1),
+        gram=np.tile(np.eye(L).ravel(), n),
+        n_features=int(weights.sum()),
+        n_labels=n_labels,
+        stride=padded(n_labels),
+        transitions=False,
+        maps=np.ascontiguousarray(dataset.x),
+        across=W,
+        cells=np.ascontiguousarray((scale * H + row) * W + column),
+        parents=parents,
+        grids=grids,
+        begins=np.cumsum(weights) - weights,
+        unit=boxes.image[0] / 4.0,
+        scale=100.0 / boxes.scale(positions),
+        counts=np.zeros(local_patterns.CODES),
+        pixels=np.zeros(n_labels, np.int64),
     )
+    return LandmarkOracle(Landmarks(features, np.zeros((parents.size + 1, features.stride))), boxes)
 
 
 @implements(maximise, Landmarks)
@@ -399,12 +389,10 @@ def _best_positions(oracle, w, i, theta, loss, y):
             v[l, z] = theta[l, z] + loss * label_loss(features, first + l, z) / L
     message = v[P]
     for l in range(P - 1, 0, -1):
-        _send(features.grids, l, features.parents[l], P, v[l], theta[P + l - 1], message)
-        above = v[features.parents[l]]
-        for z in range(
-            features.grids[features.parents[l], 2] * features.grids[features.parents[l], 3]
-        ):
-            above[z] += message[z]
+        parent = features.parents[l]
+        _send(features.grids, l, parent, P, v[l], theta[P + l - 1], message)
+        for z in range(features.grids[parent, 2] * features.grids[parent, 3]):
+            v[parent, z] += message[z]
     for l in range(P):
         rows, columns = features.grids[l, 2], features.grids[l, 3]
         best, highest, edge = 0, -np.inf, 0
@@ -446,12 +434,3 @@ def _displacement(grids, l, parent, P, y, z):
     down = grids[l, 2] - 1 - z // grids[l, 3] + above // grids[parent, 3]
     right = grids[l, 3] - 1 - z % grids[l, 3] + above % grids[parent, 3]
     return down * grids[P + l - 1, 3] + right
-
-
-@allocating_kernel
-def _loss(features, labels):
-    """Return the sum of the losses of labelings, one after the other."""
-    total = 0.0
-    for i in range(features.offsets.size - 1):
-        total += labeling_loss(features, i, labels[features.offsets[i] :])
-    return total

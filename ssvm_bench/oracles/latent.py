@@ -66,12 +66,12 @@ from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.base.linalg import dot
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_features import padded, weighted
-from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.oracles.joint_features import padded, placed, weighted
+from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.oracles.multiclass import Enumeration
 from ssvm_bench.oracles.options import CostsConfig
-from ssvm_bench.oracles.scoring import add_label, label_loss, label_score
+from ssvm_bench.oracles.scoring import add_label, label_score
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -165,52 +165,6 @@ class WindowFeatures(NamedTuple):
         return float((pixels * (np.diff(self.indptr) > 0) + self.bias**2).max())
 
 
-def _features(
-    dataset: Dataset,
-    windows: Windows,
-    truth: np.ndarray,
-    bias: float,
-    costs: np.ndarray | None,
-) -> WindowFeatures:
-    """Arrange a dataset's canvases.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    windows : Windows
-    truth : ndarray of uint8, shape (n,)
-        The true labels; an example whose true label is not 0 is fixed.
-    bias : float
-        b.
-    costs : ndarray of float64, shape (n,), optional
-        C_i > 0, by which features and losses are multiplied.
-    """
-    rows = csr_array(dataset.x)
-    n, d = dataset.n, windows.size[0] * windows.size[1] + 1
-    weights = np.ones(n) if costs is None else costs
-    margins = np.ones(n) if dataset.margins is None else dataset.margins
-    narrow = np.uint16 if rows.shape[1] <= 1 << 16 else np.uint32
-    return WindowFeatures(
-        offsets=np.arange(n + 1),
-        truth=truth,
-        indptr=rows.indptr.astype(np.int64),
-        rows=(rows.indices // windows.canvas[1]).astype(np.int32),
-        indices=rows.indices.astype(narrow),
-        values=weighted(rows, costs).astype(np.float64),
-        gram_start=np.arange(n + 1),
-        gram=np.ones(n),
-        n_features=d,
-        n_labels=windows.positions + 1,
-        stride=padded(windows.positions + 1),
-        transitions=False,
-        bias=bias * weights,
-        losses=weights * margins,
-        fixed=truth > 0,
-        grid=(*windows.shape, *windows.size, windows.canvas[1], rows.shape[1], windows.step),
-        dense=np.zeros(d),
-    )
-
-
 @kernel
 def all_scores(features, w, i, theta):
     """Let ``theta[0, c]`` be the score of every label c."""
@@ -302,7 +256,8 @@ def best_windows(features, w, examples):
 
 @implements(scoring.unary_scores, WindowFeatures)
 def _unary_scores(features, w, i, theta):
-    if features.fixed[i]:  # it has no other labels
+    if features.fixed[i]:
+        theta[0] = -np.inf  # of labels that it has not
         theta[0, 0] = 0.0
         theta[0, features.truth[i]] = label_score(features, w, i, np.int64(features.truth[i]))
     else:
@@ -352,21 +307,15 @@ def _label_loss(features, part, c):
 # ---- the oracle ---------------------------------------------------------------------------------
 
 
-class Detection(NamedTuple):
-    """The compiled oracle."""
-
-    features: WindowFeatures
-
-
 class LatentOracle(LabelingOracle):
     """The oracle; its truth says where the object of each positive example is."""
 
     any_label = False
 
-    def __init__(self, compiled: Detection) -> None:
-        super().__init__(compiled)
-        nothing = np.zeros_like(compiled.features.fixed)
-        self.predicting = Detection(compiled.features._replace(fixed=nothing))
+    def __init__(self, features: WindowFeatures) -> None:
+        super().__init__(Enumeration(features))
+        nothing = np.zeros_like(features.fixed)
+        self.predicting = Enumeration(features._replace(fixed=nothing))
 
     def latent(self) -> np.ndarray:
         """Return the true labels: 1 + z_i of a positive example, else 0."""
@@ -376,19 +325,16 @@ class LatentOracle(LabelingOracle):
         """Return the oracle with the best positions of the positive examples at w."""
         positive = np.flatnonzero(self.features.fixed)
         truth = self.features.truth.copy()
-        truth[positive], _ = self._best_windows(w, positive)
+        truth[positive], _ = best_windows(self.features, self.pack(w), positive)
         changed = int(np.count_nonzero(truth != self.features.truth))
-        better = LatentOracle(Detection(self.features._replace(truth=truth)))
+        better = LatentOracle(self.features._replace(truth=truth))
         better.caller = self.caller
         return better, changed
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the share of examples whose object is missed, or found where there is none."""
-        _, scores = self._best_windows(w, np.arange(self.n))
+        _, scores = best_windows(self.features, self.pack(w), np.arange(self.n))
         return float(np.mean((scores > 0.0) != (self.features.truth > 0)))
-
-    def _best_windows(self, w: np.ndarray, examples: np.ndarray) -> Any:
-        return best_windows(self.features, self.pack(w), examples)
 
 
 def build(config: Config, dataset: Dataset) -> LatentOracle:
@@ -407,43 +353,42 @@ def build(config: Config, dataset: Dataset) -> LatentOracle:
             f"oracle={config.name} is for up to {_MOST_POSITIONS} positions, and {dataset.name} "
             f"has {windows.positions}. Use a smaller canvas, or a larger step between windows."
         )
-    costs = config.example_costs(dataset)
-    truth = np.where(dataset.y > 0, 1 + _places(config, dataset), 0).astype(np.uint8)
-    features = _features(dataset, windows, truth, config.bias, costs)
-    built = LatentOracle(Detection(features))
-    if config.start == INK:  # the ink is the score of weights that are 1
-        built, _ = built.update_latent(np.ones(built.d))
-    return built
-
-
-def _places(config: Config, dataset: Dataset) -> np.ndarray | int:
-    """Return where the positive examples' windows are at first; for ``ink``, the first of all."""
-    assert dataset.windows is not None
-    if config.start == CENTRE:
-        down, across = dataset.windows.shape
-        return down // 2 * across + across // 2
-    if config.start == INK:
-        return 0
-    if dataset.places is None:
+    down, across = windows.shape
+    positions: dict[str, Any] = {
+        INK: 0,
+        CENTRE: down // 2 * across + across // 2,
+        PLANTED: dataset.places,
+    }
+    if positions[config.start] is None:
         raise ConfigError(
             f"oracle.start={PLANTED} needs to know where the objects of {dataset.name} are, and "
             f"nobody does. Try oracle.start={INK}."
         )
-    return dataset.places
-
-
-@implements(maximise, Detection)
-def _best_position(oracle, w, i, theta, loss, y):
-    features = oracle.features
-    first, end = 1, features.n_labels
-    if features.fixed[i]:
-        first = np.int64(features.truth[i])
-        end = first + 1
-    best = 0
-    highest = loss * label_loss(features, i, 0)
-    for c in range(first, end):
-        value = theta[0, c] + loss * label_loss(features, i, c)
-        if value > highest:
-            highest = value
-            best = c
-    y[0] = best
+    truth = np.where(dataset.y > 0, 1 + positions[config.start], 0).astype(np.uint8)
+    rows, costs, n = csr_array(dataset.x), config.example_costs(dataset), dataset.n
+    weights = np.ones(n) if costs is None else costs
+    margins = np.ones(n) if dataset.margins is None else dataset.margins
+    d = windows.size[0] * windows.size[1] + 1
+    features = WindowFeatures(
+        offsets=np.arange(n + 1),
+        truth=truth,
+        indptr=rows.indptr.astype(np.int64),
+        rows=(rows.indices // windows.canvas[1]).astype(np.int32),
+        indices=placed(rows, 1),
+        values=weighted(rows, costs).astype(np.float64),
+        gram_start=np.arange(n + 1),
+        gram=np.ones(n),
+        n_features=d,
+        n_labels=windows.positions + 1,
+        stride=padded(windows.positions + 1),
+        transitions=False,
+        bias=config.bias * weights,
+        losses=weights * margins,
+        fixed=truth > 0,
+        grid=(*windows.shape, *windows.size, windows.canvas[1], rows.shape[1], windows.step),
+        dense=np.zeros(d),
+    )
+    built = LatentOracle(features)
+    if config.start == INK:  # the ink is the score of weights that are 1
+        built, _ = built.update_latent(np.ones(d))
+    return built

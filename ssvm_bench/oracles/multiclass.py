@@ -33,7 +33,7 @@ Config = CostsConfig
 
 
 class Enumeration(NamedTuple):
-    """The compiled oracle: joint or signed features of examples of one part."""
+    """The compiled oracle of examples of one part, whatever the type of their features."""
 
     features: Any
 
@@ -58,9 +58,7 @@ class MulticlassOracle(LabelingOracle):
             shape=(term.size, self.d),
         ).tocsr()
         losses = features.scale[term] if features.scale.size else np.ones(term.size)
-        return Constraints(
-            np.arange(n + 1) * (K - 1), star.indptr, star.indices, star.data, losses / n
-        )
+        return Constraints.of(np.arange(n + 1) * (K - 1), star, losses / n)
 
 
 def build(config: Config, dataset: Dataset) -> MulticlassOracle:

@@ -22,7 +22,7 @@ of a part is what a wrong one counts in the loss that is trained with:
 ``{label: C}``    C of that label, by its name; 1 of labels that are not named
 ================  ==================================================================================
 
-Losses that a run tells at its end are without all that.
+The losses that a run reports at its end ignore costs, margins and weights.
 """
 
 from __future__ import annotations
@@ -169,7 +169,20 @@ class ClassesConfig(OracleConfig):
         ConfigError
             If a label that has a weight does not exist.
         """
-        return None if self.class_weight == NONE else self._weights(dataset)[dataset.y]
+        if self.class_weight == NONE:
+            return None
+        names, weights = self.names(dataset), self.class_weight
+        if not isinstance(weights, Table):  # they balance the classes
+            counts = np.bincount(dataset.y, minlength=len(names))
+            shares = dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
+            return shares[dataset.y]
+        for label in weights:
+            if label not in names:
+                raise ConfigError(
+                    f"oracle.class_weight has a weight for {label}, and the labels of "
+                    f"{dataset.name} are {shown(', '.join(names), 300)}."
+                )
+        return np.array([weights.get(name, 1.0) for name in names])[dataset.y]
 
     def largest_cost(self, dataset: Dataset) -> float:
         """Return the largest number that features or losses of an example are multiplied by."""
@@ -179,21 +192,6 @@ class ClassesConfig(OracleConfig):
     def names(self, dataset: Dataset) -> Sequence[str]:
         """Return what the labels 0, …, K − 1 are called."""
         return dataset.label_names
-
-    def _weights(self, dataset: Dataset) -> np.ndarray:
-        """Return the weight of every label."""
-        names = self.names(dataset)
-        if self.class_weight == BALANCED:
-            counts = np.bincount(dataset.y, minlength=len(names))
-            return dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
-        assert isinstance(self.class_weight, Table)
-        for label in self.class_weight:
-            if label not in names:
-                raise ConfigError(
-                    f"oracle.class_weight has a weight for {label}, and the labels of "
-                    f"{dataset.name} are {shown(', '.join(names), 300)}."
-                )
-        return np.array([self.class_weight.get(name, 1.0) for name in names])
 
 
 @dataclass(frozen=True)

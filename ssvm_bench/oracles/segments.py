@@ -142,36 +142,27 @@ def _best_text(oracle, w, i, theta, loss, y):
 @implements(expect, Segments)
 def _expected_text(oracle, L, unary, moves, mu, nu, work):
     """Sum over all texts, forwards and backwards; ``work[0]`` has the messages as logarithms."""
-    before, after, scores = work[0, :, 0], work[0, :, 1], work[1]
+    before, after, scores, ways = work[0, :, 0], work[0, :, 1], work[1], work[1, L]
     A = oracle.widths.size
     after[L] = 0.0
     for k in range(L - 1, -1, -1):
-        top = -inf
         for a in range(A):
             end = k + oracle.widths[a]
-            scores[k, a] = -inf
+            scores[k, a] = ways[a] = -inf
             if end <= L and after[end] > -inf:
                 total = 0.0
                 for j in range(oracle.widths[a]):
                     total += unary[k + j, oracle.starts[a] + j]
                 scores[k, a] = total
-                top = max(top, total + after[end])
-        after[k] = _log_sum(scores[k], after, oracle.widths, k, top)
+                ways[a] = total + after[end]
+        after[k] = _log_sum(ways, A)
     norm = after[0]
     before[0] = 0.0
     for k in range(1, L + 1):
-        top = -inf
         for a in range(A):
             begin = k - oracle.widths[a]
-            if begin >= 0:
-                top = max(top, scores[begin, a] + before[begin])
-        total = 0.0
-        if top > -inf:
-            for a in range(A):
-                begin = k - oracle.widths[a]
-                if begin >= 0:
-                    total += exp(scores[begin, a] + before[begin] - top)
-        before[k] = top + log(total) if total > 0.0 else -inf
+            ways[a] = scores[begin, a] + before[begin] if begin >= 0 else -inf
+        before[k] = _log_sum(ways, A)
     mu[:L] = 0.0
     for k in range(L):
         for a in range(A):
@@ -184,12 +175,14 @@ def _expected_text(oracle, L, unary, moves, mu, nu, work):
 
 
 @kernel
-def _log_sum(scores, after, widths, k, top):
-    """Return log Σ_a exp(scores[a] + after[k + ω(a)]), of which ``top`` is the largest term."""
+def _log_sum(x, size):
+    """Return log Σ_a exp(x[a]) over the first entries of x; −∞ if all of them are."""
+    top = -inf
+    for a in range(size):
+        top = max(top, x[a])
     if top == -inf:
         return -inf
     total = 0.0
-    for a in range(widths.size):
-        if scores[a] > -inf:
-            total += exp(scores[a] + after[k + widths[a]] - top)
+    for a in range(size):
+        total += exp(x[a] - top)
     return top + log(total)

@@ -68,7 +68,7 @@ def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
     bounds = np.linspace(0, data.n, P + 1).astype(int)
     model, points = Model(posed.d, P, truth=False), rng.normal(size=(6, posed.d))
     for w in points:
-        parts = [posed.oracle.risk(w, begin=a, end=b) for a, b in pairwise(bounds)]
+        parts = [posed.oracle.risk(w, terms=range(a, b)) for a, b in pairwise(bounds)]
         whole = posed.oracle.risk(w)
         assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-12)
         np.testing.assert_allclose(sum(part.star for part in parts), whole.star, atol=1e-14)
@@ -129,9 +129,9 @@ def test_the_gram_matrix_is_that_of_the_planes(P):
 def test_planes_without_weight_can_go(data):
     posed, rng = problem(data, LAM), np.random.default_rng(2)
     model = Model(posed.d, 2, truth=False)
-    half = data.n // 2
+    halves = range(data.n // 2), range(data.n // 2, data.n)
     for w in 0.5 * rng.normal(size=(40, posed.d)):
-        parts = [posed.oracle.risk(w, end=half), posed.oracle.risk(w, begin=half)]
+        parts = [posed.oracle.risk(w, terms=part) for part in halves]
         model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
     before = model.minimise(LAM, 0.0, 1e-11, 10**6)
     assert model.drop(1)
@@ -146,11 +146,12 @@ def test_planes_without_weight_can_go(data):
 def test_a_start_that_planes_were_dropped_from_is_not_used(data, other):
     """Both kinds of problems start at their own last solution, if all of it is still there."""
     posed, rng = problem(data, LAM), np.random.default_rng(6)
-    model, half = Model(posed.d, 2, truth=False), data.n // 2
+    model = Model(posed.d, 2, truth=False)
+    halves = range(data.n // 2), range(data.n // 2, data.n)
     often = 0.3 - other
 
     def sample(w):
-        parts = [posed.oracle.risk(w, end=half), posed.oracle.risk(w, begin=half)]
+        parts = [posed.oracle.risk(w, terms=part) for part in halves]
         model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
 
     sample(rng.normal(size=posed.d))

@@ -71,7 +71,7 @@ def energies(draw):
 def test_the_smallest_minimiser_is_found_whatever_is_decided_before(energy):
     pairs, d, capacities, states = energy
     data = graphs(np.zeros((d.size, 1)), np.zeros(d.size), 2, [(pairs, d.size)])
-    neighbours = cut.graphs(data)
+    neighbours = cut.graphs(data.edges, data.edge_offsets, data.offsets)
     minimiser = cut.Minimiser(neighbours)
     of = minimiser.energy
     of.d[:], of.capacity[:], of.x[:] = d, capacities, states

@@ -17,7 +17,7 @@ from helpers import (
     solver,
 )
 
-from ssvm_bench.oracles.base import best_interpolation
+from ssvm_bench.base.linalg import best_interpolation
 
 DIGITS = random_multiclass(12, 5, 3, seed=4)
 
@@ -154,7 +154,7 @@ def test_best_interpolation_is_the_best_of_a_fine_grid():
     rng = np.random.default_rng(0)
     for _ in range(50):
         one, other = [(rng.normal(size=posed.d), rng.normal()) for _ in range(2)]
-        best = posed.dual(*best_interpolation(posed, one, other))
+        best = posed.dual(*best_interpolation(posed.lam, one, other))
         grid = [
             posed.dual((1 - s) * one[0] + s * other[0], (1 - s) * one[1] + s * other[1])
             for s in np.linspace(0, 1, 201)

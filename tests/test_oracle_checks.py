@@ -229,7 +229,7 @@ def test_features_that_contradict_each_other_are_refused(changes):
 
 def test_the_risk_of_a_plug_in_is_checked():
     class Short(Plain):
-        def risk(self, w, with_plane=True, begin=0, end=None):
+        def risk(self, w, with_plane=True, terms=None):
             return Risk(1.0, np.zeros(D - 1), 1.0)
 
     for name in ("fw", "bmrm"):

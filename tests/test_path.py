@@ -14,7 +14,8 @@ from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.oracles.base import Problem, best_scale
+from ssvm_bench.base.linalg import best_scale
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary, read_trace
 from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.fw import FrankWolfe

@@ -45,7 +45,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
-from ssvm_bench.oracles.scoring import unary_scores
+from ssvm_bench.oracles.scoring import longest, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -89,8 +89,8 @@ class AlphaExpansion(GraphOracle):
 
     Attributes
     ----------
-    u : ndarray of int64, shape (most parts, K)
-        Scratch: the unary energies, times a power of two.
+    theta, u : ndarrays of float64 and int64, shapes (most parts, stride) and (most parts, K)
+        Scratch: the scores, and the unary energies, times a power of two.
     fixed, asked : int
         Nodes that the first step has fixed, and nodes in all, since `diagnostics` was asked.
     """
@@ -102,7 +102,8 @@ class AlphaExpansion(GraphOracle):
         self.config = config
         self.fixed = self.asked = 0
         self._last: dict[int, np.ndarray] | None = None
-        parts = self.theta.shape[0]
+        parts = longest(self.features)
+        self.theta = np.zeros((parts, self.features.stride))
         self.u = np.zeros((parts, dataset.n_labels), np.int64)
         self._optimal = np.zeros(parts, np.int64)
         self._y, self._other = (np.zeros(parts, self.features.truth.dtype) for _ in range(2))
@@ -131,8 +132,10 @@ class AlphaExpansion(GraphOracle):
         unit, L = unit_of(self.potts, s), self.truth(i).size
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
-        if self.config.partial_optimality:
-            self._fix(i, unit, optimal)
+        for alpha in range(self.features.n_labels if self.config.partial_optimality else 0):
+            of = self.minimiser.energy
+            self.minimiser.cut(*_against_the_rest(self.graphs, i, self.u, unit, alpha, optimal, of))
+            _take(alpha, of.x, optimal)
         free = np.count_nonzero(optimal == FREE)
         self.asked += L
         self.fixed += L - free
@@ -146,15 +149,6 @@ class AlphaExpansion(GraphOracle):
         if augmented and self._last is not None:
             self._last[i] = y.copy()
         return y.copy()
-
-    def _fix(self, i: int, unit: int, optimal: np.ndarray) -> None:
-        """Find the partially optimal labels, and write them into ``optimal``."""
-        energy = self.minimiser.energy
-        for alpha in range(self.features.n_labels):
-            self.minimiser.cut(
-                *_against_the_rest(self.graphs, i, self.u, unit, alpha, optimal, energy)
-            )
-            _take(alpha, energy.x, optimal)
 
     def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:
         """Start from y, but for the fixed labels, if that has less energy than the start so far."""

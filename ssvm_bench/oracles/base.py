@@ -49,7 +49,6 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import checkpoint
-from ssvm_bench.base.linalg import line_search, rounded_once
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
@@ -288,9 +287,7 @@ class Oracle(Terms):
             total += checks.check_loss(self, i, self.loss(i, self.predict(w, i)))
         return total / self.n
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
+    def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
 
         Parameters
@@ -298,11 +295,11 @@ class Oracle(Terms):
         w : ndarray of float64, shape (d,)
         with_plane : bool
             False leaves ``star`` at zero, for callers that need the value only.
-        begin, end : int
-            Sum over the terms ``begin … end − 1`` only.
+        terms : range, optional
+            Sum over these terms only, which follow each other.
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
-        for plane, height in self.best_planes(w, range(begin, self.n if end is None else end)):
+        for plane, height in self.best_planes(w, range(self.n) if terms is None else terms):
             value += height
             offset += plane.offset
             if with_plane:
@@ -339,18 +336,13 @@ class Problem(Objective):
         """Number of weights."""
         return self.oracle.d
 
-    @property
-    def caller(self) -> Caller | None:
-        """Who calls the oracle, if it does not call itself."""
-        return self.oracle.caller
-
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
         return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
 
-    def risk(self, w: np.ndarray, **terms: Any) -> Risk:
+    def risk(self, w: np.ndarray, **options: Any) -> Risk:
         """Return what ``oracle.risk`` does, checked."""
-        risk = self.oracle.risk(w, **terms)
+        risk = self.oracle.risk(w, **options)
         checks.check_risk(self.oracle, risk)
         return risk
 
@@ -411,29 +403,3 @@ class Problem(Objective):
                 f"where the oracle returns a best labeling of every example{where}. Test it "
                 "against brute force; an approximate oracle says `exact = False`"
             )
-
-
-def best_interpolation(
-    problem: Problem, one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]
-) -> tuple[np.ndarray, float]:
-    """Return the point between two planes, as (w, φ∘), with the highest dual value.
-
-    F is a concave parabola along the way, so that its maximum over [0, 1] has a closed form
-    (Algorithm 1, step 5; MP-BCFW, section 3.5).
-    """
-    (w, offset), (w_other, offset_other) = one, other
-    step, climb = w_other - w, offset_other - offset
-    slope = climb - problem.lam * float(w @ step)
-    curvature = problem.lam * float(step @ step)
-    gamma = line_search(slope, curvature)
-    return w + gamma * step, offset + gamma * climb
-
-
-def best_scale(w: np.ndarray, offset: float, old: float, new: float) -> float:
-    """Return the s in [0, 1] for which s φ has the highest dual value at a new λ.
-
-    φ is given as ``w`` = −φ⋆/λ at the ``old`` λ, and as ``offset`` = φ∘. All s φ are feasible: they
-    lie between φ and the planes of the ground truth, which are 0. With the old λ's optimum, and a
-    smaller λ, s w λ/λ_new is again about w.
-    """
-    return line_search(offset, old * old / new * rounded_once(w, w))

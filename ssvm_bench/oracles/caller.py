@@ -1,15 +1,15 @@
-"""Where labelings come from that a solver wants at one w: the calls of a batch of terms.
+"""Executes a mini-batch of oracle calls at one w.
 
 .. code-block:: text
 
     y_i = argmax_y Δ(y_i,y) + Θ_i(y) + ⟨w, ϕ(x_i,y)⟩        for all i of a batch, at the same w
 
-Who makes these calls is a `Caller`. All that comes back are labelings, which are small; planes are
-made of them where they are needed, by the code that makes them of an oracle's own answers. So the
-numbers of a run do not depend on who has called. An oracle without one calls itself.
+A `Caller` makes the calls. It returns labelings, which are small. The process of the solver makes
+planes of them, by the code that it has for an oracle's own answers: the numbers of a run do not
+depend on the caller. An oracle without a caller makes its own calls.
 
-A caller may make calls slow on purpose: each sleeps for ``delay`` seconds, but for those of
-evaluations, which no clock counts (`Caller.without_delay`).
+A caller can slow calls down: each sleeps for ``delay`` seconds. Calls of evaluations, which no
+clock counts, do not sleep (`Caller.without_delay`).
 """
 
 from __future__ import annotations

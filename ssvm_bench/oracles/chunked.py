@@ -13,16 +13,14 @@ own only chunk.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Risk
-from ssvm_bench.oracles.caller import Caller
 
 
 class Examples(Protocol):
@@ -36,15 +34,8 @@ class Examples(Protocol):
         """Yield the examples in their order, so many at a time."""
 
 
-def _of_one(*_: object) -> NoReturn:
+def _of_one(*_: Any, **__: Any) -> Any:
     raise TypeError("examples of a stream are met in chunks: ask `chunks` for their oracles")
-
-
-_OF_ONE: Any = _of_one
-
-
-def _called_by(caller: Caller, build: Callable[[Dataset], Oracle], chunk: Dataset) -> Oracle:
-    return build(chunk).called_by(caller)
 
 
 class ChunkedOracle(Oracle):
@@ -74,35 +65,30 @@ class ChunkedOracle(Oracle):
         """The oracle of the first example."""
         return self._head
 
-    def called_by(self, caller: Caller) -> Oracle:
-        """Return the oracle whose chunks have oracles whose calls a caller makes."""
-        made = super().called_by(caller)
-        assert isinstance(made, ChunkedOracle)
-        made._build = functools.partial(_called_by, caller, self._build)
-        return made
-
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
-        """Yield, chunk by chunk, the number of its first example and its oracle."""
+        """Yield, chunk by chunk, the number of its first example and its oracle.
+
+        Who calls this oracle calls those.
+        """
         begin = 0
         for dataset in self._examples.chunks(self._rows):
-            yield begin, self._build(dataset)
+            part = self._build(dataset)
+            yield begin, part if self.caller is None else part.called_by(self.caller)
             begin += dataset.n
 
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features."""
         return self._head.weights(w)
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
+    def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one pass over the chunks."""
         star, value, offset = np.zeros(self.d), 0.0, 0.0
+        asked = range(self.n) if terms is None else terms
         for first, part in self.chunks():
-            here = max(begin - first, 0)
-            there = part.n if end is None else min(end - first, part.n)
-            if here >= there:
+            here = range(max(asked.start - first, 0), min(asked.stop - first, part.n))
+            if not here:
                 continue
-            found = part.risk(w, with_plane, here, there)
+            found = part.risk(w, with_plane, here)
             checks.check_risk(part, found)
             share = part.n / self.n
             value += share * found.value
@@ -115,4 +101,4 @@ class ChunkedOracle(Oracle):
         """Return the mean loss of the predictions by one pass over the chunks."""
         return sum(part.mean_loss(w) * part.n for _, part in self.chunks()) / self.n
 
-    truth = argmax = predict = loss = joint_feature = _OF_ONE
+    truth = argmax = predict = loss = joint_feature = _of_one

@@ -36,9 +36,10 @@ class Constraints(NamedTuple):
         """Return φ⋆ of every plane; no copy."""
         return csr_array((self.values, self.indices, self.indptr), shape=(self.offset.size, d))
 
-    def with_star(self, star: csr_array, offset: np.ndarray) -> Constraints:
-        """Return planes of the same terms with other φ⋆ and φ∘."""
-        return Constraints(self.term_start, star.indptr, star.indices, star.data, offset)
+    @classmethod
+    def of(cls, term_start: np.ndarray, star: csr_array, offset: np.ndarray) -> Constraints:
+        """Return planes whose φ⋆ are the rows of a matrix."""
+        return cls(term_start, star.indptr, star.indices, star.data, offset)
 
     def check(self, n: int, d: int) -> None:
         """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
@@ -48,34 +49,23 @@ class Constraints(NamedTuple):
         n, d : int
             Numbers of terms and of weights.
         """
-        counts = (self.term_start, self.indptr, self.indices)
-        typed = all(array.dtype.kind in "iu" for array in counts) and all(
-            array.dtype.kind == "f" for array in (self.values, self.offset)
-        )
-        sizes = tuple(array.shape for array in counts)
-        wanted = ((n + 1,), (self.offset.size + 1,), (self.values.size,))
-        if not (typed and sizes == wanted and self._is_csr(d)):
+        ends, kinds = self.term_start, "".join(array.dtype.kind for array in self)
+        right = kinds.replace("u", "i") == "iiiff" and ends.shape == (n + 1,)
+        right = right and ends[0] == 0 and ends[-1] == self.offset.size
+        try:
+            star = self.star(d)
+            star.check_format(full_check=True)
+        except ValueError:
+            right = False
+        if right and not star.has_canonical_format:  # indices that do not rise, or repeat
+            star = star.copy()
+            star.sum_duplicates()
+        if not (right and np.diff(ends).min(initial=0) >= 0 and star.nnz == self.indices.size):
             raise ValueError(
                 "the oracle's constraints are not the rows of a CSR matrix, term after term"
             )
         if not (np.isfinite(self.values).all() and np.isfinite(self.offset).all()):
             raise ValueError("the oracle's constraints are not finite")
-
-    def _is_csr(self, d: int) -> bool:
-        """Tell whether bounds rise from 0 to what there is, and rows have no index twice."""
-        planes, indptr, indices = self.offset.size, self.indptr, self.indices
-        for ends, size in ((self.term_start, planes), (indptr, indices.size)):
-            if ends[0] != 0 or ends[-1] != size or np.diff(ends).min(initial=0) < 0:
-                return False
-        if indices.size and (indices.min() < 0 or indices.max() >= d):
-            return False
-        rising = np.diff(indices) > 0
-        starts = indptr[(indptr > 0) & (indptr < indices.size)]
-        rising[starts - 1] = True
-        if rising.all():
-            return True
-        places = np.repeat(np.arange(planes), np.diff(indptr)) * d + indices
-        return np.unique(places).size == places.size
 
 
 def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:

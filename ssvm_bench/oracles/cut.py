@@ -21,7 +21,6 @@ import maxflow
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.datasets.base import Dataset
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -57,46 +56,35 @@ class Energy(NamedTuple):
 
     Attributes
     ----------
-    d, capacity : ndarrays of int64, shapes (L,) and (edges,)
-        The energy. ``d`` is changed where neighbours are decided.
     x : ndarray of int8, shape (L,)
         0, 1 or ``OPEN``: what is decided, before and after.
+    d, capacity : ndarrays of int64, shapes (L,) and (edges,)
+        The energy. ``d`` is changed where neighbours are decided.
     bound : ndarray of int64, shape (L,)
         Σ_k c_{kl} over undecided neighbours.
     stack, place, node : ndarrays of int64, shape (L,)
         Decided nodes whose neighbours do not know yet; where a node is in the cut graph; the
         node at a place.
-    source, sink, k, l, c : ndarrays of int64
+    source, sink, k, l, c : ndarrays of int64, shapes (L,) and (edges,)
         The cut graph: capacities from the source and to the sink, edges.
     """
 
-    d: np.ndarray
-    capacity: np.ndarray
     x: np.ndarray
+    d: np.ndarray
     bound: np.ndarray
     stack: np.ndarray
     place: np.ndarray
     node: np.ndarray
     source: np.ndarray
     sink: np.ndarray
+    capacity: np.ndarray
     k: np.ndarray
     l: np.ndarray
     c: np.ndarray
 
 
-def graphs(dataset: Dataset) -> Graphs:
-    """Return the neighbours in the examples of a dataset whose structure is a graph."""
-    assert dataset.edges is not None
-    assert dataset.edge_offsets is not None
-    return _graphs(dataset.edges, dataset.edge_offsets, dataset.offsets)
-
-
-def one_graph(nodes: int, edges: np.ndarray) -> Graphs:
-    """Return the neighbours in one graph; ``edges`` has the shape (E, 2)."""
-    return _graphs(edges, np.array([0, len(edges)]), np.array([0, nodes]))
-
-
-def _graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> Graphs:
+def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> Graphs:
+    """Return the neighbours in some graphs; the arrays are as in a `Dataset`."""
     tail, head = (np.ascontiguousarray(edges[:, side], np.int32) for side in (0, 1))
     counts = np.diff(edge_offsets)
     first = np.repeat(offsets[:-1], counts)
@@ -127,21 +115,8 @@ class Minimiser:
     def __init__(self, of: Graphs) -> None:
         L = int(np.diff(of.offsets).max(initial=0))
         E = int(np.diff(of.edge_start).max(initial=0))
-        nodes, edges = (lambda: np.zeros(L, np.int64)), (lambda: np.zeros(E, np.int64))
-        self.energy = Energy(
-            d=nodes(),
-            capacity=edges(),
-            x=np.zeros(L, np.int8),
-            bound=nodes(),
-            stack=nodes(),
-            place=nodes(),
-            node=nodes(),
-            source=nodes(),
-            sink=nodes(),
-            k=edges(),
-            l=edges(),
-            c=edges(),
-        )
+        of_nodes, of_edges = np.zeros((7, L), np.int64), np.zeros((4, E), np.int64)
+        self.energy = Energy(np.zeros(L, np.int8), *of_nodes, *of_edges)
         self._ids = np.arange(L)
         self._graph = maxflow.GraphInt(L, E)
 
@@ -181,7 +156,7 @@ def decide(graphs, i, of):
         of.bound[l] = total
     while waiting > 0:  # what was decided before, in one sweep
         waiting -= 1
-        _tell(graphs, first, of, of.stack[waiting])
+        _propagate(graphs, first, of, of.stack[waiting])
     for l in range(L):
         if of.x[l] == OPEN and _dominated(of, l):
             of.stack[0] = l
@@ -189,7 +164,7 @@ def decide(graphs, i, of):
             while waiting > 0:
                 waiting -= 1
                 k = of.stack[waiting]
-                _tell(graphs, first, of, k)
+                _propagate(graphs, first, of, k)
                 for e in range(graphs.start[first + k], graphs.start[first + k + 1]):
                     other = graphs.neighbour[e]
                     if of.x[other] == OPEN and _dominated(of, other):
@@ -199,8 +174,8 @@ def decide(graphs, i, of):
 
 
 @kernel
-def _tell(graphs, first, of, k):
-    """Let the open neighbours of k know that it is decided."""
+def _propagate(graphs, first, of, k):
+    """Add to the energy of the open neighbours of k, which is decided, what that means to them."""
     for e in range(graphs.start[first + k], graphs.start[first + k + 1]):
         l = graphs.neighbour[e]
         if of.x[l] == OPEN:

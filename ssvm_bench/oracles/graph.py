@@ -31,10 +31,10 @@ from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.cut import Graphs, Minimiser, graphs
+from ssvm_bench.oracles.cut import Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import add_difference, labeling_loss, longest
+from ssvm_bench.oracles.scoring import add_difference, labeling_loss
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -71,8 +71,6 @@ class GraphOracle(PartsOracle):
     ----------
     graphs : Graphs
         The neighbours in every example.
-    theta : ndarray of float64, shape (most parts, stride)
-        Scratch: scores.
     minimiser : Minimiser
         For binary energies on those graphs.
     """
@@ -81,9 +79,9 @@ class GraphOracle(PartsOracle):
         weights = config.part_weights(dataset)
         super().__init__(joint_features.build(dataset, with_gram=False, weights=weights))
         self.potts = config.potts
-        self.graphs: Graphs = graphs(dataset)
+        edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
+        self.graphs = graphs(edges, bounds, dataset.offsets)
         self.minimiser = Minimiser(self.graphs)
-        self.theta = np.zeros((longest(self.features), self.features.stride))
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(self.inner_size)
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
@@ -96,37 +94,32 @@ class GraphOracle(PartsOracle):
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
-        return self._scaled(*_plane(*self._problem, i, y, *self._scratch))
+        nonzero, cuts, loss = _plane(*self._problem, i, y, *self._scratch)
+        indices, values = (row[:nonzero] for row in self._scratch[-2:])
+        offset = loss - self.potts * cuts
+        return Plane(indices.copy(), values / self.n, offset / self.n)
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
         """Return the plane of the labeling that `argmax` has found, and its value H_i(w).
 
         A plane that is made here, of a labeling that was checked, need not be checked itself.
         """
-        *found, climb = _plane_at(*self._problem, i, y, w, *self._scratch)
-        plane = self._scaled(*found)
-        value = climb / self.n + plane.offset
+        plane = self.plane(i, y)
+        values = self._scratch[-1][: plane.indices.size]  # n times the plane's
+        value = dot_at(values, plane.indices, w) / self.n + plane.offset
         checks.check_value(self, i, y, value, w)
         return plane, value
 
-    def _scaled(self, nonzero: int, cuts: int, loss: float) -> Plane:
-        """Return the plane in the scratch, scaled by 1/n."""
-        indices, values = self._scratch[-2:]
-        offset = loss - self.potts * cuts
-        return Plane(indices[:nonzero].copy(), values[:nonzero] / self.n, offset / self.n)
-
-    def add_planes(
-        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
-    ) -> tuple[float, float]:
+    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
         """Add up by one call per term."""
         packed = joint_features.pack(self.features, w)
         value = offset = 0.0
-        for i, y in zip(range(begin, end), self.argmaxes(w, range(begin, end)), strict=True):
+        for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
             climb, offset_i = _value(*self._problem, i, y, packed, self.potts)
             checks.check_value(self, i, y, climb + offset_i, w)
             value += climb + offset_i
             offset += offset_i
-            if with_plane:
+            if star.size:
                 add_difference(self.features, i, y, self._labels, self._signs, star)
         return value, offset
 
@@ -190,13 +183,6 @@ def _plane(features, graphs, i, y, labels, signs, star, indices, values):
                 nonzero += 1
                 star[j * stride + c] = 0.0
     return nonzero, _extra_cuts(features, graphs, i, y), labeling_loss(features, i, y)
-
-
-@kernel
-def _plane_at(features, graphs, i, y, w, labels, signs, star, indices, values):
-    """Do `_plane`; return also ⟨n φ⋆, w⟩."""
-    nonzero, cuts, loss = _plane(features, graphs, i, y, labels, signs, star, indices, values)
-    return nonzero, cuts, loss, dot_at(values[:nonzero], indices[:nonzero], w)
 
 
 @kernel

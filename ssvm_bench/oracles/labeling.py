@@ -40,7 +40,7 @@ def maximise(oracle, w, i, theta, loss, y):
 
     ``theta`` holds the unary scores of example i, ``loss`` is 1.0 or, for prediction, 0.0. Of
     several maximisers: the lowest label first. Implemented beside each compiled oracle: in the
-    modules multiclass, viterbi, segments, landmarks and latent.
+    modules multiclass, viterbi, segments and landmarks.
     """
 
 
@@ -162,12 +162,10 @@ class PartsOracle(Oracle):
         """
 
     @abstractmethod
-    def add_planes(
-        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
-    ) -> tuple[float, float]:
-        """Return n H(w) and n φ̂∘ over the terms ``begin … end − 1``; add n φ̂⋆ to ``star``.
+    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
+        """Return n H(w) and n φ̂∘ over some terms; add n φ̂⋆ to ``star``, unless it is empty.
 
-        ``star`` is in the inner layout, and stays as it is without ``with_plane``.
+        ``star`` is in the inner layout.
         """
 
     def truth(self, i: int) -> np.ndarray:
@@ -200,11 +198,7 @@ class PartsOracle(Oracle):
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean share of wrong labels in an example, whatever they count in training."""
-        total = 0.0
-        for i in range(self.n):
-            checkpoint()
-            total += hamming_loss(self.features, i, self.predict(w, i))
-        return total / self.n
+        return float(_hamming_losses(self.features, self.predictions(w))) / self.n
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
@@ -213,17 +207,13 @@ class PartsOracle(Oracle):
         indices = np.flatnonzero(dense)
         return indices, dense[indices]
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
+    def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one pass over the terms."""
-        star = np.zeros(self.inner_size)
-        last = self.n if end is None else end
-        value, offset = self.add_planes(w, with_plane, begin, last, star)
-        plane = joint_features.unpack(self.features, star) if with_plane else np.zeros(self.d)
-        if with_plane:
-            plane /= self.n
-        return Risk(value / self.n, plane, offset / self.n)
+        inner = np.zeros(self.inner_size if with_plane else 0)
+        value, offset = self.add_planes(w, range(self.n) if terms is None else terms, inner)
+        star = joint_features.unpack(self.features, inner) if with_plane else np.zeros(self.d)
+        star /= self.n
+        return Risk(value / self.n, star, offset / self.n)
 
 
 class LabelingOracle(PartsOracle):
@@ -282,7 +272,7 @@ class LabelingOracle(PartsOracle):
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
         """Return the plane of the maximiser, and its value, by one compiled call."""
-        value, star, offset = self.risk(w, begin=i, end=i + 1)
+        value, star, offset = self.risk(w, terms=range(i, i + 1))
         indices = np.flatnonzero(star)
         return Plane(indices, star[indices], offset), value
 
@@ -297,14 +287,11 @@ class LabelingOracle(PartsOracle):
             checkpoint()
             yield oracle.best_plane(w, i)
 
-    def add_planes(
-        self, w: np.ndarray, with_plane: bool, begin: int, end: int, star: np.ndarray
-    ) -> tuple[float, float]:
+    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
-        packed = self.pack(w)
-        terms, total = np.arange(begin, end), star if with_plane else star[:0]
-        oracle = self.answering(packed, terms)
-        _, value, offset, i, fault = _ask(oracle, self.exact, packed, terms, 1.0, total)
+        packed, numbers = self.pack(w), np.arange(terms.start, terms.stop)
+        oracle = self.answering(packed, numbers)
+        _, value, offset, i, fault = _ask(oracle, self.exact, packed, numbers, 1.0, star)
         checks.check_fault(self, i, fault)
         return value, offset
 
@@ -314,21 +301,18 @@ class LabelingOracle(PartsOracle):
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the predictions by one compiled pass over all terms."""
-        labels, i, fault = self._asked(self.predicting, w, np.arange(self.n), 0.0)
+        return self.predicted(w)[0]
+
+    def predicted(self, w: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the predictions, and the sum of their losses: those that are trained with."""
+        terms = np.arange(self.n)
+        labels, _, losses, i, fault = self._asked(self.predicting, w, terms, 0.0)
         checks.check_fault(self, i, fault)
-        return labels
+        return labels, losses
 
-    def mean_loss(self, w: np.ndarray) -> float:
-        """Return the mean share of wrong labels by one compiled pass over all terms."""
-        labels, _, _ = self._asked(self.compiled, w, np.arange(self.n), 0.0)
-        return float(_hamming_losses(self.features, labels)) / self.n
-
-    def _asked(
-        self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float
-    ) -> tuple[np.ndarray, int, int]:
-        """Return labelings, which may be worse than the truth; the last term and its fault."""
-        labels, *_, i, fault = _ask(oracle, False, self.pack(w), terms, loss, np.zeros(0))
-        return labels, i, fault
+    def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
+        """Return what `_ask` finds, of labelings that may be worse than the truth."""
+        return _ask(oracle, False, self.pack(w), terms, loss, np.zeros(0))
 
     def pack(self, w: np.ndarray) -> np.ndarray:
         """See `Oracle`."""

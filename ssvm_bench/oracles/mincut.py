@@ -19,7 +19,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.cut import OPEN, decide
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
-from ssvm_bench.oracles.scoring import label_scores
+from ssvm_bench.oracles.scoring import label_score, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -51,31 +51,19 @@ class MinCut(GraphOracle):
 
     def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
         super().__init__(dataset, config)
-        self._difference = np.zeros(self.inner_size)
-        self._zero = np.zeros(1, np.uint8)
+        self._own_scratch = np.zeros(self.inner_size), np.zeros(longest(self.features))
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the labeling of lowest energy."""
-        of = self.minimiser.energy
-        s, nodes, edges = _decide(
-            self.features,
-            self.graphs,
-            w,
-            i,
-            float(augmented),
-            self.potts,
-            self._difference,
-            self._zero,
-            self.theta,
-            of,
-        )
+        of, scratch = self.minimiser.energy, self._own_scratch
+        s, nodes, edges = _decide(*self._problem, w, i, float(augmented), self.potts, *scratch, of)
         self.check_scale(i, s)
         self.minimiser.cut(nodes, edges)
         return of.x[: self.truth(i).size].astype(np.uint8)
 
 
 @kernel
-def _decide(features, graphs, w, i, loss, potts, difference, zero, theta, of):
+def _decide(features, graphs, w, i, loss, potts, difference, theta, of):
     """Set up the energy, with the unit 2^s, and decide what dominance decides.
 
     Only differences of scores matter, so that one inner product per part with w_1 − w_0 is enough.
@@ -87,17 +75,16 @@ def _decide(features, graphs, w, i, loss, potts, difference, zero, theta, of):
         difference[j * features.stride] = w[features.n_features + j] - w[j]
     total = 0.0
     for l in range(L):
-        row = theta[l]
-        label_scores(features, difference, first + l, zero, 1, row)
+        theta[l] = label_score(features, difference, first + l, 0)
         share = loss * loss_of_part(features, first + l) / L
-        row[0] += share if features.truth[first + l] == 0 else -share
-        total += abs(row[0])
+        theta[l] += share if features.truth[first + l] == 0 else -share
+        total += abs(theta[l])
     s = exponent(potts * edges, total)
     if s == 0:
         return s, 0, 0
     scale = 2.0**s
     for l in range(L):
-        of.d[l] = np.int64(np.rint(-scale * theta[l, 0]))
+        of.d[l] = np.int64(np.rint(-scale * theta[l]))
         of.x[l] = OPEN
     of.capacity[:edges] = unit_of(potts, s)
     nodes, open_edges = decide(graphs, i, of)

@@ -94,7 +94,7 @@ class Prior:
             for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
                 _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)
             scaled = csr_array(dense)
-        return given.with_star(scaled, offset)
+        return Constraints.of(given.term_start, scaled, offset)
 
     def oracle(self, inner: Oracle) -> Oracle:
         """Return the oracle that a solver sees: ``inner``, unless its planes change."""
@@ -195,10 +195,6 @@ class WithPrior(Oracle):
         """Return Θ_i(y) + ⟨μ, ϕ(x_i,y)⟩."""
         return self.inner.fixed_score(i, y) + self.prior.shift(*self.inner.joint_feature(i, y))
 
-    def score(self, w: np.ndarray, i: int, y: np.ndarray) -> float:
-        """Return ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
-        return self.inner.score(self.prior.weights(w), i, y)
-
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ̂^{iy}."""
         return self.prior.plane(self.inner.plane(i, y))
@@ -252,11 +248,9 @@ class WithPrior(Oracle):
         """Return the mean loss of the predictions by w."""
         return self.inner.mean_loss(self.prior.weights(w))
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
+    def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane."""
-        found = self.inner.risk(self.prior.weights(w), with_plane, begin, end)
+        found = self.inner.risk(self.prior.weights(w), with_plane, terms)
         checks.check_risk(self.inner, found)
         if not with_plane:
             return found

@@ -33,9 +33,9 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
-from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.base.linalg import best_scale, squared_norm
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.base import Problem, best_scale
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.operations import (
     add_direction,
     approximate_visit,

@@ -24,9 +24,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.linalg import line_search, rounded_once
+from ssvm_bench.base.linalg import best_scale, line_search, rounded_once
 from ssvm_bench.config.validation import NotNegative, one_of
-from ssvm_bench.oracles.base import Problem, Risk, best_scale
+from ssvm_bench.oracles.base import Problem, Risk
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 CODE_VERSION = 1

@@ -62,12 +62,10 @@ class Counting(Oracle):
         self.calls += 1
         return self.inner.best_plane(w, i)
 
-    def risk(
-        self, w: np.ndarray, with_plane: bool = True, begin: int = 0, end: int | None = None
-    ) -> Risk:
+    def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Count a call a term."""
-        self.calls += (self.n if end is None else end) - begin
-        return self.inner.risk(w, with_plane, begin, end)
+        self.calls += self.n if terms is None else len(terms)
+        return self.inner.risk(w, with_plane, terms)
 
 
 def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None:

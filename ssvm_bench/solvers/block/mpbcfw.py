@@ -53,8 +53,9 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.linalg import best_interpolation
 from ssvm_bench.config.validation import Count, Natural, one_of
-from ssvm_bench.oracles.base import Problem, best_interpolation
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import Average, DualIterate, no_average
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
@@ -378,7 +379,7 @@ class Averages:
         ]
         if not averages:
             return phi.outer_w(), phi.offset
-        return best_interpolation(phi.problem, averages[0], averages[-1])
+        return best_interpolation(phi.problem.lam, averages[0], averages[-1])
 
 
 def _weight(average: Average) -> float:

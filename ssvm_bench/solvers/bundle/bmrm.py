@@ -220,7 +220,7 @@ class BundleMethod(Solver):
         """Return F(w), and a plane of each of the P risks at w."""
         with self.clock.exact(self.problem.n):
             risks = [
-                self.problem.risk(w, begin=begin, end=end)
+                self.problem.risk(w, terms=range(begin, end))
                 for begin, end in zip(self.bounds[:-1], self.bounds[1:], strict=True)
             ]
         value = sum(risk.value for risk in risks)

@@ -48,7 +48,7 @@ from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.oracles.cut import OPEN, Graphs, Minimiser, decide, one_graph
+from ssvm_bench.oracles.cut import OPEN, Minimiser, decide, graphs
 from ssvm_bench.papers.transduction.datasets.points import Cliques
 
 # mypy: disable-error-code="no-untyped-def"
@@ -301,7 +301,7 @@ class Potts(Energy):
     ) -> None:
         super().__init__(observed, n_labels)
         self.pairs, self.weights = pairs, weights
-        self.graphs: Graphs = one_graph(observed.size, pairs)
+        self.graphs = graphs(pairs, np.array([0, len(pairs)]), np.array([0, observed.size]))
         self.minimiser = Minimiser(self.graphs)
 
     def value(self, y: np.ndarray) -> float:

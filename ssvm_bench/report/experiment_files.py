@@ -9,7 +9,7 @@
       traces/<experiment>/         thinned traces, see `stored_traces`
 
 All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
-source of data: what the stand-ins gave goes to files of its own, ``…-synthetic``.
+source of data: what synthetic data gave goes to files of its own, ``…-synthetic``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,6 @@ def make(
                 origins = experiment.expanded(overrides, config_dirs).origin_of
                 where = results_folder(outcome.results_dir, overrides)
                 outcome.figures = draw(experiment, runs, (), where, (), skipped, origins)
-                _tell_where(where)
     return outcome
 
 
@@ -98,7 +97,7 @@ def plot(
     ----------
     name, overrides, config_dirs
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
-        there are any, else those on its stand-in.
+        there are any, else those on its synthetic data.
     formats : sequence of str
         Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf, of photographs for png.
 
@@ -147,21 +146,11 @@ def plot(
                 "%s of %s runs are missing: %s.", len(missing), len(configs), "; ".join(named)
             )
         origins = grid.origin_of
-        written = draw(experiment, runs, kept.values(), where, formats, skipped, origins)
-    _tell_where(where)
-    return written
-
-
-def _tell_where(where: ResultsFolder) -> None:
-    """Say where files have gone if a user would look for them elsewhere."""
-    if where.notice:
-        logger.info(where.notice)
+        return draw(experiment, runs, kept.values(), where, formats, skipped, origins)
 
 
 def _found(
-    configs: Sequence[RunConfig],
-    stored: Mapping[Path, Trace],
-    skipped: SkippedFiles,
+    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles
 ) -> list[Trace | None]:
     """Return the run of each config of one dataset, from its folder or as stored; of one source."""
     found: list[Trace | None] = []
@@ -192,7 +181,7 @@ def draw(
     skipped: SkippedFiles | None,
     origins: Mapping[Path, str] = MappingProxyType({}),
 ) -> list[Path]:
-    """Write all files of an experiment; the real data and the stand-ins apart.
+    """Write all files of an experiment; real and synthetic data apart.
 
     Everything is drawn from traces as they are stored, thinned: so the same files come out again
     where there are no raw runs.
@@ -246,4 +235,6 @@ def draw(
                 written += kind.save(output, target / f"{output.name}{suffix}", formats)
         text = json.dumps(provenance_of(shown), indent=2)
         write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
+    if where.notice:  # files have gone where a user would not look for them
+        logger.info(where.notice)
     return written

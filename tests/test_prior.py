@@ -352,17 +352,17 @@ def test_a_file_enters_by_its_content(tmp_path):
 def test_one_prior_has_one_name_however_it_is_written(tmp_path):
     def named(mean, variance):
         np.save(tmp_path / "v.npy", variance)
-        return prior.text(PriorConfig(mean, tmp_path / "v.npy"))
+        return PriorConfig(mean, tmp_path / "v.npy").text()
 
-    assert named(0.0, np.ones(3)) == named(0.0, np.eye(3)) == prior.text(PriorConfig()) == ""
-    assert named((0.0, -0.0), 4 * np.eye(2)) == prior.text(PriorConfig(variance=4.0)) == "N(0, 4)"
+    assert named(0.0, np.ones(3)) == named(0.0, np.eye(3)) == PriorConfig().text() == ""
+    assert named((0.0, -0.0), 4 * np.eye(2)) == PriorConfig(variance=4.0).text() == "N(0, 4)"
     diagonal = named(0.5, np.array([1.0, 2.0]))
     assert diagonal == named(0.5, np.diag([1.0, 2.0]))
-    assert diagonal == prior.text(PriorConfig(0.5, (1.0, 2.0)))
+    assert diagonal == PriorConfig(0.5, (1.0, 2.0)).text()
     assert diagonal.startswith("N(0.5, diagonal ")
     names = {diagonal, named(0.5, np.array([2.0, 1.0])), named(0.5, np.array([[2.0, 1], [1, 2]]))}
     assert len(names) == 3
-    assert prior.text(PriorConfig((1.0, 2.0))).startswith("N(vector ")
+    assert PriorConfig((1.0, 2.0)).text().startswith("N(vector ")
 
 
 def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):

@@ -134,6 +134,29 @@ class PriorConfig(Options):
         mean, variance = self.moments()
         return not mean.any() and variance.ndim == 0
 
+    def text(self, constraint: str = "") -> str:
+        """Name the prior, whatever its options are written like; empty for N(0, 1).
+
+        A constraint on w makes another prior, of which it is a part.
+
+        >>> PriorConfig().text(), PriorConfig(mean=0.5, variance=(4.0, 4.0)).text()
+        ('', 'N(0.5, 4)')
+        >>> PriorConfig().text("w ≥ 0")
+        'N(0, 1), w ≥ 0'
+        """
+        mean, variance = self.moments()
+        named = f"N({_word(mean, 'vector')}, {_word(variance, 'diagonal')})"
+        if constraint:
+            return f"{named}, {constraint}"
+        return "" if named == "N(0, 1)" else named
+
+
+def _word(values: np.ndarray, vector: str) -> str:
+    if values.ndim == 0:
+        return repr(float(values)).removesuffix(".0")
+    kind = vector if values.ndim == 1 else "matrix"
+    return f"{kind} {hashlib.sha256(values.tobytes()).hexdigest()[:12]}"
+
 
 def _simplest(values: np.ndarray) -> np.ndarray:
     """Return a diagonal matrix as its diagonal, and equal numbers as one."""

@@ -18,7 +18,6 @@ oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -120,30 +119,6 @@ def build(config: PriorConfig, d: int) -> Prior:
     return Prior(
         means.copy(), np.sqrt(variance) if variance.ndim == 1 else np.linalg.cholesky(variance)
     )
-
-
-def text(config: PriorConfig, constraint: str = "") -> str:
-    """Name a prior, whatever its options are written like; empty for N(0, 1).
-
-    A constraint on w makes another prior, of which it is a part.
-
-    >>> text(PriorConfig()), text(PriorConfig(mean=0.5, variance=(4.0, 4.0)))
-    ('', 'N(0.5, 4)')
-    >>> text(PriorConfig(), "w ≥ 0")
-    'N(0, 1), w ≥ 0'
-    """
-    mean, variance = config.moments()
-    named = f"N({_word(mean, 'vector')}, {_word(variance, 'diagonal')})"
-    if constraint:
-        return f"{named}, {constraint}"
-    return "" if named == "N(0, 1)" else named
-
-
-def _word(values: np.ndarray, vector: str) -> str:
-    if values.ndim == 0:
-        return repr(float(values)).removesuffix(".0")
-    kind = vector if values.ndim == 1 else "matrix"
-    return f"{kind} {hashlib.sha256(values.tobytes()).hexdigest()[:12]}"
 
 
 def with_prior(terms: Terms, lam: float, prior: Prior) -> Objective:

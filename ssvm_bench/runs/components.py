@@ -18,17 +18,17 @@ from ssvm_bench.base import jit
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
+from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.caller import SerialCaller
 from ssvm_bench.oracles.objective import Objective, Terms
-from ssvm_bench.oracles.prior import Prior, with_prior
-from ssvm_bench.oracles.prior import text as prior_text
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+    from ssvm_bench.oracles.prior import Prior
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +88,24 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
     return built
 
 
+def prior_of(config: RunConfig, d: int) -> Prior | None:
+    """Return the prior of d weights; None: nothing is said of it. Raises what `build` does."""
+    if config.prior == PriorConfig():
+        return None
+    from ssvm_bench.oracles.prior import build
+
+    return build(config.prior, d)
+
+
+def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
+    """Return the problem of these terms with λ and a prior."""
+    if prior is None:
+        return terms.problem(lam)
+    from ssvm_bench.oracles.prior import with_prior
+
+    return with_prior(terms, lam, prior)
+
+
 def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
     """Return the mean loss of predictions for held-out examples, by terms made for that."""
     oracle = registry.module("oracle", config.kind).build(config, examples)
@@ -125,7 +143,7 @@ def check_requirements(config: RunConfig) -> None:
     """
     solver, oracle, budget = config.solver, config.oracle, config.budget
     if isinstance(oracle, OracleConfig):
-        stated = config.lam is not None or config.path or prior_text(config.prior)
+        stated = config.lam is not None or config.path or config.prior.text()
         oracle.check_regulariser(bool(stated))
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
@@ -220,9 +238,8 @@ def warm_up(
             terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
             if called:
                 terms = terms.called_by(SerialCaller(config.parallel.batch))
-            problem = terms.problem(1.0)
-            if prior is not None and prior.mean.size == terms.d:
-                problem = with_prior(terms, 1.0, prior)
+            fits = prior is not None and prior.mean.size == terms.d
+            problem = problem_of(terms, 1.0, prior if fits else None)
             # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
             solver = build_solver(config, problem, Clock("work"))
             solver.begin()

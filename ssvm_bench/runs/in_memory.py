@@ -16,13 +16,13 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import prior as priors
-from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.runs.calls import caller_of, check_calls
 from ssvm_bench.runs.components import (
     check_data,
     check_requirements,
     oracle_of,
+    prior_of,
+    problem_of,
     started,
     warm_up,
 )
@@ -77,14 +77,14 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> Trained:
     terms, caller = oracle_of(config.oracle, dataset), caller_of(config, dataset.fingerprint)
     if caller is not None:
         terms = terms.called_by(caller)
-    prior = priors.build(config.prior, terms.d)
+    prior = prior_of(config, terms.d)
     if (kind := _kind(config, dataset)) not in _warm:
         warm_up(config, dataset, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
     for stage in config.path_steps():
         lam = stage.lam_of(dataset.n)
-        problem = with_prior(terms, lam, prior)
+        problem = problem_of(terms, lam, prior)
         display.start(stage, dataset.source, problem.n, problem.d, lam)
         rounds = getattr(stage.solver, "latent_rounds", 1)
         recorder = Recorder(problem, display, latent_rounds=rounds)

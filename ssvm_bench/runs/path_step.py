@@ -25,7 +25,6 @@ from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model, provenance
@@ -222,7 +221,7 @@ class PathStep:
 
     def _metadata(self) -> dict[str, Any]:
         config, dataset, problem = self.config, self.dataset, self.problem
-        prior = priors.text(config.prior, getattr(config.solver, "constraint", ""))
+        prior = config.prior.text(getattr(config.solver, "constraint", ""))
         return {
             "config": config.resolved(),
             "dataset": {

@@ -21,8 +21,6 @@ from ssvm_bench.base.errors import RunFailedError, contained
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
-from ssvm_bench.oracles import prior as priors
-from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.provenance import LOCAL
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
@@ -35,6 +33,8 @@ from ssvm_bench.runs.components import (
     check_requirements,
     chunk_rows,
     load_dataset,
+    prior_of,
+    problem_of,
     warm_up,
 )
 from ssvm_bench.runs.outcome import Outcome
@@ -87,7 +87,7 @@ def run(
     check_data(config, dataset)
     terms = build_oracle(config.oracle, config.dataset, rows)
     check_oracle(config, terms)
-    prior = priors.build(config.prior, terms.d)
+    prior = prior_of(config, terms.d)
     config = config.with_source(dataset.source)
     caller = caller_of(config, dataset.fingerprint)
     if caller is not None:
@@ -116,7 +116,7 @@ def run(
         about = dataset, display, begin, concurrent_runs, engine
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
-            problem, leads_on = with_prior(terms, lam, prior), stage is not stages[-1][0]
+            problem, leads_on = problem_of(terms, lam, prior), stage is not stages[-1][0]
             made.append(PathStep(stage, problem, lam, found is not None, leads_on, *about))
         solver = None
         for one in made[_first(made) :]:

@@ -22,9 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ssvm_bench.base import messages
-from ssvm_bench.oracles import prior as priors
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import differences
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import Budget, RunConfig
@@ -98,7 +96,7 @@ class PlainLines(Display):
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
         """Print what runs, and the heading of the lines to come."""
         self.budget, self.started = config.budget, self.clock()
-        prior = priors.text(config.prior)
+        prior = config.prior.text()
         self.message(
             f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}: "
             f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, {f'prior {prior}, ' if prior else ''}"
@@ -198,9 +196,13 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     runs : list of (RunConfig, status, summary)
         A summary may lack entries (a run that failed early); they are shown as ``-``.
     """
-    configs = [config for config, _, _ in runs]
-    groups = [(config.solver.name, config.dataset.name) for config in configs]
-    options = differences([config.resolved() for config in configs], groups, _NOT_TOLD)
+    options = [""] * len(runs)
+    if len(runs) > 1:
+        from ssvm_bench.results.repeats import differences
+
+        configs = [config for config, _, _ in runs]
+        groups = [(config.solver.name, config.dataset.name) for config in configs]
+        options = differences([config.resolved() for config in configs], groups, _NOT_TOLD)
     entries = [
         _entries(*run, of if any(options) else None) for run, of in zip(runs, options, strict=True)
     ]

@@ -10,7 +10,7 @@ import pandas as pd
 from ssvm_bench.claims.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.claims.questions import usual
-from ssvm_bench.config import ALTERED, DRAWN, shown_as
+from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
@@ -72,7 +72,7 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     together = grouped(rows, lambda row: (shown_as(row.source), row.counted))
     for (source, counted), mine in together.items():
         if not counted:
-            drawn = AND_DRAWN * any(row.source == DRAWN for row in mine)
+            drawn = AND_DRAWN * any(row.source == SIMULATED for row in mine)
             yield Heading(HEADINGS.get(source, f"On {source} data") + drawn)
         else:
             where = "" if source == "real" else f": {HEADINGS.get(source, source)}"

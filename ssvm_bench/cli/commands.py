@@ -204,7 +204,7 @@ def _sweep(configs: list[RunConfig], debug: bool) -> int:
 
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     """
-    done, statuses, told = [], [], set()
+    done, statuses, reported = [], [], set()
     for k, config in enumerate(configs, 1):
         if not config.quiet and len(configs) > 1:
             click.echo(f"--- run {k} of {len(configs)} ---", err=True)
@@ -212,9 +212,9 @@ def _sweep(configs: list[RunConfig], debug: bool) -> int:
             outcome = _run(config)
         except Exception as error:
             statuses.append(explain(error)[1])
-            if str(error) not in told:
+            if str(error) not in reported:
                 report(error, debug)
-            told.add(str(error))
+            reported.add(str(error))
             continue
         done.append((config, outcome))
         statuses.append(_status(config, outcome))
@@ -345,8 +345,8 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
 def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
     """Copy the runs of results folders into one.
 
-    Of a run that is in several, the finished one goes, then the longer one. Figures are drawn anew,
-    by `ssvm-bench plot`.
+    Of a run that is in several, the finished one goes, then the longer one. `ssvm-bench plot`
+    then draws the figures.
 
     .. code-block:: console
 
@@ -359,10 +359,10 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     if not folders:
         raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")
     merged = merge(folders, into, source)
-    told = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
+    copied = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
     if merged.damaged:
-        told += f"; {merged.damaged} could not be read"
-    click.echo(f"{told}.")
+        copied += f"; {merged.damaged} could not be read"
+    click.echo(f"{copied}.")
 
 
 @main.command("report")

@@ -65,7 +65,7 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
 def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
     """Compare what a finished run predicts with the truth.
 
-    Told are accuracy, precision, recall and F1 of each label and, where labels are those of chunks
+    It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
     (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
 
     .. code-block:: console

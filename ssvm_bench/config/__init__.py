@@ -7,12 +7,12 @@ package imports none of them, so that ``ssvm-bench --help`` stays quick.
 """
 
 ALTERED = "real (altered)"
-"""Raw files that are not the known ones, which ``dataset.trust=true`` accepts."""
+"""Raw files with another checksum than the known ones; ``dataset.trust=true`` accepts them."""
 
-DRAWN = "drawn"
-"""Data that the program draws, as the paper's own were drawn: there is no file of them."""
+SIMULATED = "drawn"
+"""Data that the program simulates, as the paper does: there is no file of them."""
 
-GENUINE = ("real", DRAWN)
+GENUINE = ("real", SIMULATED)
 """What papers use. Both are shown together, and never with anything else."""
 
 LOADED_FROM = (*GENUINE, ALTERED, "synthetic")

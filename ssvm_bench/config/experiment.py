@@ -56,7 +56,7 @@ GAPS = (0.1, 0.05, 0.02, 0.01)
 """Relative gaps of targets unless the file says others."""
 
 MOST_GAPS = 20
-"""Most gaps that are told apart in a figure."""
+"""Most gaps that a figure distinguishes."""
 
 LONGEST_TITLE = 200
 """Most characters of the figures' title."""
@@ -65,7 +65,7 @@ LONGEST_TITLE = 200
 class Choices(NamedTuple):
     """What can be listed for a kind of figure, and what one and several of them are called.
 
-    ``gaps`` tells whether the experiment's gaps are for it.
+    ``gaps``: whether it shows the experiment's gaps.
     """
 
     names: tuple[str, ...]

@@ -6,9 +6,9 @@ those that say where and how loudly to run (``NOT_HASHED`` of a section) and whe
 option that is added later leaves all hashes as they are; where a default changes, so must the
 ``CODE_VERSION`` of the component.
 
-Where a run ends does change what is computed along a path and in rounds, which begin where others
-ended: there, the budget is hashed, too. And with the budget, a hash tells apart what is shown of
-one run, and its results if they cannot be told from those of a longer run.
+Along a path and in rounds, what is computed begins where others ended: there, the hash covers the
+budget, too. A second hash always covers it (`RunConfig.own_hash`): it distinguishes the results of
+one run stopped at different budgets, and names the folder of a shorter run beside a longer one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import ALTERED, DRAWN, SOURCES, registry
+from ssvm_bench.config import ALTERED, SIMULATED, SOURCES, registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.validation import (
     Count,
@@ -40,7 +40,7 @@ from ssvm_bench.config.validation import (
 )
 
 CLOCKS = ("wall", "cpu", "work")
-"""The clocks that a run's time can be told by."""
+"""The clocks that can measure a run's time."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Eval(Options):
 
 @dataclass(frozen=True)
 class Checkpoint(Options):
-    """When a run puts its whole state on disk, so that it can go on from there.
+    """When a run puts its whole state on disk, so that it can resume from there.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class RunConfig(Options):
     quiet : bool
         No status output.
     checkpoint : Checkpoint
-        When to keep what is needed to go on.
+        When to write what is needed to resume.
     parallel : Parallel
         Who calls the oracle.
     """
@@ -237,7 +237,7 @@ class RunConfig(Options):
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
         object.__setattr__(self, "path", path)
         check_falling("path", self.path)
-        check_choice("dataset.source", self.source, (*SOURCES, DRAWN))
+        check_choice("dataset.source", self.source, (*SOURCES, SIMULATED))
 
     @property
     def source(self) -> str:
@@ -247,8 +247,8 @@ class RunConfig(Options):
     def with_source(self, source: str) -> RunConfig:
         """Return the config that says where the dataset really came from.
 
-        Trust is needed for altered data only: without them, it changes nothing. Data that are
-        drawn say so themselves, whatever is asked for.
+        Trust matters for altered data only. Simulated data say so themselves, whatever is asked
+        for.
         """
         found: dict[str, Any] = {}
         if hasattr(self.dataset, "source"):

@@ -7,7 +7,7 @@ float, so that equal values written differently are equal; and that ``true`` is 
 one of the words to choose from.
 
 A range says what a type cannot, as an annotation of the field: ``T: Count = 10``. A check takes the
-option's full name, so that one message tells what to change.
+option's full name, so that one message says what to change.
 
 λ is a number, ``K/n`` for K times 1/n, or null for 1/n itself. The bundle paper's risk is a sum
 over the n examples, not a mean, so that its λ is n times ours: its λ = 1000 is ``1000/n`` here, on

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ssvm_bench.config import ALTERED, DRAWN, registry
+from ssvm_bench.config import ALTERED, SIMULATED, registry
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import named_in, weight_in
 
@@ -74,7 +74,7 @@ DATASETS = {
 }
 SOURCES = {
     "real": "real data",
-    DRAWN: "drawn as in the paper",
+    SIMULATED: "drawn as in the paper",
     ALTERED: "altered files (not the real data)",
     "synthetic": "built-in stand-in (not the real data)",
 }

@@ -21,7 +21,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import approx_normal, permutation, uniform
-from ssvm_bench.config import DRAWN
+from ssvm_bench.config import SIMULATED
 from ssvm_bench.config.validation import Count, Natural, NotNegative
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
@@ -56,10 +56,10 @@ class Config(SourceConfig):
 
     def __post_init__(self) -> None:
         """Check the ranges; the source is ``"drawn"``, whatever is asked for, as in the paper."""
-        if self.source == DRAWN:  # so it is stored
+        if self.source == SIMULATED:  # so it is stored
             object.__setattr__(self, "source", "auto")
         super().__post_init__()
-        object.__setattr__(self, "source", DRAWN)
+        object.__setattr__(self, "source", SIMULATED)
         for option, value in (("clique_size", self.clique_size), ("n_samples", self.n_samples)):
             if value is not None and value > N:
                 raise ConfigError(f"dataset.{option} must be ≤ {N}, the number of points.")

@@ -180,10 +180,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
 
         Of an oracle whose labelings are not labels of parts: a list of its labelings.
         """
-        check_is_fitted(self)
-        parts, _ = self._parts(X)
-        oracle = prediction.predictor(self._oracle_config, self._dataset(parts))
-        labels = self._labels(oracle, parts)
+        oracle, parts, labels = self._predicted(X)
         if labels is None:
             return [oracle.predict(self.weights_, i) for i in range(oracle.n)]
         return labels if self._is_multiclass else np.split(labels, parts.offsets[1:-1])
@@ -192,16 +189,10 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         """Return the share of right labels; of other labelings, 1 − their mean loss."""
         if self._is_multiclass:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        check_is_fitted(self)
-        parts, _ = self._parts(X)
-        truth = examples.labels_of(y, parts.offsets)
-        codes = np.searchsorted(self.classes_, truth).clip(max=self.classes_.size - 1)
-        dataset = self._dataset(parts, codes)
-        oracle = prediction.predictor(self._oracle_config, dataset)
-        labels = self._labels(oracle, parts)
+        oracle, parts, labels = self._predicted(X, y)
         if labels is None:
             return 1.0 - float(oracle.mean_loss(self.weights_))
-        return float(np.mean(labels == truth))
+        return float(np.mean(labels == examples.labels_of(y, parts.offsets)))
 
     def __sklearn_tags__(self) -> Any:
         """Return what it takes: lists of labels are no classes for scikit-learn."""
@@ -254,10 +245,20 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
     def _dataset(self, parts: Parts, codes: np.ndarray | None = None) -> Dataset:
         return examples.dataset(parts, self._structure, self.classes_, codes, self.bias)
 
-    def _labels(self, oracle: Oracle, parts: Parts) -> np.ndarray | None:
-        """Return the predicted labels of all parts; None: they are no labels of parts."""
+    def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, Parts, np.ndarray | None]:
+        """Return the oracle of examples, their parts, and the predicted labels of all parts.
+
+        The labels are None where labelings are no labels of parts.
+        """
+        check_is_fitted(self)
+        parts, _ = self._parts(X)
+        truth = None
+        if y is not None:
+            found = np.searchsorted(self.classes_, examples.labels_of(y, parts.offsets))
+            truth = found.clip(max=self.classes_.size - 1)
+        oracle = prediction.predictor(self._oracle_config, self._dataset(parts, truth))
         codes = np.asarray(oracle.predictions(self.weights_))
-        return self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
+        return oracle, parts, self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
 
     def _config(self, dataset: Dataset) -> RunConfig:
         """Return the options of the run."""

@@ -108,9 +108,8 @@ class Composer:
             if setting.added:
                 plain = setting.text.lstrip("+")
                 raise ConfigError(f"{setting.text}: an option cannot be added, only set: {plain}")
-        counts = [len(chosen.get(key, ())) or setting.count() for key, setting in settings.items()]
-        overrides.check_count(math.prod(counts))
         swept = {key: chosen.get(key) or setting.values() for key, setting in settings.items()}
+        overrides.check_count(math.prod(map(len, swept.values())))
         return [
             self._run(dict(zip(swept, combination, strict=True)), own)
             for combination in itertools.product(*swept.values())

@@ -69,39 +69,27 @@ class Setting(NamedTuple):
         """Whether it asks for several runs."""
         return isinstance(self.value, (Sweep, Glob))
 
-    def count(self, names: Sequence[str] = ()) -> int:
-        """Return the number of its values; ``names`` are those that a pattern can match."""
-        if isinstance(self.value, IntervalSweep):
+    def values(self, names: Sequence[str] = ()) -> list[Any]:
+        """Return its values, which are counted first; ``names`` are those a pattern can match."""
+        sweep, found = self.value, [self.value]
+        if isinstance(sweep, IntervalSweep):
             raise ConfigError(
                 f"{self.text}: an interval has no end of values. Write {self.key}=range(…)."
             )
-        if isinstance(self.value, RangeSweep):
-            return self._count_range(self.value)
-        if isinstance(self.value, ChoiceSweep):
-            return len(self.value.list)
-        return len(names) if isinstance(self.value, Glob) else 1
-
-    def _count_range(self, sweep: RangeSweep) -> int:
-        try:
-            ends = (sweep.start, sweep.stop, sweep.step)
-            start, stop, step = (Decimal(end) for end in ends if end is not None)
-            return max(0, math.ceil((stop - start) / step))
-        except (ArithmeticError, ValueError):  # no step, or no number
-            raise ConfigError(
-                f"{self.text}: a range needs finite ends, and a step that is not 0."
-            ) from None
-
-    def values(self, names: Sequence[str] = ()) -> list[Any]:
-        """Return its values, of which there are not too many (see `check_count`)."""
-        check_count(self.count(names))
-        if not self.is_sweep:
-            found = [self.value]
-        elif isinstance(self.value, Glob):
-            found = self.value.filter(sorted(names))
-        elif isinstance(self.value, RangeSweep):
-            found = list(self.value.range())
-        else:
-            found = list(map(Override._convert_value, self.value.list))
+        if isinstance(sweep, RangeSweep):
+            try:
+                ends = (sweep.start, sweep.stop, sweep.step)
+                start, stop, step = (Decimal(end) for end in ends if end is not None)
+                check_count(math.ceil((stop - start) / step))
+            except (ArithmeticError, ValueError):  # no step, or no number
+                raise ConfigError(
+                    f"{self.text}: a range needs finite ends, and a step that is not 0."
+                ) from None
+            found = list(sweep.range())
+        elif isinstance(sweep, Glob):
+            found = sweep.filter(sorted(names))
+        elif isinstance(sweep, ChoiceSweep):
+            found = list(map(Override._convert_value, sweep.list))
         if not found:
             raise ConfigError(f"{self.text} has no values, so there is nothing to run.")
         return found

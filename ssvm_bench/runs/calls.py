@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.caller import Caller, SerialCaller
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.components import build_oracle, chunk_rows, load_dataset
+
+if TYPE_CHECKING:
+    from ssvm_bench.oracles.caller import Caller
 
 
 def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
@@ -27,8 +29,12 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
     parallel, delay = config.parallel, _delay(config)
     how = parallel.batch, delay
     build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
-    if parallel.workers < 2 and parallel.address is None:
-        return SerialCaller(*how) if parallel.batch > 1 or delay > 0 else None
+    if not parallel.elsewhere:
+        if parallel.batch == 1 and delay == 0:
+            return None
+        from ssvm_bench.oracles.caller import SerialCaller
+
+        return SerialCaller(*how)
     from ssvm_bench.oracles.workers import Cluster, Pool
 
     if parallel.address is not None:

@@ -22,7 +22,6 @@ from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.caller import SerialCaller
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
@@ -237,6 +236,8 @@ def warm_up(
         with _alone(), parts[0], parts[1]:
             terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
             if called:
+                from ssvm_bench.oracles.caller import SerialCaller
+
                 terms = terms.called_by(SerialCaller(config.parallel.batch))
             fits = prior is not None and prior.mean.size == terms.d
             problem = problem_of(terms, 1.0, prior if fits else None)

@@ -16,7 +16,8 @@ operation has no body: every type needs its own, and the docstring says where th
 **Numba's internals** in use, which may change from release to release (``tests/test_jit.py`` tells
 what breaks): ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave
 out wrappers; ``types.Dispatcher``, which asks a dispatcher for ``get_call_template`` and
-``get_overload``; ``FunctionCache._index_key``, ``CompileResult._reduce`` and ``_rebuild``.
+``get_overload``; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the
+flag ``no_compile`` and ``JITCodeLibrary._finalize_final_module``, where machine code is made.
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -38,11 +39,11 @@ from typing import Any, TypeVar
 import llvmlite
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, compiler
 from numba.core.caching import FunctionCache
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
@@ -102,8 +103,8 @@ class KernelCache(FunctionCache):
     """
 
     def __init__(self, dispatcher: CPUDispatcher) -> None:  # numba's looks for its own place
+        self._dispatcher = dispatcher
         self._py_func = dispatcher.py_func
-        self._options = sorted(dispatcher.targetoptions.items())
         self._source = Path(self._py_func.__code__.co_filename)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -116,7 +117,7 @@ class KernelCache(FunctionCache):
             if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
                 types_of, compiled = pickle.loads(content[_DIGEST:])
                 if types_of == sig:
-                    return CompileResult._rebuild(target_context, *compiled)
+                    return self._dispatcher.rebuild(target_context, *compiled)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -130,7 +131,8 @@ class KernelCache(FunctionCache):
     def _path(self, sig: Any, codegen: Any) -> Path:
         if CACHE_FOLDER is None:
             raise FileNotFoundError
-        key = self._index_key(sig, codegen), _source_of(self._source), self._options
+        kind = type(self._dispatcher).__name__
+        key = self._index_key(sig, codegen), _source_of(self._source), kind
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         name = f"{self._source.stem}.{self._py_func.__qualname__}"
         return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
@@ -153,26 +155,89 @@ def _source_of(path: Path) -> str:
 # ---- kernels ------------------------------------------------------------------------------------
 
 
+class InlinedCode(JITCodeLibrary):
+    """Optimised intermediate code, of which no machine code is made.
+
+    Making it takes time and rewrites the intermediate code for the processor, so that callers
+    into which that is inlined become slower.
+    """
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> Any:
+        """Return the intermediate code: there is no other."""
+        return self.serialize_using_bitcode()
+
+
+class _Compiler(compiler.Compiler):
+    """Numba's, which fills an `InlinedCode`."""
+
+    def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
+        super().__init__(typing, target, InlinedCode(target.codegen(), "inlined"), *rest)
+        self.state.flags.no_compile = True
+
+
+class Inlined(CPUDispatcher):
+    """A kernel as other kernels call it: inlined, and without a wrapper for Python."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        bare = {**options, "no_cpython_wrapper": True}
+        super().__init__(function, targetoptions=bare, pipeline_class=_Compiler)
+        self._cache = KernelCache(self)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep it under a key by which numba finds the code."""
+        cres = cres._replace(entry_point=object())
+        self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def rebuild(
+        self, target: Any, code: Any, fndesc: Any, environment: Any, signature: Any, *_: Any
+    ) -> Any:
+        """Return what was compiled, from what numba keeps of it."""
+        name, _, intermediate = code
+        library = InlinedCode(target.codegen(), name)
+        library._final_module = binding.parse_bitcode(intermediate)
+        library._finalize_final_module()
+        return compiler.compile_result(
+            typing_context=target.typing_context,
+            target_context=target,
+            library=library,
+            environment=environment,
+            entry_point=None,
+            fndesc=fndesc,
+            signature=signature,
+            objectmode=False,
+        )
+
+
 class Kernel(CPUDispatcher):
     """A kernel as Python calls it.
 
     Attributes
     ----------
-    inlined : CPUDispatcher
-        The same for other kernels, into which it is inlined: without a wrapper for Python.
+    inlined : Inlined
+        The same for other kernels.
     """
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         options = {"nopython": True, "no_cfunc_wrapper": True, **options}
         super().__init__(function, targetoptions=options)
-        bare = {**options, "no_cpython_wrapper": True}
-        self.inlined = CPUDispatcher(function, targetoptions=bare)
-        for dispatcher in (self, self.inlined):
-            dispatcher._cache = KernelCache(dispatcher)
+        self._cache = KernelCache(self)
+        self.inlined = Inlined(function, options)
+        self.rebuild = compiler.CompileResult._rebuild
 
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.inlined)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep it, and have the environments of what has been inlined at hand."""
+        super().add_overload(cres)
+        for environment in cres._find_referenced_environments():
+            cres.codegen.set_env(environment.env_name, environment)
 
 
 def kernel(function: F) -> F:

@@ -90,6 +90,8 @@ def test_kernels_inside_others_have_no_wrappers_and_can_be_called_nonetheless():
     assert [list(each.overloads) for each in (half, half.inlined)] == [[], [(numba.float64,)]]
     (inner,) = half.inlined.overloads.values()
     assert "cpython" not in inner.library.get_llvm_str()  # option no_cpython_wrapper
+    engine = inner.library.codegen._engine
+    assert not engine.is_symbol_defined(inner.fndesc.llvm_func_name)  # no machine code of it
     assert half(3.0) == 1.5
 
 

@@ -336,6 +336,11 @@ class Problem(Objective):
         """Number of weights."""
         return self.oracle.d
 
+    @property
+    def caller(self) -> Caller | None:
+        """Who calls the oracle for the solver."""
+        return self.oracle.caller
+
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
         return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value

@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ssvm_bench.oracles.caller import Caller
 
 STRUCTURAL_SVM, TRANSDUCTION = "structural SVM", "transduction"
 """The families of problems, as oracles and solvers name theirs."""
@@ -48,6 +51,11 @@ class Objective(ABC):
     @abstractmethod
     def d(self) -> int:
         """Number of weights."""
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who calls an oracle for the solver; None: there is none, or it calls itself."""
+        return None
 
     @abstractmethod
     def measured(self, point: Any) -> tuple[float, dict[str, float]]:

@@ -151,7 +151,7 @@ class PathStep:
 
     def _begun(self, before: Solver | None) -> Solver:
         """Return the solver, on its clock: as it was left, at another λ, or a new one."""
-        caller = getattr(self.problem, "caller", None)
+        caller = self.problem.caller
         if self.solver is not None:
             self.solver.clock.caller = caller
             self.solver.clock.start()

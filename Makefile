@@ -26,7 +26,7 @@ draw = for name in $(1); do \
 	    $(BIN)/ssvm-bench plot $$name $(2) $(COMMITTED) || exit; \
 	done
 
-.PHONY: help run test check bench bench-all quickstart rivals beyond figures options update-reference clean
+.PHONY: help run test check bench bench-all quickstart rivals beyond figures options papers-pages update-reference clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,9 +63,13 @@ beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data:
 
 figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
 	$(call draw,quickstart segmentation $(FIGURES) beyond parallel all_solvers agreement)
+	$(BIN)/python docs/verdicts.py
 
 options: $(DEVELOPMENT) ## the tables of docs/options.md, from the code
 	$(BIN)/python docs/tables.py
+
+papers-pages: $(PROGRAM) ## the verdicts in docs/papers, from the stored tables of claims
+	$(BIN)/python docs/verdicts.py
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py

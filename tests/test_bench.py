@@ -40,7 +40,7 @@ from ssvm_bench.runs.terminal import Silent
 ROOT = Path(__file__).parents[1]
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "rivals", "beyond", "figures"),
-    *("options", "update-reference", "clean"),
+    *("options", "papers-pages", "update-reference", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder
     *("reproduce", "reproduce-quick", "fidelity"),
     "transduction",

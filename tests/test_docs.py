@@ -11,9 +11,10 @@ from ssvm_bench.config import catalog
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "CONTRIBUTING.md", "results/README.md", "experiments/beyond.md")
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
+PAPERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "papers").glob("*.md"))
 
 
-@pytest.mark.parametrize("name", [*PAGES, *DOCS])
+@pytest.mark.parametrize("name", [*PAGES, *DOCS, *PAPERS])
 def test_links_lead_to_what_is_there(name):
     page = ROOT / name
     links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))

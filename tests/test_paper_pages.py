@@ -1,0 +1,80 @@
+"""The pages of the papers: their verdicts are the stored ones, and what they name is there."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ssvm_bench.config import catalog, registry
+from ssvm_bench.config.compose import compose_runs
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "papers"
+PAGES = sorted(FOLDER.glob("*.md"))
+HEADER = "| item | where | command | status |"
+STATUS = re.compile(r"(shown|judged|test|not yet: .+|out of reach: .+)")
+MAKEFILES = [ROOT / "Makefile", *ROOT.glob("ssvm_bench/papers/*/targets.mk")]
+
+
+def items(text):
+    """Yield the cells of each row of the tables of items."""
+    of_items = False
+    for line in text.splitlines():
+        if line.startswith("| item |"):
+            assert line == HEADER
+            of_items = True
+        elif not line.startswith("|"):
+            of_items = False
+        elif of_items and not line.startswith("|--"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            assert len(cells) == 4, line
+            yield cells
+
+
+def test_every_paper_has_a_page():
+    assert [page.stem for page in PAGES] == sorted(
+        paper.folder.name for paper in registry.papers().values()
+    )
+
+
+def test_the_verdicts_are_those_of_the_stored_tables():
+    for file, text in runpy.run_path(str(ROOT / "docs" / "verdicts.py"))["pages"]():
+        assert file.read_text(encoding="utf-8") == text, "make papers-pages"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_item_has_a_command_or_a_reason(page):
+    rows = list(items(page.read_text(encoding="utf-8")))
+    assert len(rows) > 20
+    for item, where, command, status in rows:
+        assert item
+        assert where, item
+        assert STATUS.fullmatch(status), f"{item}: {status}"
+        missing = status.startswith(("not yet", "out of reach"))
+        assert command != "–" or missing, item
+        assert (where == "–") <= missing, item
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_named_is_there(page):
+    spans = re.findall(r"`([^`]+)`", page.read_text(encoding="utf-8"))
+    targets = re.findall(
+        r"^([a-z-]+):", "".join(file.read_text(encoding="utf-8") for file in MAKEFILES), re.M
+    )
+    experiments = catalog.entries("experiments")
+    for span in spans:
+        if found := re.match(r"ssvm-bench (?:experiment|plot) (\w+)", span):
+            assert found[1] in experiments, span
+        elif span.startswith("ssvm-bench run "):
+            words = shlex.split(span)[2:]
+            assert compose_runs([word for word in words if word != "-m"], "-m" in words), span
+        elif span.startswith("make "):
+            assert span.split()[1] in targets, span
+        elif found := re.fullmatch(r"(tests/\w+\.py)::(\w+)", span):
+            assert f"\ndef {found[2]}(" in (ROOT / found[1]).read_text(encoding="utf-8"), span
+        elif found := re.match(r"python -m ([\w.]+)", span):
+            assert any(ROOT.glob(found[1].replace(".", "/") + "*")), span
+        elif re.fullmatch(r"[\w./-]+/[\w./-]*|\w+\.(py|md|yaml)", span):
+            assert (ROOT / span).exists() or (ROOT / "ssvm_bench" / span).exists(), span

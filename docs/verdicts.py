@@ -48,19 +48,28 @@ def _of_table(file: Path) -> Iterator[Line]:
 
 
 def _of_document(file: Path) -> Iterator[Line]:
-    """Yield the lines of tables headed ``statement (section …)``, whose verdict is their last."""
-    of, section = "", ""
+    """Yield the lines of tables with a column ``verdict``, headed ``statement (section …)``.
+
+    The section, or the variant of the runs, or both, may also be behind the statements.
+    """
+    of, usual, place = "", "", 0
     for line in file.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("## "):
             of = re.sub(r"^## What the report says,? (on|of) |:.*", "", line)
         elif not line.startswith("|"):
-            section = ""
-        elif found := re.fullmatch(r"statement \(section (.*)\)", cells[0]):
-            section = found[1]
-        elif section and not cells[0].startswith("---"):
-            verdict = re.sub(r"\*\*(.*)\*\*.*", r"\1", cells[-1])
-            yield section, cells[0], "", f"{verdict}|{of}"
+            place = 0
+        elif cells[0].startswith("statement (section"):
+            usual, place = (
+                cells[0].strip(")").partition("section")[2].strip(),
+                cells.index("verdict"),
+            )
+        elif place and not cells[0].startswith("---"):
+            ((statement, behind),) = re.findall(r"^(.*?)(?: \(([^()]*)\))?$", cells[0])
+            first, _, rest = behind.partition("; ")
+            section, variant = (first, rest) if first[:1].isdigit() else (usual, behind)
+            verdict = re.sub(r"\*\*(.*)\*\*.*", r"\1", cells[place])
+            yield section, statement, variant, f"{verdict}|{of}"
 
 
 def table(paper: Paper) -> Iterator[str]:

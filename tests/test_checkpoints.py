@@ -86,7 +86,7 @@ def undisturbed_and_left(config):
     rounds = getattr(config.solver, "latent_rounds", 1)
     recorder = Recorder(problem, Silent(), latent_rounds=rounds)
     solver = components.build_solver(config, problem, Clock("work", *config.oracle.costs))
-    loop.loop(config, solver, recorder, look=look)
+    loop.loop(config, solver, recorder, write_checkpoint=look)
     return recorder, left
 
 
@@ -327,7 +327,7 @@ def test_checkpoints_take_a_hundredth_of_the_time():
     recorder, progress = Holder(state=dict, rows=[{}]), checkpoints.Progress()
     with shown_by(pytest.fail):
         while now[0] < 2000.0:
-            made.look(solver, recorder, progress, None)
+            made.write_if_due(solver, recorder, progress, None)
             now[0] += 2.0
     assert progress.checkpoint_time == 2.0 * len(spent)
     assert spent[0] == 10.0
@@ -342,7 +342,7 @@ def test_a_component_that_cannot_be_stored_is_told():
     solver = Holder(clock=Clock("work"), generator=(k for k in range(3)))
     with shown_by(said.append):
         for _ in range(2):
-            made.look(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
+            made.write_if_due(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
     (told,) = said
     assert told.startswith("This run cannot go on from where it ends: TypeError")
 

@@ -91,7 +91,7 @@ Options = ParamSpec("Options")
 def measure(
     function: Callable[Concatenate[Any, Options], Measured],
 ) -> Callable[Options, Measure]:
-    """Turn a function of a case and options into one of the options, which gives a measure."""
+    """Let ``function(case, *options)`` be called as ``function(*options)``: that is a measure."""
 
     def chosen(*options: Options.args, **more: Options.kwargs) -> Measure:
         return lambda case: function(case, *options, **more)

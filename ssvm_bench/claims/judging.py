@@ -197,7 +197,7 @@ def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
 
 
 def judge(claim: Claim, subject: Any) -> Row:
-    """Judge a claim by what its measure takes; where that is from is left open."""
+    """Apply the claim's measure to a subject, and compare the median with the claim's range."""
     try:
         found = claim.measure(subject).within(claim.low, claim.high)
     except UnmeasurableError as error:

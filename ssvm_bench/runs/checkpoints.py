@@ -27,7 +27,7 @@ from ssvm_bench.solvers.base import Solver
 logger = logging.getLogger(__name__)
 
 _SHARE = 0.01
-"""Of a run's time, checkpoints take no more than that."""
+"""Largest share of a run's time that checkpoints every so many seconds take."""
 
 Dump: TypeAlias = Callable[[BinaryIO], object]
 
@@ -91,7 +91,7 @@ class Checkpoints:
     problem : Objective
         As built, before anything was asked of it.
     write : callable
-        Puts the trace so far on disk, with what it is told to write as its checkpoint.
+        Saves the trace so far; its argument writes the checkpoint file.
     now : callable
         Seconds on a monotonic clock.
     """
@@ -109,7 +109,7 @@ class Checkpoints:
         self._parts = snapshot.parts(problem)
         self._due = math.inf if config.every is None else self._begin + config.every
 
-    def look(
+    def write_if_due(
         self, solver: Solver, recorder: Recorder, progress: Progress, reason: str | None
     ) -> None:
         """Write the state if it is time, or if the run ends here; the clock stands still.

@@ -58,7 +58,7 @@ BROKEN_OFF = ("interrupted", "diverged")
 """Stop reasons of runs that have a partial trace."""
 
 
-Look: TypeAlias = Callable[[Solver, Recorder, Progress, "str | None"], object]
+WriteCheckpoint: TypeAlias = Callable[[Solver, Recorder, Progress, "str | None"], object]
 
 
 def loop(
@@ -67,7 +67,7 @@ def loop(
     recorder: Recorder,
     warm_started: bool = False,
     progress: Progress | None = None,
-    look: Look = lambda *_: None,
+    write_checkpoint: WriteCheckpoint = lambda *_: None,
 ) -> str:
     """Iterate and evaluate until something ends the run; return the stop reason of its last round.
 
@@ -79,9 +79,9 @@ def loop(
         Whether the solver has solved another λ before.
     progress : Progress, optional
         Where the run is, which changes with it; by default, at its beginning.
-    look : callable
+    write_checkpoint : callable
         Shown the state before every iteration, and told why the run ends if it does:
-        `Checkpoints.look`.
+        `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()
     with interrupts.deferred() as arrived:
@@ -90,11 +90,11 @@ def loop(
                 solver.begin()
             if config.eval.after_exact_pass and not progress.resumed:
                 solver.keep_after_exact_pass()
-            reason = _round(config, solver, recorder, arrived, progress, look)
+            reason = _round(config, solver, recorder, arrived, progress, write_checkpoint)
             while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
                 solver = after
                 progress.next_round(solver.clock.now())
-                reason = _round(config, solver, recorder, arrived, progress, look)
+                reason = _round(config, solver, recorder, arrived, progress, write_checkpoint)
             if reason not in BROKEN_OFF:
                 recorder.predict()
             return reason
@@ -108,7 +108,7 @@ def _round(
     recorder: Recorder,
     arrived: interrupts.Arrived,
     progress: Progress,
-    look: Look,
+    write_checkpoint: WriteCheckpoint,
 ) -> str:
     """Do a round, or what is left of it."""
     while True:
@@ -118,8 +118,8 @@ def _round(
             reason = "converged" if solver.converged else solver.ended
         if arrived.count:
             reason = "interrupted"
-        # before the evaluation with which a run ends: one that goes on may not make it
-        look(solver, recorder, progress, reason)
+        # before the last evaluation: a run resumed with a larger budget may not evaluate here
+        write_checkpoint(solver, recorder, progress, reason)
         wanted = reason is not None or progress.iteration >= progress.due
         if wanted and progress.evaluated < progress.iteration:
             progress.evaluated = progress.iteration
@@ -131,7 +131,7 @@ def _round(
             relative = row["gap"] / max(abs(row["primal"]), 1e-12)
             if reason is None and relative <= config.budget.gap_tol > 0:
                 reason = "gap_tol"
-                look(solver, recorder, progress, reason)
+                write_checkpoint(solver, recorder, progress, reason)
         if reason is not None:
             return reason
         recorder.keep()

@@ -132,7 +132,12 @@ class PathStep:
                 solver = self._begun(before)
                 warm_started = before is not None
                 reason = loop(
-                    config, solver, self.recorder, warm_started, self.progress, checkpoints.look
+                    config,
+                    solver,
+                    self.recorder,
+                    warm_started,
+                    self.progress,
+                    checkpoints.write_if_due,
                 )
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())

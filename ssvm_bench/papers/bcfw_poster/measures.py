@@ -1,4 +1,7 @@
-"""What the BCFW poster's claims are judged by: one number per repeat, computed from traces.
+"""Measures of the poster's claims on passes, sizes, certificates and bounds that are tight.
+
+Each is one number per repeat, computed from traces. The other claims are measured by
+:mod:`theorems` and :mod:`ssvm_bench.claims.comparisons`; ``paper.py`` has the list.
 
 .. code-block:: text
 
@@ -10,8 +13,8 @@ How curves are compared is said in :mod:`ssvm_bench.claims.comparisons`.
 
 - The calls needed on n and on fewer examples are compared between runs with the same seed and
   options, at the smallest suboptimality that all of them reach.
-- D is not the optimum. What depends on the size of a suboptimality, and not only on whose is lower,
-  is measured where that is at least ``KNOWN`` times the best primal − D, so known to a tenth.
+- D is not the optimum. Where the size of a suboptimality matters, only evaluations are used
+  where it is at least ``KNOWN`` times the best primal − D: its relative error is at most 1/10.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The BCFW poster (Jaggi et al., ICML 2013): its claims, those of ``claims.yaml``, measured.
+"""The BCFW poster (Jaggi et al., ICML 2013): each claim, its measure and its range.
+
+The texts are in ``claims.yaml``; a claim holds if the median over the repeats is in its range.
 
 They are about OCR at three λ, in passes and calls of the oracle. The poster's cutting-plane method
 is 1-slack without a cache, as in BMRM; comparisons with others, and self-checks, are not counted.

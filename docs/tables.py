@@ -102,11 +102,12 @@ def tables() -> Iterator[str]:
         files = catalog.entries(group)
         known, own, differing = {each.name for each in fields(shared)}, {}, []
         for name in files:
-            options = catalog.read(group, name, files).options
+            options, _, budget = catalog.read(group, name, files)
             kind, cls = options["kind"], registry.module(group, options["kind"]).Config
             for row in rows(cls, f"{group}.", tuple(known)):
                 own.setdefault(row, []).append(name)
             changed = [f"`{key}={val}`" for key, val in options.items() if key not in SAID]
+            changed += [f"`budget.{key}={val}`" for key, val in budget.items()]
             if changed or kind != name:
                 of = "" if kind == name else f"`{kind}`"
                 differing.append((f"`{name}`", of, " ".join(changed)))

@@ -11,6 +11,7 @@ from program import python
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.schema import Budget
 from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
 
 
@@ -80,11 +81,27 @@ def test_a_yaml_says_what_differs_from_the_defaults_of_its_component(group):
         options = catalog.read(group, name, files).options
         component = registry.module(group, options["kind"]).Config
         default = {each.name: each.default for each in fields(component)}
-        for option in values.keys() - {"defaults", "kind"}:
+        for option in values.keys() - {"defaults", "kind", "budget"}:
             value = validation.convert(validation.hints(component)[option], values[option], option)
             assert value != default[option]
         assert values.get("kind") != name
         assert catalog.description(file)
+
+
+def test_a_solver_or_a_dataset_brings_the_budget_it_needs(tmp_path):
+    most = one("solver=dcadmm", "dataset=moons").budget.max_iterations
+    assert most > one("solver=kernel_kmeans", "dataset=moons").budget.max_iterations == 50
+    words = "solver=dcadmm", "dataset=moons", "budget.max_iterations=7"
+    assert one(*words).budget == Budget(max_iterations=7)
+    assert one("solver=dcadmm", "dataset=moons", "budget=default").budget == Budget()
+    (tmp_path / "dataset").mkdir()
+    brought = "defaults: [ssl_bci]\nkind: ssl_bci\nbudget: {max_iterations: 9, max_seconds: 3}\n"
+    (tmp_path / "dataset" / "mine.yaml").write_text(brought)
+    (run,) = compose_runs(["solver=dcadmm", "dataset=mine"], config_dirs=[tmp_path])
+    assert run.budget == Budget(max_iterations=most, max_seconds=3.0)
+    (tmp_path / "dataset" / "mine.yaml").write_text("kind: ssl_bci\nbudget: 9\n")
+    with pytest.raises(ConfigError, match="must be a mapping"):
+        compose_runs(["dataset=mine"], config_dirs=[tmp_path])
 
 
 def test_values_are_typed():

@@ -7,13 +7,17 @@ experiment. The first comment line of a file is its description.
 
 The file of a component sets the options whose values differ from the defaults, which are those of
 its ``Config``. It may set its ``kind``, else that is the name of the file, and begin with another
-file of its folder; that of a dataset names the oracle to use where none is chosen:
+file of its folder; that of a dataset names the oracle to use where none is chosen. Where 50
+iterations are not enough, it brings its own budget:
 
 .. code-block:: yaml
 
     defaults: [other, override /oracle@_global_.oracle: viterbi]
     kind: mine
     T: 5
+    budget: {max_iterations: 20000}
+
+That of the solver counts more than that of the dataset, a budget that is chosen more than both.
 """
 
 from __future__ import annotations
@@ -85,10 +89,13 @@ class Choice(NamedTuple):
         Options and their values; of a component also ``name`` and ``kind``.
     oracle : str or None
         The oracle of a dataset.
+    budget : dict
+        Options of the budget that a component brings.
     """
 
     options: dict[str, Any]
     oracle: str | None
+    budget: Mapping[str, Any] = {}
 
 
 def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
@@ -103,12 +110,15 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
     if group not in COMPONENTS:
         return Choice({key: val for key, val in found.options.items() if key != "kind"}, None)
     options = {"name": name, **found.options}
+    budget = options.pop("budget", {})
+    if not isinstance(budget, dict):
+        raise ConfigError(f"The budget of {group}={name} must be a mapping of options to values.")
     for key in ("name", "kind"):
         if not _is_word(options[key]):
             raise ConfigError(f"The config file of {group}={name} sets no {key}.")
     if options["name"] != name:
         raise ConfigError(f"{group}/{name}.yaml calls itself name: {options['name']}.")
-    return Choice(options, found.oracle)
+    return Choice(options, found.oracle, budget)
 
 
 def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choice:

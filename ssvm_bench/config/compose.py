@@ -135,11 +135,18 @@ class Composer:
         return options
 
     def _contents(self, choices: Choices) -> dict[str, dict[str, Any]]:
-        """Return what the chosen files say, by group; the dataset's says which oracle it has."""
+        """Return what the chosen files say, by group; the dataset's says which oracle it has.
+
+        Dataset and solver bring their budget where none is chosen.
+        """
         dataset = self._content("dataset", choices.get("dataset", catalog.DEFAULTS["dataset"]))
         default = {**catalog.DEFAULTS, **({"oracle": dataset.oracle} if dataset.oracle else {})}
         names = {**default, **choices}
-        return {group: self._content(group, names[group]).options for group in catalog.GROUPS}
+        found = {group: self._content(group, names[group]) for group in catalog.GROUPS}
+        contents = {group: each.options for group, each in found.items()}
+        if "budget" not in choices:
+            contents["budget"] = {**dataset.budget, **found["solver"].budget}
+        return contents
 
     def _content(self, group: str, name: str) -> Choice:
         """Return what a file says, read once."""

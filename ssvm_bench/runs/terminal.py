@@ -228,6 +228,8 @@ def _entries(config: RunConfig, status: str, summary: Row, options: str | None) 
         for key, (name, _, show) in COLUMNS.items()
     }
     ended = str(summary.get("stop_reason") or status)
+    if ended.startswith("max_") and not config.solver.has_dual:  # else the gap tells it
+        ended += ", not converged"
     if status == "skipped":
         ended += " (finished before)"
     head = {"solver": config.solver.name}

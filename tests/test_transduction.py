@@ -68,6 +68,29 @@ def test_the_augmented_lagrangian_falls_once_18_holds(loss):
     assert values[-1] < values[0]
 
 
+def test_the_augmented_lagrangian_falls_where_labels_change_though_18_holds():
+    """The discrete half of Lemma 1, and Lemma 2: labels change late, as ρ is large, and then stay.
+
+    With a strong regulariser, a point can be labelled against its own classifier.
+    """
+    data = clouds(40, f=2, apart=1.0, seed=4)
+    made = posed(data, nu=5.0, balance=0.3, kernel="rbf", sigma=3.0, ridge=1.0)
+    smallest, largest = made.kernel.extremes
+    rho = 1.05 * np.sqrt(8) * made.lam * largest / smallest**2
+    run = solver(made, rho=rho, tau=1.0, delta=1e-6)
+    changed, values = [], []
+    for _ in range(1600):
+        run.iterate()
+        changed.append(run.label_changes)
+        values.append(run.augmented_lagrangian())
+    assert run.diagnostics()["condition_18"] > 1
+    assert np.count_nonzero(changed) >= 3
+    falls = -np.diff(values)
+    assert falls.min() >= -1e-10
+    assert falls[np.flatnonzero(changed[1:])].min() >= 1e-6  # δ
+    assert not any(changed[-100:])
+
+
 def test_where_18_does_not_hold_the_lagrangian_may_rise():
     made = posed(clouds(20, seed=1), nu=0.05)  # fewer features than points: K is singular
     run = solver(made, rho=1e-3)
@@ -134,6 +157,29 @@ def test_with_delta_the_crammer_singer_classifier_is_that_of_our_svm_solvers():
     assert svm.primal(w) - dual <= 1e-7
     value, _ = made.measured(run.reported().w)
     assert value / data.n == pytest.approx(svm.primal(w), abs=1e-5)
+
+
+def test_a_diagonal_makes_the_hinge_its_square_where_no_multiplier_is_at_its_bound():
+    """Section 3, discussion of the assumptions: K + γI.
+
+    With ξ = γ|α|, ν γ ‖α‖² is ν/γ Σ ξ², as long as no α reaches its bound 1/(2ν): else the loss
+    goes on linearly, and the two differ.
+    """
+    from sklearn.svm import LinearSVC
+
+    data, ridge = clouds(30, f=2, apart=1.0, seed=5), 0.7
+    K = posed(data, kernel="rbf", sigma=0.5).kernel
+    svm = LinearSVC(C=1 / (2 * ridge), fit_intercept=False, tol=1e-10, max_iter=100_000)
+    other = svm.fit(K.G, data.y).decision_function(K.G)
+    differ = []
+    for nu in (1e-3, 1.0):
+        made = posed(data, nu=nu, loss="one_vs_all", kernel="rbf", sigma=0.5, ridge=ridge)
+        W = train(made, made.kernel, data.y.astype(int), np.zeros((30, 2)), Clock("work"))
+        alpha = made.kernel.alpha(W)[1]
+        scores = made.kernel.scores(W)[:, 1] - ridge * alpha  # of K alone
+        assert (np.abs(alpha).max() < 0.99 / (2 * nu)) == (nu < 0.1)
+        differ.append(np.abs(scores - other).max())
+    assert differ[0] < 1e-3 < 0.1 < differ[1]
 
 
 @pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])

@@ -241,6 +241,9 @@ def test_theorems_are_measured(key, columns):
     assert [name for name in theorems if bad[name].verdict != judging.HOLDS] == [key]
     assert good[key].beside
     assert "iteration 2 of 4" in good["supervised"].note
+    assert good["falls"].note == "2 rows, in 0 of which labels change"
+    changed = checked(label_changes=[3.0, 2.0, 1.0, 5.0, 0.0])
+    assert changed["falls"].note == "2 rows, in 1 of which labels change"
 
 
 def test_where_18_never_holds_nothing_is_said_of_lemma_1():

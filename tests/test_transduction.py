@@ -5,11 +5,16 @@ import pytest
 from helpers import dataset, iterated, problem
 from helpers import solver as structural
 from points import cliques, clouds, labelings, points, posed, solved, solver
+from program import real_data
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.config import registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.papers.transduction.oracles.transduction import Point
 from ssvm_bench.papers.transduction.solvers.transductive import train
+from ssvm_bench.runs import terminal
 
 REGULAR = {"kernel": "rbf", "sigma": 0.4, "ridge": 0.3}
 """A kernel whose smallest eigenvalue is not small, so that (18) holds at a moderate ρ."""
@@ -283,3 +288,39 @@ def test_counts_and_work():
         *("augmented_lagrangian", "residual", "rho", "condition_18"),
         *("label_changes", "label_time", "supervised_gap"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "least"),
+    [
+        (["dataset=moons"], 1.0),
+        pytest.param(
+            ["dataset=ssl_digit1", "dataset.labeled=100"],
+            0.92,
+            marks=real_data("ssl/SSL,set=1,data.mat"),
+        ),
+    ],
+)
+def test_the_defaults_reach_the_converged_result(words, least):
+    """What a user gets who says no more: the budget is the solver's, the gap the data's."""
+    (config,) = compose_runs(["solver=dcadmm", *words])
+    data = registry.module("dataset", config.dataset.kind).load(config.dataset)
+    made = transduction.build(config.oracle, data).problem(config.oracle.nu)
+    run = registry.module("solver", "dcadmm").build(config.solver, made, Clock("work"), 0)
+    run.begin()
+    for _ in range(config.budget.max_iterations):
+        run.iterate()
+        if run.converged:
+            break
+    assert run.converged
+    assert made.accuracy(run.y) >= least
+
+
+def test_a_run_without_a_gap_tells_that_it_has_not_converged():
+    (config,) = compose_runs(["solver=dcadmm", "dataset=moons"])
+    shown = {
+        reason: terminal.closing_table([(config, "finished", {"stop_reason": reason})])
+        for reason in ("max_iterations", "converged")
+    }
+    last = {reason: list(table.columns[1].cells)[-1] for reason, table in shown.items()}
+    assert last == {"max_iterations": "max_iterations, not converged", "converged": "converged"}

@@ -1,7 +1,7 @@
 """DC-ADMM: seconds to convergence, seconds of an iteration, and how they grow with the points.
 
-On a set of the SSL benchmark a run goes on until it ends by itself, with the settings of the
-experiment ``dcadmm_ssl`` of either kernel; on a sequence of frames, some iterations are made from
+On a set of the SSL benchmark a run goes on until it ends by itself, with settings that suit either
+kernel, none of them the paper's; on a sequence of frames, some iterations are made from
 the inductive start. CPU seconds, of one thread.
 
 ``python -m benchmarks.transductive`` times iterations on Gaussian clouds of 10³ to 10⁶ points with

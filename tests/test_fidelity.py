@@ -84,18 +84,19 @@ def test_a_verdict_that_changes_is_told_with_both_numbers():
         for name in claim.paper
     }
     changed = {key for key, f in found.items() if f.change == fidelity.CHANGES}
-    assert changed == {("planes_grow", "stanford")}
+    assert changed == {("planes_grow", "stanford"), ("planes_stable", "stanford")}
     assert {f.change for f in found.values()} == {fidelity.CHANGES, fidelity.STAYS}
     grown = found["planes_grow", "stanford"]
     assert (grown.our_verdict, grown.their_verdict) == ("holds", "does not hold")
     assert (grown.number, grown.repeats, grown.default, grown.other) == (23, 3, "10", "11")
     assert grown.our_median == pytest.approx(1, abs=0.01)
     assert grown.their_median == pytest.approx(0.1, abs=0.01)
-    assert answers(traces)["inactive", "11"].startswith(
-        f"**1 of {len(found)} verdicts of claims 18, 19, 20, 21, 22, 23, 24, 25, 26 change**: "
-        f"claim 23 on Stanford (holds, {grown.ours} → does not hold, {grown.theirs}). "
-        "**Lower in all repeats**: claim 23 on Stanford (1 → 0.1)"
+    said = answers(traces)["inactive", "11"]
+    assert said.startswith(
+        f"**2 of {len(found)} verdicts of claims 18, 19, 20, 21, 22, 23, 24, 25, 26 change**: "
+        f"claim 23 on Stanford (holds, {grown.ours} → does not hold, {grown.theirs}); claim 24"
     )
+    assert "**Lower in all repeats**: claim 23 on Stanford (1 → 0.1)" in said
 
 
 def test_a_verdict_that_stays_is_told():
@@ -301,7 +302,7 @@ def test_the_document_has_a_row_for_each_question_and_value():
 
 def test_every_question_is_about_what_there_is():
     claims = {claim.key: claim for claim in MPBCFW.claims}
-    assert len(claims) == 26
+    assert len(claims) == 30
     for question in QUESTIONS.values():
         assert set(question.claims) <= claims.keys()
         assert {number.what for number in question.numbers} <= QUANTITIES.keys()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -84,7 +84,7 @@ the methods cost there.
 """
 
 TEXTS = ("section", "text", "measured")
-MORE = ("timed", "lam", "given", "beside")
+MORE = ("timed", "lam", "given", "variants", "beside")
 Options = ParamSpec("Options")
 
 
@@ -100,7 +100,7 @@ def measure(
 
 
 class Claim(NamedTuple):
-    """A statement of a paper: what it says of which dataset, and how it is measured.
+    r"""A statement of a paper: what it says of which dataset, and how it is measured.
 
     Attributes
     ----------
@@ -121,7 +121,11 @@ class Claim(NamedTuple):
     lam : float, optional
         The only λ that it is judged at.
     given : bool
-        Whether a paper's costs are set by it, so that runs at these costs say nothing about it.
+        Whether a paper's costs are set by it, so that runs at these costs say nothing about it, and
+        other runs only how our program and machine compare with the paper's.
+    variants : sequence of str
+        The `Variant`\ s that it is judged by, as ``start=oracle counted``; all if there are none.
+        Where they have no such runs, it is not shown.
     only : dict
         Options, as ``oracle.kernel``, of the runs that it is about, where it is not about all.
     beside : str
@@ -141,6 +145,7 @@ class Claim(NamedTuple):
     timed: bool = False
     lam: float | None = None
     given: bool = False
+    variants: Sequence[str] = ()
     only: Mapping[str, Any] = {}
     beside: str = ""
 

@@ -327,7 +327,7 @@ def _table(findings: Sequence[Finding]) -> Table:
     for finding in findings:
         judged = finding.number or finding.change == MISSING
         change = [bold(finding.change, finding.change == CHANGES)] * bool(judged)
-        change.append(bold(finding.shift, finding.shift != ALIKE))
+        change.append(bold(finding.shift, finding.shift in (LOWER, HIGHER)))
         cells.append(
             [
                 str(finding.number or ""),

@@ -6,6 +6,8 @@ number per repeat, and a range; the verdict is
     holds             the median over the repeats is in the range
     does not hold     it is not
     not measurable    the traces do not say; the note has the reason
+    not comparable    it is about the time of the paper's program and machine (`Claim.given`), and
+                      the runs are of ours: both numbers are shown
 
 Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
 instances, and so real and synthetic data, are judged apart, and so is each `Variant`: where the
@@ -38,8 +40,9 @@ from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
-VERDICTS = (HOLDS, FAILS, UNKNOWN)
-FOR_GOOD = "It fails for good: at the times measured here, too"
+INCOMPARABLE = "not comparable"
+VERDICTS = (HOLDS, FAILS, UNKNOWN, INCOMPARABLE)
+TWICE = "At the times measured here it does not hold either"
 """What is said of a claim that fails at the paper's costs as well."""
 
 NO_RUNS = "no finished runs"
@@ -141,14 +144,23 @@ def evaluate(
     for (source, variant), here in grouped(known, _together).items():
         of = _by_dataset(paper, here)
         nothing = ProblemInstance("", math.nan)
-        for claim in (claim for claim in paper.claims if not (claim.given and variant.counted)):
+        for claim in (claim for claim in paper.claims if _asked(claim, variant)):
             for name in claim.paper:
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
-                        rows.append(_judge(claim, name, case, len(of[name]) > 1, paper.remarks))
+                        row = _judge(claim, name, case, len(of[name]) > 1, paper.remarks)
+                        # what asks for runs of its own is shown where there are some
+                        rows += [row] * (not claim.variants or row.verdict != UNKNOWN)
     return _with_both_costs(rows)
+
+
+def _asked(claim: Claim, variant: Variant) -> bool:
+    """Tell whether a claim is judged by the runs of a variant."""
+    if claim.given and variant.counted:
+        return False
+    return not claim.variants or variant.suffix.strip() in claim.variants
 
 
 def _together(case: Case) -> tuple[str, Variant]:
@@ -165,7 +177,7 @@ def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
 def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
     """Say of claims that fail where the time is counted whether they do where it is measured."""
     measured = {_place(row): row.verdict for row in rows if not row.counted}
-    said = {FAILS: FOR_GOOD, HOLDS: "It holds at the times measured here"}
+    said = {FAILS: TWICE, HOLDS: "It holds at the times measured here"}
     return [
         row._replace(note=_joined(row.note, said.get(measured.get(_place(row), ""), "")))
         if row.counted and row.verdict == FAILS
@@ -225,7 +237,9 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) 
         start=case.variant.start,
         counted=case.variant.counted,
     )
-    if row.verdict == FAILS and case.source in GENUINE:
+    if row.verdict in (HOLDS, FAILS) and claim.given:
+        row = row._replace(verdict=INCOMPARABLE, agree=0)
+    if row.verdict in (FAILS, INCOMPARABLE) and case.source in GENUINE:
         remark = remarks.get(claim.key, {}).get(case.dataset + case.variant.suffix, "")
         row = row._replace(note=_joined(row.note, remark))
     return row._replace(clock=_clock(case)) if claim.timed and row.repeats else row

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from ssvm_bench.claims.judging import FAILS, FOR_GOOD, HOLDS, UNKNOWN, VERDICTS, Row, evaluate
+from ssvm_bench.claims.judging import (
+    FAILS,
+    HOLDS,
+    INCOMPARABLE,
+    TWICE,
+    UNKNOWN,
+    VERDICTS,
+    Row,
+    evaluate,
+)
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.claims.questions import usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
@@ -42,17 +51,22 @@ READING = (
 )
 
 
+OF_MACHINES = (
+    "Claims that are about the time of the paper's program on its machine are **not comparable** "
+    "with ours: both numbers are shown, and no verdict is given."
+)
 ANEW = "A repeat is a run on data drawn anew."
 START = (
     "Where the runs begin is judged apart, as the papers leave it open (φ^i is the plane of “some "
     "y”): with start *truth*, that of the ground truth, which is 0; with *oracle*, that of the "
-    "oracle's labeling at w = 0, which costs a call per example."
+    "oracle's labeling at w = 0, which costs a call per example, and which the programs take that "
+    "the authors of MP-BCFW have published."
 )
 COUNTED = (
     "The same solvers under `clock=work`, where an exact call, the evaluation of a cached plane, "
     "and every visit of a term count for the seconds that the paper gives; so the slope rule "
-    "decides as it would there. What fails here and at the measured times fails for good. Claims "
-    "{given} are not judged here: the costs are set by them."
+    "decides as it would there. Where a claim fails here and at the measured times, the note says "
+    "so. Claims {given} are not judged here: the costs are set by them."
 )
 
 
@@ -65,6 +79,8 @@ def output(paper: Paper, rows: Sequence[Row]) -> Output:
 def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     """Yield what there is to say of a paper's claims: tables per source, then the measures."""
     yield READING
+    if any(row.verdict == INCOMPARABLE for row in rows):
+        yield OF_MACHINES
     if paper.draws:
         yield ANEW
     if len(_starts(rows)) > 1:
@@ -110,11 +126,12 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
     for start in starts:
         mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
-        summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS)
+        shown = [verdict for verdict in VERDICTS if counts[verdict] or verdict != INCOMPARABLE]
+        summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in shown)
         of = f"Of {len(mine)} pairs of claim and dataset"
-        for_good = sum(FOR_GOOD in row.note for row in mine)
-        if for_good:
-            summary += f"; for good: {for_good}"
+        twice = sum(TWICE in row.note for row in mine)
+        if twice:
+            summary += f"; of those that do not hold, at the measured times as well: {twice}"
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."
     of_title = grouped(rows, lambda row: row.title)
     yield List([f"{title}: {_basis(mine)}" for title, mine in of_title.items()])
@@ -138,14 +155,15 @@ def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], severa
         for title, of_dataset in grouped(of_claim, lambda row: row.title).items():
             dataset = [title]
             for row in of_dataset:
-                agree = f", {row.agree} of {row.repeats}" if row.repeats > 1 else ""
+                several_repeats = row.repeats > 1 and row.verdict != INCOMPARABLE
+                agree = f", {row.agree} of {row.repeats}" if several_repeats else ""
                 found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
                 cells.append([*claim, *dataset, *([row.start] if several else ()), *found])
                 claim, dataset = ["", ""], [""] if several else [title]
     return Table(title, header, cells, len(header), headed=False)
 
 
-MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?"}
+MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?", INCOMPARABLE: "–"}
 
 
 def overview(rows: Sequence[Row], numbers: Mapping[str, int] | None = None) -> Table:

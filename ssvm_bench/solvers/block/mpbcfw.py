@@ -14,6 +14,7 @@ option        meaning
 ============  ==================================================================================
 N             most planes of a working set W_i; over it, the longest inactive is dropped
 M             most approximate passes of an outer iteration
+rule          what ends them: ``slope``, the rule below; ``fixed``: there are M, whatever they bring
 T             planes not active during the last T outer iterations are dropped (approximate pass)
 step          ``line_search``, or ``2n/(k+2n)`` with k the number of steps so far (BCFW, Alg. 4)
 sampling      ``permutation``: one per outer iteration, shared by its passes; ``uniform``: n draws
@@ -44,6 +45,7 @@ one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +67,9 @@ from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
 
 CODE_VERSION = 1
 
+SLOPE, FIXED = "slope", "fixed"
+RULES = (SLOPE, FIXED)
+
 _REBUILD_EVERY = 10
 """Outer iterations between two recomputations of φ = Σ_i φ^i."""
 
@@ -78,6 +83,7 @@ class BlockConfig(SolverConfig):
     N: Natural = 1000
     M: Natural = 1000
     T: Count = 10
+    rule: Annotated[str, one_of(RULES)] = SLOPE
     average: bool = False
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
@@ -195,7 +201,8 @@ class MultiPlane(DualSolver):
                     visited = self.visits.worth_visiting(visited)
                 dual = self.passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
-                if self.passes.judged and not rule.pays(self.clock.now(), dual):
+                judged = self.passes.judged and self.config.rule == SLOPE
+                if judged and not rule.pays(self.clock.now(), dual):
                     break
             self.passes.end()
 
@@ -224,10 +231,16 @@ class MultiPlane(DualSolver):
         return Iterate(w, max(self.problem.dual(w, offset), latest.dual))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the averages' own F, if averages are wanted."""
+        """Return F of what is reported, and of each average alone, if averages are wanted."""
         if not self.averages.wanted:
             return {}
-        return {"dual_of_average": self.problem.dual(*self.averages.best())}
+        each = self.averages.each()
+        found = {"": self.averages.best(), "exact_": each.get("exact")}
+        found["approximate_"] = each.get("approximate")
+        return {
+            f"dual_of_{steps}average": self.problem.dual(*average) if average else math.nan
+            for steps, average in found.items()
+        }
 
 
 class Visits:
@@ -368,18 +381,22 @@ class Averages:
 
     def best(self) -> tuple[np.ndarray, float]:
         """Return w and φ∘ of the best interpolation of the averages, or of the latest iterate."""
-        phi = self.phi
-        averages = [
-            (
-                phi.problem.oracle.unpack(phi.w - average.z / weight),
-                phi.offset - float(average.offset[0]) / weight,
-            )
-            for average in (self.exact, self.approximate)
-            if (weight := _weight(average)) > 0
-        ]
+        phi, averages = self.phi, [*self.each().values()]
         if not averages:
             return phi.outer_w(), phi.offset
         return best_interpolation(phi.problem.lam, averages[0], averages[-1])
+
+    def each(self) -> dict[str, tuple[np.ndarray, float]]:
+        """Return w and φ∘ of each average that there is, by the kind of its steps."""
+        phi, both = self.phi, {"exact": self.exact, "approximate": self.approximate}
+        return {
+            steps: (
+                phi.problem.oracle.unpack(phi.w - average.z / weight),
+                phi.offset - float(average.offset[0]) / weight,
+            )
+            for steps, average in both.items()
+            if (weight := _weight(average)) > 0
+        }
 
 
 def _weight(average: Average) -> float:

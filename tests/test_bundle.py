@@ -327,6 +327,25 @@ def test_pretraining_keeps_the_best_of_ten_passes(data):
     assert made.primal == pytest.approx(best)
 
 
+@pytest.mark.parametrize("name", ["bmrm", "prox_bmrm"])
+def test_inner_problems_are_counted(data, name):
+    """BMRM solves one an iteration; Prox-BMRM also those of the searches for its weight."""
+    made = solver(problem(data, LAM), name, epsilon=1e-3)
+    solved = []
+    minimise = Model.minimise
+
+    def counted(self, *options):
+        solved.append(options)
+        return minimise(self, *options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Model, "minimise", counted)
+        iterations = finish(made)
+    assert made.diagnostics()["qps"] == len(solved) > 0
+    if name == "bmrm":
+        assert len(solved) == iterations - 1  # not after the last evaluation
+
+
 def test_reuse_begins_at_the_last_solution(data):
     posed = problem(data, 0.2)
     made = solver(posed, "prox_p_bmrm", init="reuse", P=3)

@@ -25,7 +25,8 @@ accept        ``sufficient``: as above; ``always``: a w^α that improves F by le
               w_{t+1} all the same, and the search for α̂ begins there: a pass less
 epsilon       relative gap ε at which to stop
 init          w₁: ``zero``; ``sgd``: the best, by F, after each of 10 passes of ``ssg``, whose 10
-              evaluations count as oracle passes; ``reuse``: the solution at the larger λ before
+              evaluations count as oracle passes (the report has SGD-QN, with a diagonal of second
+              order; here it is plain, with steps 1/(λ t)); ``reuse``: the solution at the larger λ before
               (``path``), where the first λ of all has w₁ = 0
 drop          planes without weight in so many iterations are dropped; null: none
 qp_steps      most steps of an inner QP
@@ -134,6 +135,8 @@ class BundleMethod(Solver):
         The best lower bound.
     alpha, gamma, reach : float
         α, γ, and the length of a step that a search for α̂ allows.
+    qps : int
+        Number of reduced problems that were solved.
     """
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
@@ -141,6 +144,7 @@ class BundleMethod(Solver):
         self.config = config
         self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
         self.qp_time = self.gram_time = 0.0
+        self.qps = 0
         self._sgd: ssg.SubgradientMethod | None = None
         self._best: tuple[float, np.ndarray, tuple[np.ndarray, np.ndarray] | None]
         if config.init == "sgd":
@@ -172,6 +176,7 @@ class BundleMethod(Solver):
         """Begin anew with another λ, at the solution so far."""
         self.clock = clock
         self.qp_time = self.gram_time = 0.0
+        self.qps = 0
         self._begin_with(replace(self.problem, lam=lam))
 
     def update_latent(self, problem: Problem) -> bool:
@@ -196,8 +201,9 @@ class BundleMethod(Solver):
         return self.model.size / self.config.P
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the seconds spent on inner QPs, and on the Gram matrix."""
-        return {"qp_time": self.qp_time, "gram_time": self.gram_time}
+        """Return the seconds of inner QPs and of the Gram matrix, and how many QPs were solved."""
+        seconds = {"qp_time": self.qp_time, "gram_time": self.gram_time}
+        return {**seconds, "qps": float(self.qps)}
 
     def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
         """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.
@@ -299,6 +305,7 @@ class BundleMethod(Solver):
         config, lam = self.config, self.problem.lam
         tol = QP_SHARE * config.epsilon * abs(self.primal)
         found = self.model.minimise(lam, alpha, tol, config.qp_steps)
+        self.qps += 1
         if alpha == 0.0:
             self.lower = max(self.lower, found.value)
         if found.gap > tol:

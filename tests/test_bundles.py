@@ -4,51 +4,20 @@ import math
 
 import pandas as pd
 import pytest
+from bundles import run_of, statement_runs
 from matplotlib.colors import to_hex
 from traces import make_trace
 
-from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
+from ssvm_bench.claims.judging import HOLDS
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bmrm import bundle_runs, relative, risks, speedup
-from ssvm_bench.papers.bmrm.speedup import CLAIMS, Range
+from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
+from ssvm_bench.papers.bmrm.costs import Range, costs, of
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.problem_instance import Best, instance_of
-
-N = 60000
-REACHED = {"stop_reason": "converged"}
-
-
-def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real", **more):
-    """Return a run, on MNIST by default, with F = 1 at its end; the report's λ is lam_n."""
-    name = more.get("dataset", "mnist")
-    pixels, epsilon = more.get("pixels", "unit"), more.get("epsilon", 0.01)
-    seconds, iterations = more.get("seconds", 10.0), more.get("iterations", 100)
-    rows = len(primal)
-    trace = make_trace(
-        primal,
-        [k / (rows - 1) for k in range(rows)],
-        iteration=[round(k * iterations / (rows - 1)) for k in range(rows)],
-        time=[k * 2 * seconds / (rows - 1) for k in range(rows)],
-        solver=solver,
-        seed=seed,
-        source=source,
-        lam=lam_n / N,
-        options={"P": P, "epsilon": epsilon, **more.get("options", {})},
-    )
-    trace.frame["cpu_time"] = trace.frame["time"] / 2
-    trace.frame["qp_time"] = more.get("qp", 0.25) * trace.frame["time"]
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    fingerprint = f"{source}-{pixels}"
-    trace.metadata["dataset"] |= {"name": name, "n": N, "fingerprint": fingerprint}
-    trace.metadata["config"]["dataset"] = {"name": name, "pixels": pixels}
-    trace.summary.update(REACHED if more.get("reached", True) else {})
-    trace.summary["primal_rises"] = more.get("rises")
-    trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
-    return trace
-
 
 # ---- what the runs are ------------------------------------------------------------------------
 
@@ -158,7 +127,7 @@ def test_what_is_known_of_numbers_in_ranges():
     assert two.over(above) == (0, 2 / 3)
     shown = [one.text("{:g}".format) for one in (two, above, Range(0, 3), Range(2, 3))]
     assert shown == ["2", "> 3", "< 3", "2–3"]
-    assert above.over(above).text(str) == speedup.UNKNOWN.text(str) == "–"
+    assert above.over(above).text(str) == NOT_KNOWN.text(str) == "–"
 
 
 def cost(table, title, lam_n):
@@ -172,17 +141,17 @@ def test_costs_are_medians_and_relative_to_bmrm():
         run_of("prox_bmrm", 10, seconds=2.0, iterations=5, qp=0.5),
         run_of("prox_bmrm", 1000),  # bmrm was not run there
     ]
-    table = speedup.costs(traces)
+    table = costs(traces)
     assert set(table["lam_n"]) == {10}
     plain, prox = cost(table, "BMRM", 10), cost(table, "Prox-BMRM", 10)
     assert (plain["repeats"], plain["converged"]) == (3, 3)
-    assert speedup.of(plain, "iterations") == (9, 9)
-    assert speedup.of(plain, "seconds") == (6, 6)  # of CPU time
-    assert speedup.of(plain, "speedup") == (1, 1)
-    assert speedup.of(prox, "speedup") == (3, 3)
+    assert of(plain, "iterations") == (9, 9)
+    assert of(plain, "seconds") == (6, 6)  # of CPU time
+    assert of(plain, "speedup") == (1, 1)
+    assert of(prox, "speedup") == (3, 3)
     assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
     assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
-    found, _ = speedup.tables(table)
+    found, *_ = speedup.tables(table)
     assert found.title.endswith("ε = 0.01")
     assert found.rows[1][:8] == ["10", "Prox-BMRM", "5", "317", "2", "50 %", "3", "4.6"]
 
@@ -194,7 +163,7 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
         run_of("bmrm", 10, iterations=100, seconds=10),
         run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
     ]
-    found, _ = speedup.tables(speedup.costs(traces))
+    found, *_ = speedup.tables(costs(traces))
     ours = [[row[k] for k in (0, 1, 2, 4, 6)] for row in found.rows]
     assert ours == [
         ["10", "BMRM", "100", "10", "1"],
@@ -210,152 +179,10 @@ def test_time_is_compared_at_the_same_gap_only():
         run_of("bmrm", 1, epsilon=0.01, seconds=8),
         run_of("prox_bmrm", 1, seconds=2),
     ]
-    table = speedup.costs(traces)
-    assert speedup.of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
-    table = speedup.costs([*traces, run_of("bmrm", 1, options={"K": 5})])
+    table = costs(traces)
+    assert of(cost(table, "Prox-BMRM", 1), "speedup") == (4, 4)
+    table = costs([*traces, run_of("bmrm", 1, options={"K": 5})])
     assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
-
-
-# ---- statements -------------------------------------------------------------------------------
-
-
-def statement_runs(**changes):
-    """Return runs by which every statement holds, with changes: name → options."""
-    runs = {
-        "plain_10": ("bmrm", 10, {"iterations": 100, "seconds": 10, "rises": 0.4}),
-        "plain_1": ("bmrm", 1, {"iterations": 500, "seconds": 60, "rises": 0.5}),
-        "prox_10": ("prox_bmrm", 10, {"iterations": 110, "seconds": 11, "rises": 0.1}),
-        "prox_1": ("prox_bmrm", 1, {"iterations": 150, "seconds": 15, "rises": 0.2}),
-        "both_10": ("prox_p_bmrm", 10, {"P": 16, "iterations": 90, "seconds": 12}),
-        "both_1": ("prox_p_bmrm", 1, {"P": 16, "iterations": 90, "seconds": 12}),
-        "two_10": ("p_bmrm", 10, {"P": 2, "iterations": 90}),
-        "two_1": ("p_bmrm", 1, {"P": 2, "iterations": 400}),
-        "four_1": ("p_bmrm", 1, {"P": 4, "iterations": 300}),
-    }
-    return [
-        run_of(solver, lam_n, **{**options, **(changes.get(name) or {})})
-        for name, (solver, lam_n, options) in runs.items()
-        if changes.get(name, {}) is not None
-    ]
-
-
-def judged(runs):
-    return [judge(claim, speedup.costs(runs)) for claim in CLAIMS]
-
-
-def test_all_statements_hold_where_they_should():
-    found = judged(statement_runs())
-    assert [one.verdict for one in found] == [HOLDS] * 5
-    assert [one.ours for one in found] == [
-        "150 against 500, at λ = 1",
-        "λ = 10: 0.91, λ = 1: 4",
-        "λ = 10: 0.92×, λ = 1: 1.2×",
-        "P = 1, 2, 4; λ = 10: 100 → 90 → –, λ = 1: 500 → 400 → 300",
-        "λ = 10: 10 % against 40 %, λ = 1: 20 % against 50 %",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("number", "changes", "verdict"),
-    [
-        (0, {"prox_1": {"iterations": 500}}, FAILS),
-        (0, {"plain_1": {"reached": False}}, HOLDS),
-        (0, {"prox_1": {"reached": False}}, UNKNOWN),
-        (0, {"prox_1": {"iterations": 500, "reached": False}}, FAILS),
-        (0, {"prox_1": None, "prox_10": None}, UNKNOWN),
-        (1, {"prox_1": {"seconds": 70}}, FAILS),
-        (1, {"plain_1": {"reached": False}}, HOLDS),
-        (1, {"plain_1": {"reached": False, "seconds": 10}}, UNKNOWN),
-        (1, {"prox_1": None}, UNKNOWN),
-        (2, {"both_1": {"seconds": 15}}, FAILS),
-        (2, {"plain_1": {"reached": False}}, HOLDS),
-        (2, {"both_1": {"P": 8}, "both_10": {"P": 8}}, UNKNOWN),
-        (3, {"two_10": {"iterations": 100}}, FAILS),
-        (3, {"four_1": {"reached": False}}, UNKNOWN),
-        (3, {"two_10": None, "two_1": None, "four_1": None}, UNKNOWN),
-        (4, {"plain_10": {"rises": 0.15}}, FAILS),
-        (4, {"plain_10": {"rises": 0.05}, "prox_10": {"rises": 0.0}}, FAILS),
-        (4, {"prox_1": {"rises": None}}, UNKNOWN),
-    ],
-)
-def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
-    assert judged(statement_runs(**changes))[number].verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("seconds", "verdict"),
-    [
-        ({"plates": 4, "mnist": 10, "landmarks": 20}, HOLDS),
-        ({"plates": 10, "mnist": 4, "landmarks": 20}, FAILS),
-        ({"plates": 4, "mnist": 20, "landmarks": 10}, FAILS),
-        ({"plates": 4, "mnist": 10}, UNKNOWN),
-    ],
-)
-def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, verdict):
-    runs = []
-    for name, several in seconds.items():
-        runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
-        runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
-    *_, table = speedup.tables(speedup.costs(runs))
-    assert table.title == "What the report says of its benchmarks"
-    assert [row[-1] for row in table.rows] == [bold(verdict)]
-
-
-def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):
-    runs = []
-    for name, source, several in (
-        ("plates", "synthetic", 4),
-        ("mnist", "real", 10),
-        ("landmarks", "synthetic", 20),
-    ):
-        about = {"dataset": name, "source": source}
-        runs += [run_of("bmrm", 1, **about), run_of("prox_bmrm", 1, **about)]
-        runs += [run_of("prox_p_bmrm", 1, P=16, seconds=several, **about)]
-    written(runs, tmp_path, monkeypatch, {"speedup": ("table",)})
-    folder = tmp_path / "figures/some"
-    texts = {suffix: (folder / f"speedup{suffix}.md").read_text() for suffix in ("", "-synthetic")}
-    for text in texts.values():
-        *_, last = text.strip().splitlines()
-        assert "plates: 2.5×" in last
-        assert last.endswith(f"**{HOLDS}** |")
-    assert "Number plates" not in texts[""]
-    assert "MNIST" not in texts["-synthetic"]
-
-
-def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
-    other = run_of("prox_bmrm", 1, options={"K": 5})
-    found = judged([*statement_runs(), other])
-    assert found[0].verdict == UNKNOWN
-    assert found[0].note == "runs of Prox-BMRM differ in more than the seed"
-
-
-def test_both_rules_of_accepting_a_point_are_judged():
-    slow = {"iterations": 600, "seconds": 70, "rises": 0.1}
-    rules = {
-        "sufficient": statement_runs(),
-        "always": statement_runs(prox_1=slow, prox_10=slow),
-    }
-    runs = [
-        run for run in rules["always"] if "prox" not in run.metadata["config"]["solver"]["name"]
-    ]
-    for rule, of_rule in rules.items():
-        for run in of_rule:
-            solver = run.metadata["config"]["solver"]
-            if "prox" in solver["name"]:
-                solver["accept"] = rule
-                runs.append(run)
-    costs_, claims = speedup.tables(speedup.costs(runs))
-    assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
-        "Prox-BMRM (accept=always)",
-        "Prox-BMRM (accept=sufficient)",
-    ] * 2
-    first = "Prox-BMRM needs fewer iterations than BMRM at low λ."
-    assert [[row[0], row[3]] for row in claims.rows if first in row[0]] == [
-        [f"{first} (accept=sufficient)", bold(HOLDS)],
-        [f"{first} (accept=always)", bold(FAILS)],
-    ]
-    planes = [row for row in claims.rows if "falls steadily" in row[0]]
-    assert len(planes) == 1  # which does not depend on it
 
 
 # ---- the figure -------------------------------------------------------------------------------
@@ -461,7 +288,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     text = (tmp_path / "figures/some/speedup.md").read_text()
     assert "| 1 | Prox-BMRM | 150 | 698 | 15 | 25 % | 4 | 7.6 | 20 % |" in text
     assert text.count(f"**{HOLDS}**") == 5
-    table = speedup.costs(runs).drop(columns="options")  # empty texts
+    table = costs(runs).drop(columns="options")  # empty texts
     csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
     assert written([make_trace([2.0, 1.0], [0.0, 0.5])], tmp_path, monkeypatch) == []
@@ -471,6 +298,27 @@ def shown(runs):
     """Return the page that shows runs."""
     best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
     return page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
+
+
+def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):
+    runs = []
+    for name, source, several in (
+        ("plates", "synthetic", 4),
+        ("mnist", "real", 10),
+        ("landmarks", "synthetic", 20),
+    ):
+        about = {"dataset": name, "source": source}
+        runs += [run_of("bmrm", 1, **about), run_of("prox_bmrm", 1, **about)]
+        runs += [run_of("prox_p_bmrm", 1, P=16, seconds=several, **about)]
+    written(runs, tmp_path, monkeypatch, {"speedup": ("table",)})
+    folder = tmp_path / "figures/some"
+    texts = {suffix: (folder / f"speedup{suffix}.md").read_text() for suffix in ("", "-synthetic")}
+    for text in texts.values():
+        *_, last = text.strip().splitlines()
+        assert "plates: 2.5×" in last
+        assert f"**{HOLDS}** |" in last
+    assert "Number plates" not in texts[""]
+    assert "MNIST, unit pixels" not in texts["-synthetic"]
 
 
 def test_the_report_shows_them():

@@ -35,8 +35,11 @@ SEVERAL = ("p_bmrm", "prox_p_bmrm")
 RATIOS = ("speedup",)
 """Quantities of the report that can be compared on other data than its own."""
 
-REPORT = Path(__file__).with_name("report.yaml")
+EPSILON = 0.01
+"""The ε of all of the report's runs."""
 
+REPORT = Path(__file__).with_name("report.yaml")
+REMARKS = Path(__file__).with_name("remarks.yaml")
 
 INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
 """The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
@@ -134,21 +137,43 @@ def _report() -> dict[str, Any]:
     return content
 
 
+@cache
+def remarks() -> dict[str, dict[str, str]]:
+    """Return why claims do not hold: claim → data, with the rule and reading behind it → text."""
+    content: dict[str, dict[str, str]] = yaml.safe_load(REMARKS.read_text(encoding="utf-8"))
+    return content
+
+
+def report_lam(instance: Mapping[str, Any]) -> float:
+    """Return the report's λ that a λ stands for: itself, but where the two were matched."""
+    matched = _report().get(instance["dataset"], {}).get("matched", {})
+    return float(matched.get(instance["lam_n"], instance["lam_n"]))
+
+
+def is_matched(instance: Mapping[str, Any]) -> bool:
+    """Tell whether λ was chosen so that BMRM takes as many iterations as in the report."""
+    return report_lam(instance) != instance["lam_n"]
+
+
 def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = None) -> float:
     """Return a number of the report; NaN where it prints none, or none that ours is to be held to.
 
     Parameters
     ----------
     instance : mapping
-        ``dataset``, ``source`` and ``lam_n``: the report's numbers are not for synthetic data.
-        Of data that only the report has, ratios are compared.
+        ``dataset``, ``source``, ``lam_n`` and, if that is known, ``n``: the report's numbers are
+        not for synthetic data, nor for a part of the data. Of data that only the report has,
+        ratios are compared, and iterations where λ is matched.
     quantity : str
         ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
     method : Method, optional
         Whose iterations or speed-up.
     """
     content = _report().get(instance["dataset"])
-    if content is None or ("source" not in content and quantity not in RATIOS):
+    if content is None or instance.get("n", content["n"]) != content["n"]:
+        return math.nan
+    comparable = (*RATIOS, "iterations") if is_matched(instance) else RATIOS
+    if "source" not in content and quantity not in comparable:
         return math.nan
     if instance["source"] != content.get("source", instance["source"]):
         return math.nan
@@ -156,7 +181,33 @@ def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = 
     if method is not None:
         own = [row for row in content["rows"] if (row["solver"], row["P"]) == method[:2]]
         numbers = own[0][quantity] if own else {}
-    return float(numbers.get(instance["lam_n"], math.nan))
+    return float(numbers.get(report_lam(instance), math.nan))
+
+
+def pass_seconds(instance: Mapping[str, Any]) -> float:
+    """Return what an iteration of the report's BMRM takes at its largest λ, on so many examples."""
+    content = _report().get(instance["dataset"])
+    if content is None:
+        return math.nan
+    (plain,) = (row for row in content["rows"] if row["solver"] == "bmrm")
+    lam = max(plain["hours"])
+    return 3600 * plain["hours"][lam] / plain["iterations"][lam] * instance["n"] / content["n"]
+
+
+def printed_rows(dataset: str) -> list[dict[str, Any]]:
+    """Return what the report prints of a benchmark: a row per λ and method, from the largest λ."""
+    content = _report()[dataset]
+    found = []
+    for row in content["rows"]:
+        method = Method(row["solver"], row["P"])
+        for lam, iterations in row["iterations"].items():
+            seconds = 3600 * row["hours"][lam]
+            about = {**dict.fromkeys(PROBLEM, ""), "dataset": dataset, "lam": lam, "lam_n": lam}
+            about |= {"solver": method.label, "title": method.title, "P": method.P, "options": ""}
+            about |= {"iterations_from": iterations, "iterations_to": iterations}
+            about |= {"seconds_from": seconds, "seconds_to": seconds, "epsilon": EPSILON}
+            found.append(about)
+    return found
 
 
 def notes(table: pd.DataFrame) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.bmrm import relative, risks, speedup
+from ssvm_bench.papers.bmrm import claims, relative, risks, speedup
 
 SHADES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
 """Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
@@ -23,5 +23,5 @@ PAPER = Paper(
     title="the bundle-method report",
     kinds=(relative.KIND, risks.KIND, speedup.KIND),
     looks=LOOKS,
-    claims=(*speedup.CLAIMS, *speedup.ACROSS),
+    claims=(*claims.CLAIMS, *claims.ACROSS),
 )

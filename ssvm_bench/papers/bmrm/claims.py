@@ -1,0 +1,241 @@
+"""What the bundle-method report says of its methods, and how it is measured by what they cost.
+
+The statements are in ``claims.yaml``, with the data that they are made of, if not of all. A claim
+about all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers that
+are only known to lie in a range are compared where that suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pandas as pd
+
+from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared
+from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.papers.bmrm.costs import Range, Row, of, rows_of, solver_of
+from ssvm_bench.results.words import NONE, percent
+from ssvm_bench.solvers.bundle.bmrm import ACCEPT
+
+SAID = Statements(__file__)
+
+FLUCTUATES = 0.1
+"""Share of iterations in which the primal of a method that fluctuates rises, at least."""
+
+HARDLY = 0.5
+"""The same share of one that hardly does, at most so many times as large."""
+
+
+USUAL = {"T": "T=100", "K": "K=0.01"}
+"""The constants of Algorithm 2 that the report recommends, as options of a method."""
+
+CONSTANTS = "constants"
+"""The claim that is about them."""
+
+NEAR_BEST = 2.0
+"""Constants that work well take at most so many times the iterations of the best ones."""
+
+
+def usual(block: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the usual constants, which are then no option."""
+
+    def others(options: str) -> str | None:
+        names = [text for text in options.split(" ") if text not in USUAL.values()]
+        return None if any(text[:2] in ("T=", "K=") for text in names) else " ".join(names)
+
+    found = block["options"].map(others)
+    return block[found.notna()].assign(options=found[found.notna()])
+
+
+def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
+    """Tell whether there are runs that a claim is about: of T and K, those with others."""
+    return claim.key != CONSTANTS or len(usual(block)) < len(block)
+
+
+def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows to judge by, for each rule of accepting a point that there are runs with."""
+    found = [f"accept={rule}" for rule in ACCEPT]
+    parts = block["options"].str.split(" ")
+    there = [rule for rule in found if parts.map(lambda options, rule=rule: rule in options).any()]
+    chosen = {}
+    for rule in there:
+        mine = parts.map(lambda options, rule=rule: rule in options or not set(found) & {*options})
+        others = parts[mine].map(lambda options: " ".join(set(options) - set(found)))
+        chosen[rule] = block[mine].assign(options=others)
+    return chosen or {"": block}
+
+
+def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
+    """Return the report's λ → row of a method, from the largest λ."""
+    mine = [row for row in rows_of(block) if (solver_of(row), row["P"]) == (solver, P)]
+    name = bundle_runs.Method(solver, P).title
+    if not mine:
+        raise UnmeasurableError(f"no finished runs of {name}")
+    if any(row["options"] for row in mine):
+        raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+    return {row["lam_n"]: row for row in mine}
+
+
+def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[Row]]:
+    """Return the report's λ → rows of some methods, where all of them have runs."""
+    rows = [_runs(block, *method) for method in methods]
+    common = {lam: [of[lam] for of in rows] for lam in rows[0] if all(lam in of for of in rows)}
+    if not common:
+        raise UnmeasurableError("no λ at which all of these methods have runs")
+    return common
+
+
+def _all(judged: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold: false if one fails, else None if one is not known."""
+    if False in judged:
+        return False
+    return None if None in judged else True
+
+
+QPS = (1.5, 3.5)
+"""What is rounded to 2 or 3: QPs an iteration."""
+
+PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
+
+
+def _costs(block: pd.DataFrame, name: str, *methods: tuple[str, int]) -> dict[float, list[Range]]:
+    """Return the report's λ → one of ``RANGES`` of some methods, where all of them have runs."""
+    common = _common(block, *methods)
+    return {lam: [of(row, name) for row in rows] for lam, rows in common.items()}
+
+
+def _fewer_iterations(block: pd.DataFrame) -> Measured:
+    found = _costs(block, "iterations", PROX, PLAIN)
+    prox, plain = found[min(found)]
+    text = " against ".join(each.text("{:.0f}".format) for each in (prox, plain))
+    return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
+
+
+def _growing_speedup(block: pd.DataFrame) -> Measured:
+    found = {lam: prox for lam, (prox, _) in _costs(block, "speedup", PROX, PLAIN).items()}
+    if len(found) < 2:
+        raise UnmeasurableError("both methods have runs at one λ only")
+    holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
+    return compared(holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()}))
+
+
+def _more_planes_faster(block: pd.DataFrame) -> Measured:
+    found = _costs(block, "seconds", PROX_16, PROX)
+    several, one = found[min(found)]
+    ratios = {lam: one.over(several) for lam, (several, one) in found.items()}
+    shown = {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
+    return compared(several.below(one), _listed(shown))
+
+
+def _fewer_with_planes(block: pd.DataFrame) -> Measured:
+    several = block["solver"].str.partition(" ")[0] == "p_bmrm"
+    counts = [1, *sorted(set(block.loc[several, "P"]))]
+    if len(counts) == 1:
+        raise UnmeasurableError("no finished runs of P-BMRM")
+    of_count = [_runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts]
+    holds, texts = [], {}
+    for lam in of_count[0]:
+        found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count]
+        holds += [later.below(one) for one, later in pairwise(filter(None, found))]
+        texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
+    planes = ", ".join(str(P) for P in counts)
+    return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
+
+
+def _fluctuates(block: pd.DataFrame) -> Measured:
+    common = _common(block, PROX, PLAIN)
+    holds, texts = [], {}
+    for lam, (prox, plain) in common.items():
+        if pd.isna([prox["rises"], plain["rises"]]).any():
+            raise UnmeasurableError("a run does not say how often its primal rises")
+        high, low = plain["rises"], prox["rises"]
+        holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
+        texts[lam] = f"{percent(low)} against {percent(high)}"
+    return compared(_all(holds), _listed(texts))
+
+
+def _best_planes(block: pd.DataFrame) -> Measured:
+    planes = sorted({row["P"] for row in rows_of(block) if solver_of(row) == "p_bmrm"})
+    counts = [1, *planes]
+    if 16 not in counts:
+        raise UnmeasurableError("no finished runs of P-BMRM with P = 16")
+    of_count = {P: _runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts}
+    lam = min(set.intersection(*(set(rows) for rows in of_count.values())))
+    seconds = {P: of(rows[lam], "seconds") for P, rows in of_count.items()}
+    holds = _all([seconds[16].below(one) for P, one in seconds.items() if P != 16])
+    if holds and counts[-1] == 16:
+        raise UnmeasurableError("no finished runs with P above 16")
+    shown = ", ".join(f"P = {P}: {one.text(seconds_text)} s" for P, one in seconds.items())
+    return compared(holds, f"{shown}, at λ = {lam:g}")
+
+
+def _few_qps(block: pd.DataFrame) -> Measured:
+    rows = _runs(block, *PROX)
+    if any(pd.isna(row["qps"]) for row in rows.values()):
+        raise UnmeasurableError("a run does not say how many reduced problems it solved")
+    total = sum(row["qps"] for row in rows.values()) / len(rows)
+    low, high = QPS
+    shown = _listed({lam: f"{row['qps']:.2f}" for lam, row in rows.items()})
+    return compared(low <= total < high, f"{total:.2f} on average; {shown}")
+
+
+def _constants(block: pd.DataFrame) -> Measured:
+    mine = block[(block["solver"].str.partition(" ")[0] == PROX[0]) & block["options"].ne("")]
+    tried = {name: {*mine["options"].str.extract(rf"\b({name}=\S+)")[0]} for name in USUAL}
+    if not all(len(values) > 1 for values in tried.values()):
+        raise UnmeasurableError("no finished runs with other T and K")
+    holds, texts = [], {}
+    for lam, rows in mine.groupby("lam_n", sort=False):
+        found = {row["options"]: of(row, "iterations") for row in rows_of(rows)}
+        (own,) = (one for text, one in found.items() if {*USUAL.values()} <= {*text.split(" ")})
+        name, best = min(found.items(), key=lambda pair: pair[1].high)
+        holds.append(Range(own.low / NEAR_BEST, own.high / NEAR_BEST).below(above(best)))
+        count = "{:.0f}".format
+        texts[float(str(lam))] = f"{own.text(count)}, best {best.text(count)} with {name}"
+    return compared(_all(holds), _listed(texts))
+
+
+def above(best: Range) -> Range:
+    """Return a range just above, so that what is equal to the best is below it."""
+    return Range(best.low * (1 + 1e-9), best.high * (1 + 1e-9))
+
+
+def _planes_by_data(table: pd.DataFrame) -> Measured:
+    ratios = {}
+    for name, block in table.groupby("dataset", sort=False):
+        found = _costs(block, "seconds", PROX, PROX_16)
+        one, several = found[min(found)]
+        ratios[str(name)] = one.over(several)
+    missing = {"plates", "mnist", "landmarks"} - set(ratios)
+    if missing:
+        raise UnmeasurableError(f"no runs on {' and '.join(sorted(missing))}")
+    holds = _all([ratios[name].below(ratios["plates"]) for name in ("mnist", "landmarks")])
+    shown = [f"{name}: {ratio.text('{:.2g}×'.format)}" for name, ratio in ratios.items()]
+    return compared(holds, ", ".join(shown))
+
+
+def _listed(texts: dict[float, str]) -> str:
+    return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
+
+
+CLAIMS = (
+    SAID.claim("fewer_iterations", _fewer_iterations),
+    SAID.claim("growing_speedup", _growing_speedup),
+    SAID.claim("more_planes_faster", _more_planes_faster),
+    SAID.claim("fewer_with_planes", _fewer_with_planes),
+    SAID.claim(
+        "fluctuates", _fluctuates, words={"share": percent(FLUCTUATES), "part": f"{HARDLY:g}"}
+    ),
+    SAID.claim("best_planes", _best_planes),
+    SAID.claim("few_qps", _few_qps, words={"least": f"{QPS[0]:g}", "most": f"{QPS[1]:g}"}),
+    SAID.claim(CONSTANTS, _constants, words={"times": f"{NEAR_BEST:g}"}),
+)
+
+ACROSS = (SAID.claim("planes_by_data", _planes_by_data),)
+"""Judged by all benchmarks together."""
+
+
+def seconds_text(value: float) -> str:
+    """Return seconds as text: three digits, or all before the point."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

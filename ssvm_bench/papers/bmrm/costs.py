@@ -1,0 +1,241 @@
+"""What each bundle method costs until it stops, for each λ: the numbers of the report's Table 2.
+
+.. code-block:: text
+
+    iterations   oracle passes until the relative gap is at most ε
+    seconds      CPU seconds until then
+    in the QP    qp_time / time at the end: the share of the inner quadratic programs
+    speed-up     seconds of BMRM / seconds, on the same problem with the same ε
+    rises        share of the evaluated iterations in which P(w) rises, ``primal_rises``
+    QPs          reduced problems solved, for each iteration that is not one of SGD
+
+All are medians over repeats. A run that ended before its ε would have cost more than it did: its
+iterations and seconds are ranges from there to infinity, and so is what is computed from them.
+
+**Readings.** The report does not say whether its numbers have the ten passes of SGD in them, and
+its passes took other seconds than ours. So the same runs are read in three ways:
+
+.. code-block:: text
+
+    (as measured)         every pass and second, those of SGD and of its ten evaluations too
+    without SGD           the evaluation of w₁ is the first iteration; it takes a twentieth of the
+                          oracle's seconds in the start, which asks twenty times for each term
+    at the report's pass  without SGD; an iteration takes what one of the report's BMRM takes at its
+                          largest λ, where QPs are small, and our own seconds beside the oracle:
+                          inner QPs and products of planes
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE
+
+BASELINE = "bmrm"
+RANGES = ("iterations", "seconds", "speedup")
+COLUMNS = [
+    *bundle_runs.INSTANCE,
+    *("lam", "lam_n", "report_lam", "epsilon", "solver", "title", "P", "options"),
+    *("repeats", "converged"),
+    *(f"{name}_{end}" for name in RANGES for end in ("from", "to")),
+    *("qp_share", "rises", "start_iterations", "start_seconds", "beside_seconds", "qps"),
+    *("report_iterations", "report_speedup"),
+]
+SGD_PASSES = 10
+
+MEASURED, AFTER_START, REPORT_PASS = "", "without SGD", "at the report's pass"
+
+Row: TypeAlias = dict[str, Any]
+
+
+class Range(NamedTuple):
+    """What is known of a number: that both ends are it, or that it is above ``low``.
+
+    In the second case, it is at most ``high``.
+    """
+
+    low: float
+    high: float
+
+    def below(self, other: Range) -> bool | None:
+        """Tell whether this number is smaller; None if that is not known."""
+        if self.high < other.low or self.high == other.low < other.high:
+            return True
+        return False if self.low >= other.high else None
+
+    def over(self, other: Range) -> Range:
+        """Return this number divided by the other one, both positive."""
+        if not (self.low > 0 and other.low > 0):
+            return UNKNOWN
+        low = 0.0 if math.isinf(other.high) else self.low / other.high
+        return Range(low, self.high / other.low)
+
+    def text(self, show: Callable[[float], str]) -> str:
+        """Return it as text, e.g. ``> 8000``."""
+        if math.isnan(self.low) or (self.low == 0 and math.isinf(self.high)):
+            return NONE
+        if self.low == self.high:
+            return show(self.low)
+        if math.isinf(self.high):
+            return f"> {show(self.low)}"
+        return f"< {show(self.high)}" if self.low == 0 else f"{show(self.low)}–{show(self.high)}"
+
+
+UNKNOWN = Range(math.nan, math.nan)
+
+
+def of(row: Row, name: str) -> Range:
+    """Return one of ``RANGES`` of a row of the table."""
+    return Range(row[f"{name}_from"], row[f"{name}_to"])
+
+
+def rows_of(table: pd.DataFrame) -> list[Row]:
+    """Return the rows of the table."""
+    rows: list[Any] = table.to_dict("records")
+    return rows
+
+
+def solver_of(row: Row) -> str:
+    """Return the solver of a row of the table."""
+    return str(row["solver"].partition(" ")[0])
+
+
+def costs(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return what each method costs at each λ at which there are runs of BMRM.
+
+    Returns
+    -------
+    DataFrame
+        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
+        (our λ, n times: a sum of losses), ``report_lam`` (the report's λ that it stands for),
+        ``epsilon``, ``solver`` (the method's label), ``title``, ``P``, ``options``, ``repeats``,
+        ``converged`` (how many of them stopped at their ε), ``RANGES`` as two columns each,
+        ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``, ``rises``, what SGD took before
+        w₁ (``start_iterations``, ``start_seconds``), ``beside_seconds`` (QPs and products),
+        ``qps``, ``report_iterations`` and ``report_speedup``. NaN where there is no value.
+    """
+    runs = bundle_runs.runs(traces)
+    last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
+    for name in ("iterations", "seconds"):
+        last[f"{name}_to"] = last[f"{name}_from"].where(runs["converged"], math.inf)
+    of_method = runs.join(last).groupby(
+        [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD], sort=False
+    )
+    medians = {name: (name, lambda ends: ends.median(skipna=False)) for name in last}
+    table = of_method.agg(
+        repeats=("converged", "size"), converged=("converged", "sum"), **medians
+    ).reset_index()
+    found = _with_speedups(rows_of(table))
+    for row in found:
+        method = bundle_runs.Method(solver_of(row), row["P"])
+        row["report_lam"] = bundle_runs.report_lam(row)
+        for name in ("iterations", "speedup"):
+            row[f"report_{name}"] = bundle_runs.printed(row, name, method)
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+MEDIANS = (
+    *("iterations_from", "seconds_from", "qp_share", "rises"),
+    *("start_iterations", "start_seconds", "beside_seconds", "qps"),
+)
+"""What `costs` takes the medians of, at the ends of runs."""
+
+
+def _end(trace: Trace) -> tuple[float, ...]:
+    """Return ``MEDIANS`` of a run."""
+    frame = trace.frame
+    last = frame.iloc[-1]
+    qp_share = math.nan
+    # counted work and measured seconds have no ratio
+    if trace.metadata.get("clock") != "work" and "qp_time" in last and last["time"] > 0:
+        qp_share = last["qp_time"] / last["time"]
+    # Rises are not counted in the rows: of a long run, a stored trace has but some.
+    rises = trace.summary.get("primal_rises")
+    start = _start(trace)
+    beside = last["qp_time"] + last["gram_time"] if "gram_time" in last else math.nan
+    qps = last["qps"] / max(last["iteration"] - start[0], 1) if "qps" in last else math.nan
+    rises = math.nan if rises is None else rises
+    return (last["iteration"], last["cpu_time"], qp_share, rises, *start, beside, qps)
+
+
+def _start(trace: Trace) -> tuple[float, float]:
+    """Return the iterations and seconds before w₁ was evaluated: those of SGD, if any."""
+    if trace.metadata["config"]["solver"].get("init") != "sgd":
+        return 0.0, 0.0
+    at = trace.frame[trace.frame["iteration"] == SGD_PASSES]
+    if not len(at):
+        return math.nan, math.nan
+    row = at.iloc[0]
+    return SGD_PASSES - 1.0, row["cpu_time"] - row["oracle_time"] / (2 * SGD_PASSES)
+
+
+def _with_speedups(rows: Iterable[Any]) -> list[Row]:
+    """Return the rows on problems with runs of BMRM, with their speed-ups."""
+    rows = list(rows)
+    found = []
+    for row in rows:
+        bases = [
+            other
+            for other in rows
+            if solver_of(other) == BASELINE
+            and all(other[name] == row[name] for name in bundle_runs.PROBLEM)
+        ]
+        if bases:
+            speedup = _speedup(row, [base for base in bases if base["epsilon"] == row["epsilon"]])
+            found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
+    return found
+
+
+def _speedup(row: Row, bases: Sequence[Row]) -> Range:
+    """Return how much faster than BMRM a method is; unknown unless there is just one BMRM."""
+    if len(bases) != 1:
+        return UNKNOWN
+    if solver_of(row) == BASELINE:
+        return Range(1.0, 1.0)
+    return of(bases[0], "seconds").over(of(row, "seconds"))
+
+
+# ---- readings ---------------------------------------------------------------------------------
+
+
+def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the table in each way in which it can be read; the first is as it is."""
+    rows = rows_of(table)
+    found = {MEASURED: table}
+    if (table["start_iterations"] > 0).any():
+        found[AFTER_START] = _read(rows, _after_start)
+    if all(bundle_runs.pass_seconds(row) > 0 and row["beside_seconds"] >= 0 for row in rows):
+        found[REPORT_PASS] = _read(rows, _at_report_pass)
+    return found
+
+
+def _read(rows: Sequence[Row], change: Callable[[Row], Row]) -> pd.DataFrame:
+    return pd.DataFrame(_with_speedups({**row, **change(row)} for row in rows), columns=COLUMNS)
+
+
+def _after_start(row: Row) -> Row:
+    ends = ("from", "to")
+    return {
+        f"{name}_{end}": row[f"{name}_{end}"] - row[f"start_{name}"]
+        for name in ("iterations", "seconds")
+        for end in ends
+    }
+
+
+def _at_report_pass(row: Row) -> Row:
+    found = _after_start(row)
+    for end in ("from", "to"):
+        passes = found[f"iterations_{end}"] * bundle_runs.pass_seconds(row)
+        found[f"seconds_{end}"] = passes + row["beside_seconds"]
+    return found
+
+
+def of_report(dataset: str) -> pd.DataFrame:
+    """Return what the report prints of a benchmark, as `costs` returns what is measured."""
+    return pd.DataFrame(_with_speedups(bundle_runs.printed_rows(dataset)), columns=COLUMNS)

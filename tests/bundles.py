@@ -1,0 +1,55 @@
+"""Made-up runs of the bundle methods."""
+
+from traces import make_trace
+
+N = 60000
+REACHED = {"stop_reason": "converged"}
+
+
+def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real", **more):
+    """Return a run, on MNIST by default, with F = 1 at its end; the report's λ is lam_n."""
+    name = more.get("dataset", "mnist")
+    pixels, epsilon = more.get("pixels", "unit"), more.get("epsilon", 0.01)
+    seconds, iterations = more.get("seconds", 10.0), more.get("iterations", 100)
+    rows = len(primal)
+    trace = make_trace(
+        primal,
+        [k / (rows - 1) for k in range(rows)],
+        iteration=[round(k * iterations / (rows - 1)) for k in range(rows)],
+        time=[k * 2 * seconds / (rows - 1) for k in range(rows)],
+        solver=solver,
+        seed=seed,
+        source=source,
+        lam=lam_n / N,
+        options={"P": P, "epsilon": epsilon, **more.get("options", {})},
+    )
+    trace.frame["cpu_time"] = trace.frame["time"] / 2
+    trace.frame["qp_time"] = more.get("qp", 0.25) * trace.frame["time"]
+    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    fingerprint = f"{source}-{pixels}"
+    trace.metadata["dataset"] |= {"name": name, "n": N, "fingerprint": fingerprint}
+    trace.metadata["config"]["dataset"] = {"name": name, "pixels": pixels}
+    trace.summary.update(REACHED if more.get("reached", True) else {})
+    trace.summary["primal_rises"] = more.get("rises")
+    trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
+    return trace
+
+
+def statement_runs(**changes):
+    """Return runs by which every statement holds, with changes: name → options."""
+    runs = {
+        "plain_10": ("bmrm", 10, {"iterations": 100, "seconds": 10, "rises": 0.4}),
+        "plain_1": ("bmrm", 1, {"iterations": 500, "seconds": 60, "rises": 0.5}),
+        "prox_10": ("prox_bmrm", 10, {"iterations": 110, "seconds": 11, "rises": 0.1}),
+        "prox_1": ("prox_bmrm", 1, {"iterations": 150, "seconds": 15, "rises": 0.2}),
+        "both_10": ("prox_p_bmrm", 10, {"P": 16, "iterations": 90, "seconds": 12}),
+        "both_1": ("prox_p_bmrm", 1, {"P": 16, "iterations": 90, "seconds": 12}),
+        "two_10": ("p_bmrm", 10, {"P": 2, "iterations": 90}),
+        "two_1": ("p_bmrm", 1, {"P": 2, "iterations": 400}),
+        "four_1": ("p_bmrm", 1, {"P": 4, "iterations": 300}),
+    }
+    return [
+        run_of(solver, lam_n, **{**options, **(changes.get(name) or {})})
+        for name, (solver, lam_n, options) in runs.items()
+        if changes.get(name, {}) is not None
+    ]

@@ -1,0 +1,243 @@
+"""What the bundle-method report says, judged by hand-made traces."""
+
+import math
+
+import pandas as pd
+import pytest
+from bundles import run_of, statement_runs
+
+from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
+from ssvm_bench.figures.document import bold
+from ssvm_bench.papers.bmrm import bundle_runs, speedup
+from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS
+from ssvm_bench.papers.bmrm.costs import costs, of, of_report, readings, rows_of
+
+
+def judged(runs):
+    return [judge(claim, costs(runs)) for claim in CLAIMS]
+
+
+def test_all_statements_hold_where_they_should():
+    found = judged(statement_runs())[:5]
+    assert [one.verdict for one in found] == [HOLDS] * 5
+    assert [one.ours for one in found] == [
+        "150 against 500, at λ = 1",
+        "λ = 10: 0.91, λ = 1: 4",
+        "λ = 10: 0.92×, λ = 1: 1.2×",
+        "P = 1, 2, 4; λ = 10: 100 → 90 → –, λ = 1: 500 → 400 → 300",
+        "λ = 10: 10 % against 40 %, λ = 1: 20 % against 50 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "verdict"),
+    [
+        (0, {"prox_1": {"iterations": 500}}, FAILS),
+        (0, {"plain_1": {"reached": False}}, HOLDS),
+        (0, {"prox_1": {"reached": False}}, UNKNOWN),
+        (0, {"prox_1": {"iterations": 500, "reached": False}}, FAILS),
+        (0, {"prox_1": None, "prox_10": None}, UNKNOWN),
+        (1, {"prox_1": {"seconds": 70}}, FAILS),
+        (1, {"plain_1": {"reached": False}}, HOLDS),
+        (1, {"plain_1": {"reached": False, "seconds": 10}}, UNKNOWN),
+        (1, {"prox_1": None}, UNKNOWN),
+        (2, {"both_1": {"seconds": 15}}, FAILS),
+        (2, {"plain_1": {"reached": False}}, HOLDS),
+        (2, {"both_1": {"P": 8}, "both_10": {"P": 8}}, UNKNOWN),
+        (3, {"two_10": {"iterations": 100}}, FAILS),
+        (3, {"four_1": {"reached": False}}, UNKNOWN),
+        (3, {"two_10": None, "two_1": None, "four_1": None}, UNKNOWN),
+        (4, {"plain_10": {"rises": 0.15}}, FAILS),
+        (4, {"plain_10": {"rises": 0.05}, "prox_10": {"rises": 0.0}}, FAILS),
+        (4, {"prox_1": {"rises": None}}, UNKNOWN),
+    ],
+)
+def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
+    assert judged(statement_runs(**changes))[number].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        ({"plates": 4, "mnist": 10, "landmarks": 20}, HOLDS),
+        ({"plates": 10, "mnist": 4, "landmarks": 20}, FAILS),
+        ({"plates": 4, "mnist": 20, "landmarks": 10}, HOLDS),
+        ({"plates": 4, "mnist": 10}, UNKNOWN),
+    ],
+)
+def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, verdict):
+    runs = []
+    for name, several in seconds.items():
+        runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
+        runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
+    *_, table = speedup.tables(costs(runs))
+    assert table.title == "What the report says of its benchmarks"
+    assert [row[3] for row in table.rows] == [bold(verdict)]
+
+
+def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
+    other = run_of("prox_bmrm", 1, options={"drop": 5})
+    found = judged([*statement_runs(), other])
+    assert found[0].verdict == UNKNOWN
+    assert found[0].note == "runs of Prox-BMRM differ in more than the seed"
+
+
+def test_both_rules_of_accepting_a_point_are_judged():
+    slow = {"iterations": 600, "seconds": 70, "rises": 0.1}
+    rules = {
+        "sufficient": statement_runs(),
+        "always": statement_runs(prox_1=slow, prox_10=slow),
+    }
+    runs = [
+        run for run in rules["always"] if "prox" not in run.metadata["config"]["solver"]["name"]
+    ]
+    for rule, of_rule in rules.items():
+        for run in of_rule:
+            solver = run.metadata["config"]["solver"]
+            if "prox" in solver["name"]:
+                solver["accept"] = rule
+                runs.append(run)
+    costs_, claims = speedup.tables(costs(runs))
+    assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
+        "Prox-BMRM (accept=always)",
+        "Prox-BMRM (accept=sufficient)",
+    ] * 2
+    first = "Prox-BMRM needs fewer iterations than BMRM at low λ."
+    assert [[row[0], row[3]] for row in claims.rows if first in row[0]] == [
+        [f"{first} (4.4; accept=sufficient)", bold(HOLDS)],
+        [f"{first} (4.4; accept=always)", bold(FAILS)],
+    ]
+    planes = [row for row in claims.rows if "falls steadily" in row[0]]
+    assert len(planes) == 1  # which does not depend on it
+
+
+# ---- readings, and what only some runs tell ----------------------------------------------------
+
+
+def told(runs, key):
+    """Return text and verdict of a claim by the runs, for each rule and reading."""
+    (claim,) = (one for one in CLAIMS if one.key == key)
+    found = speedup._variants(claim, costs(runs))
+    return {name: (row.ours or row.note, row.verdict) for name, row in found.items()}
+
+
+def started(solver, lam_n, seconds, iterations, **more):
+    """Return a run that begins with ten passes of SGD, which take half a second each."""
+    run = run_of(solver, lam_n, seconds=seconds, iterations=iterations, **more)
+    run.metadata["config"]["solver"]["init"] = "sgd"
+    frame = run.frame
+    frame.loc[1, ["iteration", "cpu_time", "oracle_time"]] = [10, 5.0, 2.0]
+    return run
+
+
+def test_the_costs_are_read_without_the_start_by_sgd_too():
+    runs = [run_of("bmrm", 1, seconds=20), run_of("bmrm", 10, seconds=10)]
+    runs += [started("prox_bmrm", 1, 15.1, 49), started("prox_bmrm", 10, 8.9, 29)]
+    (first, second) = readings(costs(runs))
+    assert (first, second) == ("", "without SGD")
+    after = readings(costs(runs))["without SGD"]
+    prox = [row for row in rows_of(after) if row["title"] == "Prox-BMRM"]
+    # nine of ten passes are left out, and their seconds but for the last evaluation's
+    assert [of(row, "iterations") for row in prox] == [(20, 20), (40, 40)]
+    assert [round(of(row, "seconds").low, 9) for row in prox] == [4.0, 10.2]
+    assert told(runs, "growing_speedup") == {
+        "as measured": ("λ = 10: 1.1, λ = 1: 1.3", HOLDS),
+        "without SGD": ("λ = 10: 2.5, λ = 1: 2", FAILS),
+    }
+    _, others, _ = speedup.tables(costs(runs))
+    assert others.rows[1] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
+
+
+def test_a_run_that_ended_in_its_start_is_not_read_without_it():
+    run = started("prox_bmrm", 1, 2, 4)
+    run.frame["iteration"] = [0, 2, 4]
+    (row,) = (
+        row for row in rows_of(costs([run_of("bmrm", 1), run])) if row["P"] and "p" in row["solver"]
+    )
+    assert math.isnan(row["start_iterations"])
+
+
+def test_the_costs_are_read_at_the_seconds_of_the_report_s_passes():
+    pass_seconds = 3600 * 0.04878 / 157
+    runs = [run_of("bmrm", 1, seconds=10, iterations=100)]
+    runs += [run_of("prox_bmrm", 1, seconds=20, iterations=10)]
+    for run in runs:
+        run.frame["gram_time"] = 1.0
+        run.frame["qp_time"] = 2.0
+    at_report = readings(costs(runs))["at the report's pass"]
+    plain, prox = rows_of(at_report)
+    assert of(plain, "seconds").low == pytest.approx(100 * pass_seconds + 3)
+    assert of(prox, "seconds").low == pytest.approx(10 * pass_seconds + 3)
+    assert of(prox, "speedup").low == pytest.approx(
+        (100 * pass_seconds + 3) / (10 * pass_seconds + 3)
+    )
+
+
+def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
+    """On its landmarks the speed-up does not grow; P = 16 helps more there than on MNIST."""
+    found = {name: judge(CLAIMS[1], of_report(name)) for name in ("mnist", "landmarks", "plates")}
+    assert [row.verdict for row in found.values()] == [HOLDS, FAILS, HOLDS]
+    assert found["landmarks"].ours == "λ = 10000: 3.6, λ = 1000: 5.4, λ = 100: 2.1, λ = 10: 2.4"
+    printed = pd.concat([of_report(name) for name in found])
+    row = judge(ACROSS[0], printed)
+    assert (row.ours, row.verdict) == ("mnist: 1.3×, landmarks: 1.4×, plates: 1.9×", HOLDS)
+
+
+def test_figure_3_is_of_mnist():
+    about = {"dataset": "plates", "source": "synthetic"}
+    runs = [run_of("bmrm", 1, rises=0.0, **about), run_of("prox_bmrm", 1, rises=0.0, **about)]
+    _, claims = speedup.tables(costs(runs))
+    assert not [row for row in claims.rows if "fluctuates" in row[0] or "steadily" in row[0]]
+
+
+def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
+    row = {"dataset": "plates", "source": "synthetic", "lam_n": 2000.0, "n": 6788}
+    assert bundle_runs.report_lam(row) == 100
+    assert bundle_runs.printed(row, "iterations", bundle_runs.Method("bmrm")) == 840
+    assert math.isnan(
+        bundle_runs.printed({**row, "n": 10}, "iterations", bundle_runs.Method("bmrm"))
+    )
+    run = run_of("bmrm", 2000, dataset="plates", source="synthetic")
+    run.metadata["dataset"]["n"] = 6788
+    run.metadata["lam"] = 2000 / 6788
+    costs_, _ = speedup.tables(costs([run]))
+    assert costs_.rows[0][:4] == ["2000 (for 100)", "BMRM", "100", "840"]
+
+
+@pytest.mark.parametrize(("solved", "verdict"), [(250, HOLDS), (100, FAILS), (400, FAILS)])
+def test_inner_problems_are_counted_by_iteration(solved, verdict):
+    run = run_of("prox_bmrm", 1, iterations=100)
+    run.frame["qps"] = float(solved)
+    (found,) = told([run_of("bmrm", 1), run], "few_qps").values()
+    assert found[1] == verdict
+    assert told(statement_runs(), "few_qps")[""][1] == UNKNOWN
+
+
+@pytest.mark.parametrize(("best", "verdict"), [(50, HOLDS), (100, HOLDS), (49, FAILS)])
+def test_the_constants_are_held_against_the_best(best, verdict):
+    def prox(iterations, **options):
+        return run_of("prox_bmrm", 1, iterations=iterations, options=options)
+
+    runs = [run_of("bmrm", 1), prox(100, T=100, K=0.01), prox(best, T=10, K=0.01)]
+    runs += [prox(200, T=100, K=0.1)]
+    (found,) = told(runs, "constants").values()
+    assert found[1] == verdict
+    # the other claims are judged by the usual ones
+    assert told(runs, "fewer_iterations")[""][0] == "100 against 100, at λ = 1"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        ({1: 9, 16: 5, 32: 6}, HOLDS),
+        ({1: 9, 16: 5, 32: 4}, FAILS),
+        ({1: 4, 16: 5}, FAILS),
+        ({1: 9, 16: 5}, UNKNOWN),
+        ({1: 9, 8: 5}, UNKNOWN),
+    ],
+)
+def test_the_best_number_of_planes_needs_a_larger_one(seconds, verdict):
+    runs = [
+        run_of("p_bmrm" if P > 1 else "bmrm", 1, P=P, seconds=taken) for P, taken in seconds.items()
+    ]
+    assert told(runs, "best_planes")[""][1] == verdict

@@ -26,8 +26,8 @@ accept        ``sufficient``: as above; ``always``: a w^α that improves F by le
 epsilon       relative gap ε at which to stop
 init          w₁: ``zero``; ``sgd``: the best, by F, after each of 10 passes of ``ssg``, whose 10
               evaluations count as oracle passes (the report has SGD-QN, with a diagonal of second
-              order; here it is plain, with steps 1/(λ t)); ``reuse``: the solution at the larger λ before
-              (``path``), where the first λ of all has w₁ = 0
+              order; here it is plain, with steps 1/(λ t)); ``reuse``: the solution at the larger λ
+              before (``path``), where the first λ of all has w₁ = 0
 drop          planes without weight in so many iterations are dropped; null: none
 qp_steps      most steps of an inner QP
 ============  =================================================================================

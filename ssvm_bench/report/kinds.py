@@ -9,7 +9,7 @@ from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
 from ssvm_bench.config import experiment, registry
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.datasets.sources import status
+from ssvm_bench.datasets import sources
 from ssvm_bench.figures import agreement, convergence, scaling, targets
 from ssvm_bench.figures.kind import Kind
 
@@ -36,4 +36,6 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     """
     registry.use(config_dirs)  # papers may be there
     choices = {kind.name: kind.choices for kind in kinds().values()}
-    return experiment.load(name, config_dirs, choices, lambda data: status(data).state == "ready")
+    return experiment.load(
+        name, config_dirs, choices, lambda data: sources.status(data).state == "ready"
+    )

@@ -60,10 +60,8 @@ def _of_document(file: Path) -> Iterator[Line]:
         elif not line.startswith("|"):
             place = 0
         elif cells[0].startswith("statement (section"):
-            usual, place = (
-                cells[0].strip(")").partition("section")[2].strip(),
-                cells.index("verdict"),
-            )
+            usual = cells[0].strip(")").partition("section")[2].strip()
+            place = cells.index("verdict")
         elif place and not cells[0].startswith("---"):
             ((statement, behind),) = re.findall(r"^(.*?)(?: \(([^()]*)\))?$", cells[0])
             first, _, rest = behind.partition("; ")

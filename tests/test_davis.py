@@ -95,7 +95,23 @@ def test_every_solver_scores_frames_that_are_not_labelled():
     assert 0.6 < problem.overlap.mean_iou(truth) < 1.0  # superpixels are no pixels
     made = solver(problem, "inductive")
     made.iterate()
-    assert problem.measured(made.reported().w)[1]["iou"] > 0.2
+    measured = problem.measured(made.reported().w)[1]
+    assert measured["iou"] > 0.2
+    assert measured["told_iou"] > 0.9  # the classifier knows the first frame
+
+
+def test_with_all_frames_annotated_the_classifier_alone_is_scored():
+    whole = load(annotated="all")
+    assert whole.labeled.all()
+    config = transduction.Config("tiny", "transduction", loss="crammer_singer", nu=1.0, potts=0.1)
+    problem = transduction.build(config, whole).problem(config.nu)
+    made = solver(problem, "inductive")
+    made.iterate()
+    measured = problem.measured(made.reported().w)[1]
+    assert np.isnan([measured[name] for name in ("iou", "accuracy", "false_pixels")]).all()
+    scores = made.scores.argmax(axis=1) == 1
+    truth = problem.truth == 1
+    assert measured["told_iou"] == (scores & truth).sum() / (scores | truth).sum()
 
 
 def test_frames_are_shown(tmp_path):

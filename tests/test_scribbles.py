@@ -120,6 +120,18 @@ def test_pictures_that_there_are_not(monkeypatch):
         scribbles.load(config())
 
 
+def test_a_picture_may_have_more_superpixels(monkeypatch):
+    options = config(picture=1, superpixels=600)
+    coarse, fine = scribbles.load(config(picture=1)), scribbles.load(options)
+    assert 2 * coarse.n < fine.n
+    assert fine.x.shape == (fine.n, superpixels.N_FEATURES)
+    np.testing.assert_array_equal(fine.pixels.sum(axis=0), coarse.pixels.sum(axis=0))
+    _, picture, segments, _ = scribbles.drawn(options, "synthetic")
+    assert segments.shape == picture.truth.shape
+    monkeypatch.setattr(preparation, "prepare", None)  # it is kept
+    assert scribbles.load(options).fingerprint == fine.fingerprint
+
+
 def test_features_of_ones_own_take_the_place_of_those_of_pictures(tmp_path):
     data, file = scribbles.load(config(picture=1)), tmp_path / "features.npz"
     rows = {"picture": np.ones(data.n, int), "superpixel": np.arange(data.n)}
@@ -144,7 +156,11 @@ def test_intersection_over_union_is_that_of_pixels():
     scorer = overlap_of(pixels, frame, observed)
     np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
     np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
-    assert np.isnan(overlap_of(pixels, frame, np.zeros(6, int)).mean_iou(np.zeros(6)))
+    found = scorer.measured(np.array([0, 0, 0, 1, 1, 0]))
+    assert found == {"iou": 0.25, "false_pixels": 4 / 19, "missed_pixels": 6 / 19}
+    assert np.isnan(
+        [*overlap_of(pixels, frame, np.zeros(6, int)).measured(np.zeros(6)).values()]
+    ).all()
 
 
 @pytest.mark.parametrize(

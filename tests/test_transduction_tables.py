@@ -9,10 +9,10 @@ from traces import make_trace
 from ssvm_bench.claims import judging
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import accuracies, pictures, tables
+from ssvm_bench.papers.transduction import accuracies, overlaps, pictures
 from ssvm_bench.papers.transduction.datasets import scribbles
 from ssvm_bench.papers.transduction.paper import CLOSED, ENDED, FIXED, PAPER, RISE, WITH_DELTA
-from ssvm_bench.papers.transduction.printed import SETS, SETTINGS, TABLE_1, WEIGHTS, Spread
+from ssvm_bench.papers.transduction.printed import SETS, SETTINGS, TABLE_1, VIDEOS, WEIGHTS, Spread
 from ssvm_bench.results.trace import write_run
 
 OURS = "dcadmm"
@@ -176,9 +176,56 @@ def test_overlap_is_compared_picture_by_picture():
     for run in traces:
         run.frame["iou"] = 1.0 - run.frame["iou"]
     assert judged(traces)["scribbles"].verdict == judging.FAILS
-    table = tables.overlaps(pictures.of_methods(traces)).set_index("solver")
+    table = overlaps.overlaps(pictures.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]
     assert table.loc[OURS, ["runs", "min"]].tolist() == [3, pytest.approx(0.1)]
+
+
+def of_videos(more=None, name="davis_car_shadow", **ious):
+    """Return a run of each method that ends with this IoU, and with further columns."""
+    columns = {"accuracy": [0.9, 0.9], **(more or {})}
+    return [
+        trace(name, {}, {"iou": [0.1, iou], **columns}, solver, {"potts": 0.1})
+        for solver, iou in ious.items()
+    ]
+
+
+VIDEO_CLAIMS = ("video", "false_pixels")
+
+
+def test_videos_are_judged_with_features_as_good_as_the_papers():
+    least = VIDEOS["davis_car_shadow"].inductive - overlaps.LACKING
+    few, many = ({"false_pixels": [0.5, share], "missed_pixels": [0, 0.1]} for share in (0.1, 0.2))
+    good = judged([*of_videos(few, dcadmm=0.9), *of_videos(many, inductive=least + 0.01)])
+    assert {good[key].verdict for key in VIDEO_CLAIMS} == {judging.HOLDS}
+    assert good["false_pixels"].median == pytest.approx(0.1)
+    assert "false pixels 10 % against 20 %" in good["false_pixels"].note
+    bad = judged([*of_videos(many, dcadmm=0.8), *of_videos(few, inductive=0.85)])
+    assert {bad[key].verdict for key in VIDEO_CLAIMS} == {judging.FAILS}
+    for told, said in (({"told_iou": [0, 0.4]}, "though it has 40 % on"), ({}, "of 60 %, where")):
+        other = judged([*of_videos(dcadmm=0.9), *of_videos(told, inductive=0.6)])
+        assert {other[key].verdict for key in VIDEO_CLAIMS} == {judging.UNKNOWN}
+        assert all(said in other[key].note for key in VIDEO_CLAIMS)
+        assert ". Measured with ours: mean IoU 90 % against 60 %" in other["video"].note
+    assert good["video"].paper == "0.9196 / 0.9262 / 0.8844"
+
+
+def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
+    known = {name: [0.0, 0.25] for name in ("false_pixels", "missed_pixels", "told_iou")}
+    runs = [*of_videos(known, dcadmm=0.5), *of_videos(inductive=0.4, name="davis_bmx_trees")]
+    table = overlaps.overlaps(pictures.of_methods(runs))
+    rows = {row["data"]: row for row in table.to_dict("records")}
+    assert rows["davis_car_shadow"]["printed"] == 0.9196
+    assert rows["davis_bmx_trees"]["printed"] == 0.5063
+    shown = {
+        name: [overlaps.OVERLAP_CELLS[cell](row) for cell in ("false pixels", "converged")]
+        for name, row in rows.items()
+    }
+    assert shown == {"davis_car_shadow": ["25 %", "0 of 1"], "davis_bmx_trees": ["–", "0 of 1"]}
+    assert "64.52 % on bmx-trees" in (said := overlaps.said_of(table))
+    assert "inference" in said
+    scribbled = overlaps.overlaps(pictures.of_methods([]))
+    assert overlaps.said_of(scribbled) == overlaps.OVERLAPS
 
 
 def test_masks_are_drawn_where_the_runs_are(tmp_path):

@@ -5,7 +5,6 @@
     error           1 − accuracy of the last row: the share of wrong labels among those not observed
     accuracy        its mean over the repeats; deviation: its standard deviation
     objectives      primal of the last row, relative to that of other runs
-    more overlap    IoU of the last row, minus that of the other method, repeat by repeat
     largest rise    max (L_ρ⁺ − L_ρ)/|L_ρ| from row to row at an unchanged ρ for which (18) holds
     residual left   ‖Kα − β‖ of the last row, relative to its largest value
     gap to (27)     supervised_gap of the last row, relative to the objective
@@ -99,25 +98,6 @@ def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
     right = 1.0 - np.mean([[error(run) for run in pair] for pair in pairs], axis=0)
     note = f"mean accuracy {percent(right[0])} against {percent(right[1])}"
     return Measured(ends[:, 0] / ends[:, 1], note=note)
-
-
-# ---- pictures ---------------------------------------------------------------------------------
-
-
-@measure
-def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure how much larger our IoU is, picture by picture."""
-    nothing = "no two runs are on the same picture"
-    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
-    both = [(overlap(one), overlap(other)) for one, other in pairs]
-    means = np.mean(both, axis=0)
-    note = f"mean IoU {percent(means[0])} against {percent(means[1])}"
-    return Measured(np.array([a - b for a, b in both]), low=0.0, note=note)
-
-
-def overlap(run: Trace) -> float:
-    """Return the IoU at the end of a run. Raises as `error` does."""
-    return float(column(run, "iou")[-1])
 
 
 # ---- theorems ---------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 ===========  ====================================================================================
 errors       wrong labels of each solver
-overlaps     mean IoU of each method, over pictures or frames (:mod:`.pictures`)
 ===========  ====================================================================================
 
 Table 1 is in :mod:`.accuracies`.
@@ -21,7 +20,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
-from ssvm_bench.papers.transduction.measures import error, overlap
+from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.printed import (
     DRAWS,
     MOONS,
@@ -36,12 +35,6 @@ PRINTED = {"moons": MOONS}
 def of_draws(traces: Iterable[Trace]) -> list[Case]:
     """Return the runs of transduction by problem, those on all draws of the data together."""
     return cases([run for run in traces if "accuracy" in run.frame], {}, DRAWS)
-
-
-def name_of(case: Case) -> str:
-    """Return what tells a case of pictures in the name of a file."""
-    config: Any = next(case.traces()).metadata["config"]["dataset"]
-    return "_".join(filter(None, (case.dataset, config.get("pictures"))))
 
 
 def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[str, Any]:
@@ -119,47 +112,6 @@ def _errors(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     table = errors(data.traces)
     yield Output("errors", table, "Wrong labels", [ERRORS, *error_tables(table)])
 
-
-# ---- overlap ----------------------------------------------------------------------------------
-
-OVERLAPS = (
-    "Intersection over union of the figure, in pixels, at the end of each run: of single pictures "
-    "the mean ± standard deviation over them, and the least; of a sequence the mean over its "
-    "frames but the first. The objective is that of the labels and the classifier at the end, a "
-    "mean; seconds and iterations are medians. The features are those of the project: visual "
-    "words of gradients and colours. The paper has those of a deep network, and prints pictures, "
-    "no numbers."
-)
-
-
-OVERLAP_COLUMNS = [
-    *("data", "source", "solver", "runs", "iou", "deviation", "min", "wrong", "objective"),
-    *("iterations", "seconds"),
-]
-
-
-def overlaps(of: Iterable[tuple[Case, Sequence[str]]]) -> pd.DataFrame:
-    """Return the IoU of each method on each set of pictures; given the methods of each."""
-    rows = [
-        {"data": name_of(case), **row_of(case, label, overlap)}
-        for case, labels in of
-        for label in labels
-    ]
-    return pd.DataFrame(rows).rename(columns={"mean": "iou"}).reindex(columns=OVERLAP_COLUMNS)
-
-
-OVERLAP_CELLS: Cells = {
-    "data": lambda row: row["data"].replace("_", " "),
-    "method": lambda row: style.solver_label(row["solver"]),
-    "runs": lambda row: f"{row['runs']}",
-    "IoU": lambda row: (
-        percent(row["iou"]) + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
-    ),
-    "least": lambda row: percent(row["min"]),
-    "wrong superpixels": lambda row: percent(row["wrong"]),
-    "objective": lambda row: f"{row['objective']:.4g}",
-    **COSTS,
-}
 
 # ---- the kinds of figures ---------------------------------------------------------------------
 

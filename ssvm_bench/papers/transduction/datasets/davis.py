@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.validation import check_at_least
+from ssvm_bench.config.validation import check_at_least, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
@@ -55,11 +55,14 @@ class SequenceConfig(SourceConfig):
     ----------
     frames : int, optional
         Only its first frames.
+    annotated : str
+        ``first``, or ``all``: every frame, so that a classifier tells whether they are separable.
     features : Path, optional
         A file with features of the superpixels (:mod:`.given_features`).
     """
 
     frames: int | None = None
+    annotated: Annotated[str, one_of(("first", "all"))] = "first"
     features: Path | None = None
 
     def __post_init__(self) -> None:
@@ -172,7 +175,7 @@ class Video:
             frame = np.repeat(np.arange(n_frames), np.diff(offsets))
             first = np.repeat(offsets[:-1], np.diff(edge_offsets))
             points = Points(
-                labeled=frame == 0,
+                labeled=(frame == 0) | (config.annotated == "all"),
                 frame=frame,
                 pairs=edges.astype(np.int64) + first[:, None],
                 offsets=np.arange(frame.size + 1),

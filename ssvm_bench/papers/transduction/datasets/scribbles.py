@@ -11,10 +11,15 @@ points, chosen at random, as far to all sides along the skeleton as a share of i
 stroke is connected, and well inside of what it marks.
 
 The files, their synthetic data and what is prepared of them are those of the dataset of pictures.
+With ``superpixels`` the picture is cut up anew, into as many; the visual words of its features are
+then learned from this picture alone.
 """
 
 from __future__ import annotations
 
+import hashlib
+import pickle
+import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -26,11 +31,13 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import uniform
-from ssvm_bench.config.validation import Natural, Share, one_of
-from ssvm_bench.datasets import stanford, weizmann
+from ssvm_bench.config.validation import Count, Natural, Share, one_of
+from ssvm_bench.datasets import cache, checks, stanford, weizmann
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.images.pictures import Picture
-from ssvm_bench.datasets.images.superpixels import counts
+from ssvm_bench.datasets.cache import Arrays
+from ssvm_bench.datasets.images import preparation
+from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
 from ssvm_bench.datasets.sources import subset
 from ssvm_bench.papers.transduction.datasets import given_features, scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
@@ -62,6 +69,8 @@ class Config(SourceConfig):
         Seed of the scribbles.
     length : float
         Share of the skeletons that is drawn.
+    superpixels : int, optional
+        About how many; None: those of the dataset of pictures, some 190.
     features : Path, optional
         A file with features of the superpixels (:mod:`.given_features`).
     """
@@ -70,6 +79,7 @@ class Config(SourceConfig):
     picture: Natural = 0
     draw: Natural = 0
     length: Share = 0.5
+    superpixels: Count | None = None
     features: Path | None = None
 
 
@@ -90,9 +100,29 @@ def drawn(config: Config, source: str) -> tuple[str, Picture, np.ndarray, np.nda
     pictures = module.RAW.pictures(source)
     rgb, truth = pictures[config.picture]
     picture = Picture(rgb, (truth == figure).astype(np.uint8))
-    (segments,) = module.RAW.segments(source, [config.picture])
+    if config.superpixels is None:
+        (segments,) = module.RAW.segments(source, [config.picture])
+    else:
+        segments = _prepared(config, source)["segments"].reshape(rgb.shape[:2])
     strokes = scribbled(picture.truth, config.length, config.draw)
     return pictures.names[config.picture], picture, segments, strokes
+
+
+def _prepared(config: Config, source: str) -> Arrays:
+    """Return the arrays of one picture in ``config.superpixels`` pieces, kept in a file."""
+    raw, i = PICTURES[config.pictures][0].RAW, config.picture
+    pictures = raw.pictures(source)
+    one = Pictures((pictures.names[i],), [pictures.encoded[i]], pictures.decode)
+    parameters = replace(raw.parameters(source), n_segments=config.superpixels)
+    content = hashlib.sha256(pickle.dumps(one.encoded, 5)).hexdigest()
+    name = f"{config.pictures}-{content[:16]}-{config.superpixels}.ssvm-bench.npz"
+
+    def make() -> Arrays:
+        with tempfile.TemporaryDirectory() as work:
+            return preparation.prepare(one, Path(work), one.names[0], 1, parameters)
+
+    key = f"{preparation.key(parameters)} {content}"
+    return cache.cached(cache.user_folder() / "scribbles" / name, key, make)
 
 
 def scene(config: Config, number: int) -> Scene:
@@ -136,7 +166,10 @@ def load(config: Config) -> Dataset:
             "larger dataset.length."
         )
     pairs, weights = contrast(picture.rgb, segments)
-    x = whole.take(np.array([config.picture])).x
+    if config.superpixels is None:
+        x = whole.take(np.array([config.picture])).x
+    else:
+        x = checks.csr(_prepared(config, whole.source), N_FEATURES)
     if config.features is not None:
         x = given_features.read(config.features, np.full(y.size, config.picture), np.arange(y.size))
     dataset = Points(

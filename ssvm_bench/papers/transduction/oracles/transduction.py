@@ -187,10 +187,15 @@ class TransductiveProblem(Objective):
         return found if fall > 0 and fall >= delta else y
 
     def measured(self, point: Point) -> tuple[float, dict[str, float]]:
-        """Return the objective, the accuracy on the other points, and the IoU."""
-        value = self.value(self.kernel.scores(point.W), point.W, point.y)
-        scored = {} if self.overlap is None else {"iou": self.overlap.mean_iou(point.y)}
-        return value, {"accuracy": self.accuracy(point.y), **scored}
+        """Return the objective, the accuracy on other points, and of superpixels the overlap."""
+        scores = self.kernel.scores(point.W)
+        scored = {"accuracy": self.accuracy(point.y)}
+        if self.overlap is not None:
+            told = np.flatnonzero(self.energy.observed >= 0)
+            fitted = scores[told].argmax(axis=1)
+            scored |= self.overlap.measured(point.y)
+            scored["told_iou"] = agreement(fitted == FIGURE, self.truth[told] == FIGURE)
+        return self.value(scores, point.W, point.y), scored
 
     def accuracy(self, y: np.ndarray) -> float:
         """Return the share of right labels among those that are not observed; NaN if all are."""
@@ -300,6 +305,9 @@ class Overlap(NamedTuple):
 
         IoU_t = Σ_{i∈t: y_i=1} p_i1 / ( Σ_{i∈t} p_i1 + Σ_{i∈t: y_i=1} Σ_{c≠1} p_ic )
 
+        false pixels    Σ_{i: y_i=1} Σ_{c≠1} p_ic,  of all pixels
+        missed pixels   Σ_{i: y_i≠1} p_i1,  of all pixels
+
     p_ic are the pixels of superpixel i with the true label c. A picture without figure, true or
     found, has 1. Pictures whose superpixels are all labelled, as the first of a video, do not
     count. (F. Perazzi et al.: A benchmark dataset and evaluation methodology for video object
@@ -333,6 +341,25 @@ class Overlap(NamedTuple):
     def mean_iou(self, y: np.ndarray) -> float:
         """Return the mean; NaN if no picture counts."""
         return float(self.iou(y).mean()) if self.counted.size else np.nan
+
+    def measured(self, y: np.ndarray) -> dict[str, float]:
+        """Return the columns of traces: the mean, and which pixels are wrong."""
+        counts = np.isin(self.frame, self.counted)
+        found = y == FIGURE
+        pixels = float(self.figure[counts].sum() + self.other[counts].sum())
+        false, missed = self.other[counts & found].sum(), self.figure[counts & ~found].sum()
+        shares = (float(wrong) / pixels if pixels else np.nan for wrong in (false, missed))
+        return dict(zip(OVERLAP, (self.mean_iou(y), *shares), strict=True))
+
+
+OVERLAP = ("iou", "false_pixels", "missed_pixels")
+"""Columns of the traces of superpixels."""
+
+
+def agreement(found: np.ndarray, true: np.ndarray) -> float:
+    """Return intersection over union of two sets of points; of two empty ones, 1."""
+    union = np.count_nonzero(found | true)
+    return np.count_nonzero(found & true) / union if union else 1.0
 
 
 def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, observed: np.ndarray) -> Overlap:

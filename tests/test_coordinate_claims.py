@@ -17,13 +17,18 @@ from ssvm_bench.papers.dual_coordinate import figures
 from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
 from ssvm_bench.papers.dual_coordinate.paper import (
     BATCH,
+    COMPUTED,
+    CONSTANT,
     FIRST_SWEEP,
+    NOT_CLAIMED,
     ONLINE,
     PAPER,
+    ROOM,
     SCHEDULES,
     SELF_CHECKS,
     SEQUENTIAL,
     STEADY,
+    STREAMED,
     SUBGRADIENT,
     TRUE_BOUND,
     WARM,
@@ -36,6 +41,8 @@ ITERATIONS = np.arange(0, 41)
 TOL = 0.01
 LAM = 0.001
 BATCH_DATA = ("adult", "abalone", "usps", "ocr", "mnist")
+LABELLED = BATCH_DATA[2:]
+STREAMS = ("mnist", "digits")
 BEST = Best(1.0, 1.0)
 
 
@@ -85,10 +92,18 @@ def online(dataset, schedule, seed=0, *, gaps=(1, 0.005), seconds=1.0, kept=50.0
     columns = {"cache_size": np.where(np.arange(gap.size) > 0, kept, 0.0)}
     columns["fixed_examples"] = 0 * gap
     dual = more.pop("dual", 1 - gap)
+    more = {"verify": True, "cache": 200000, **more}
     return trace(
         "dcd_online", dataset, np.ones(gap.size), dual, seconds, seed,
         n=n, schedule=schedule, **columns, **more,
     )  # fmt: skip
+
+
+def streamed(dataset, seed=0, *, left=400.0, **more):
+    """Return a run of one pass without a cache, in which so many examples leave with a weight."""
+    run = online(dataset, "one_pass", seed, verify=False, cache=ROOM, **more)
+    run.frame["fixed_examples"] = [0.0, left]
+    return run
 
 
 def ssg(dataset, solver, seed=0):
@@ -108,7 +123,8 @@ def of_paper(seeds=2):
                 dcd(name, seed, bound="true", seconds=2.0),
                 dcd(name, seed, path=["2/n"], seconds=0.2),
                 online(name, "gap", seed),
-                *(online(name, schedule, seed, seconds=3.0) for schedule in SCHEDULES),
+                *(online(name, schedule, seed, seconds=3.0) for schedule in ("one_pass", "mining")),
+                online(name, "larank", seed, seconds=1.5),
                 *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
             ]
         runs += [
@@ -116,9 +132,12 @@ def of_paper(seeds=2):
             dcd("neighbours", seed, order="sequential", half=3.0),
             online("neighbours", "gap", seed),
             online("digits", "gap", seed),
-            online("digits", "gap", seed, n=N // 2),
-            online("mnist", "gap", seed, n=N // 2),
-            *(online("digits", schedule, seed, seconds=3.0) for schedule in SCHEDULES),
+            *(online(name, "gap", seed, n=N // 2) for name in STREAMS),
+            *(streamed(name, seed) for name in STREAMS),
+            *(streamed(name, seed, n=N // 2, left=200.0) for name in STREAMS),
+            *(dcd(name, seed, products="compute", seconds=1.2) for name in LABELLED),
+            dcd("weizmann", seed),
+            *(ssg("weizmann", runs.solver, seed) for runs in SUBGRADIENT),
         ]
     return runs
 
@@ -172,18 +191,22 @@ def contrary(seeds=2):
                 dcd(name, seed, primal=above, **bad),
                 dcd(name, seed, bound="true", **bad),
                 dcd(name, seed, path=["2/n"], **bad),
-                online(name, "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=9.0),
-                *(online(name, schedule, seed) for schedule in SCHEDULES),
+                online(name, "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=1.8),
+                *(online(name, schedule, seed) for schedule in ("one_pass", "mining")),
+                online(name, "larank", seed, seconds=1.2),
                 *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
             ]
         runs += [
             dcd("neighbours", seed),
             dcd("neighbours", seed, order="sequential", half=0.5),
             online("neighbours", "gap", seed, gaps=(1, 0.5, 0.009)),
-            online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=9.0),
-            online("digits", "gap", seed, n=N // 2, kept=50.0 / 2),
-            online("mnist", "gap", seed, n=N // 2, kept=50.0 / 2),
-            *(online("digits", schedule, seed) for schedule in SCHEDULES),
+            online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009)),
+            *(online(name, "gap", seed, n=N // 2, kept=50.0 / 2) for name in STREAMS),
+            *(streamed(name, seed) for name in STREAMS),
+            *(streamed(name, seed, n=N // 2, kept=50.0 / 2) for name in STREAMS),
+            *(dcd(name, seed, products="compute", seconds=1.6, **bad) for name in LABELLED),
+            dcd("weizmann", seed, primal=above, **bad),
+            *(ssg("weizmann", runs.solver, seed) for runs in SUBGRADIENT),
         ]
     return runs
 
@@ -208,8 +231,10 @@ def without(runs, *kinds):
         (TRUE_BOUND, {"tracked_faster", "tracked_above"}),
         (WARM, {"hot_start"}),
         (SEQUENTIAL, {"random_order"}),
+        (COMPUTED, {"products"}),
+        (STREAMED, {"storage"}),
     ],
-    ids=["true", "hot", "sequential"],
+    ids=["true", "hot", "sequential", "computed", "streamed"],
 )
 def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
     rows = judge(without(of_paper(), missing))
@@ -249,8 +274,8 @@ def test_a_run_that_did_not_meet_its_tolerance_is_slow_or_unknown():
         slow = dcd("usps", bound="true", seconds=seconds, met=False)
         return one([fast, slow], "tracked_faster", "usps")
 
-    assert (against(1.6).median, against(1.6).verdict) == (math.inf, judging.HOLDS)
-    assert "ended before its tolerance" in against(1.4).note
+    assert (against(2.6).median, against(2.6).verdict) == (math.inf, judging.FAILS)
+    assert "ended before its tolerance" in against(2.4).note
     never = [dcd("usps", met=False), dcd("usps", bound="true")]
     assert "did not get to its tolerance" in one(never, "tracked_faster", "usps").note
 
@@ -274,7 +299,8 @@ def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
     run.frame["upper_bound"], run.frame["tracked_bound"] = upper, tracked
     row = one([run], "tracked_above", "usps")
     assert row.median == pytest.approx(7 / 9)
-    said = "9 sweeps; where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
+    said = "9 sweeps, of the second half of them 100 %; "
+    said += "where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
     assert row.note == said
 
 
@@ -288,19 +314,63 @@ def test_orders_are_compared_at_a_gap_that_all_reach():
     assert row.note.endswith("elsewhere: usps 1×")
 
 
+def test_a_factor_of_two_is_one_within_a_quarter_of_it_and_its_parts_are_told():
+    runs = [dcd("usps"), dcd("usps", bound="true", sweeps=ITERATIONS[:21])]
+
+    def row(seconds):
+        runs[1].frame["time"] = np.linspace(0, seconds, 21)
+        return one(runs, "tracked_faster", "usps")
+
+    found = [row(seconds).verdict for seconds in (1.49, 1.5, 2.5, 2.51)]
+    assert found == [judging.FAILS, judging.HOLDS, judging.HOLDS, judging.FAILS]
+    note = (
+        "to 0.01: 1.5 s and 20 sweeps against 1 s and 40; a sweep takes 3× as long, and there are "
+    )
+    assert row(1.5).note == note + "0.5× as many looks at an example"
+
+
+def test_inner_products_are_compared_by_seconds_to_the_tolerance():
+    runs = [dcd("usps", seconds=2.0), dcd("usps", products="compute", seconds=3.0)]
+    row = one(runs, "products", "usps")
+    assert (row.median, row.note) == (1.5, "3 s against 2 s")
+
+
 def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
-    row = one([online("ocr", "gap", gaps=(1, 0.02, 0.009, 0.001))], "one_pass", "ocr")
+    row = one([online("adult", "gap", gaps=(1, 0.06, 0.049, 0.001))], "one_pass", "adult")
     assert (row.median, row.verdict) == (2, judging.FAILS)
-    assert row.note == "verified relative gap after one pass 0.02"
-    never = one([online("ocr", "gap", gaps=(1, 0.02))], "one_pass", "ocr")
+    assert row.note == "verified relative gap after one pass 0.06"
+    never = one([online("adult", "gap", gaps=(1, 0.06))], "one_pass", "adult")
     assert (never.median, never.verdict) == (math.inf, judging.FAILS)
+
+
+def test_one_pass_is_judged_at_each_lam_and_other_claims_where_their_runs_are():
+    other = online("mnist", "gap", gaps=(1, 0.2))
+    other.metadata["lam"] = 0.1
+    rows = [row for row in judge([*of_paper(), other]) if row.dataset == "mnist"]
+    assert {row.key for row in rows if row.title == "MNIST, n = 1000, λ = 100/n"} == {
+        "one_pass",
+        "dual_online",
+    }
+    assert judging.UNKNOWN not in {row.verdict for row in rows}
+
+
+def test_one_pass_stores_w_and_what_it_has_room_for():
+    def row(kept):
+        return one([streamed("mnist", kept=kept), streamed("mnist", n=N // 2)], "storage", "mnist")
+
+    assert row(53 * CONSTANT - 3).verdict == judging.HOLDS
+    assert row(53 * CONSTANT - 2.9).verdict == judging.FAILS
+    assert row(50.0).note == (
+        "3 numbers of w and 50 planes; after 1000 examples 450 have weight, after 500 examples "
+        "450, whose kernel matrices have 2e+05 and 2e+05 numbers"
+    )
 
 
 def test_what_is_kept_is_compared_with_half_of_the_examples():
     def row(kept, left=0.0):
         runs = [online("digits", "gap", kept=kept), online("digits", "gap", n=N // 2)]
         runs[0].frame["fixed_examples"] = [0.0, left]
-        return one(runs, "storage", "digits")
+        return one(runs, "cache", "digits")
 
     assert row(50 * STEADY * 0.99).verdict == judging.HOLDS
     assert row(50 * STEADY * 1.01).verdict == judging.FAILS
@@ -308,7 +378,7 @@ def test_what_is_kept_is_compared_with_half_of_the_examples():
     full = row(40.0, left=7.0)
     assert full.verdict == judging.UNKNOWN
     assert "7 examples had to leave" in full.note
-    assert "part of the examples" in one([online("digits", "gap")], "storage", "digits").note
+    assert "part of the examples" in one([online("digits", "gap")], "cache", "digits").note
 
 
 def test_schedules_are_compared_at_the_gap_that_ours_reaches():
@@ -316,17 +386,45 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     baseline = online("ocr", "larank", gaps=(1, 0.5, 0.3, 0.2, 0.1), seconds=8.0)
     row = one([ours, baseline], "schedule_larank", "ocr")
     assert row.median == pytest.approx(3.0)
-    assert row.note == ("to a relative gap of 0.2: 2 s and 2e+03 calls against 6 s and 3e+03 calls")
+    note = "to a relative gap of 0.2: 2 s and 2e+03 calls against 6 s and 3e+03 calls; "
+    assert row.note == note + "3× as measured, 2.2× with 1 ms more a call, 1.6× with 10 ms"
     poor = online("ocr", "larank", gaps=(1, 0.5), seconds=8.0)
     row = one([ours, poor], "schedule_larank", "ocr")
     assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
+    assert row.note.endswith("against not reached")
     short = online("ocr", "larank", gaps=(1, 0.5), seconds=1.0)
     assert "ended before" in one([ours, short], "schedule_larank", "ocr").note
     row = one([ours, baseline], "calls_larank", "ocr")
     assert (row.median, row.verdict) == (1.5, judging.HOLDS)
+    assert one([ours, baseline], "slow_larank", "ocr").median == pytest.approx(9 / 4)
     early = online("ocr", "larank", gaps=(1, 0.2), seconds=8.0)
     assert one([ours, early], "calls_larank", "ocr").verdict == judging.FAILS
     assert "ended before" in one([ours, poor], "calls_larank", "ocr").note
+
+
+def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fastest():
+    def row(slowest, gaps=(1, 0.2)):
+        runs = [
+            online("ocr", "gap", gaps=(1, 0.2)),
+            online("ocr", "mining", gaps=gaps, seconds=slowest),
+        ]
+        runs += [online("ocr", of, gaps=(1, 0.2), seconds=2.0) for of in ("one_pass", "larank")]
+        return one(runs, "crucial", "ocr")
+
+    assert row(1.9).verdict == judging.HOLDS  # the others take 2 s
+    assert (row(4.0).median, row(4.0).verdict) == (4.0, judging.HOLDS)
+    never = row(4.0, gaps=(1, 0.5))
+    assert (never.median, never.verdict) == (math.inf, judging.HOLDS)
+    assert never.note == (
+        "to a relative gap of 0.2: gap 1 s, one_pass 2 s, larank 2 s, mining not reached"
+    )
+    assert one([online("ocr", "gap")], "crucial", "ocr").note.startswith("no finished runs")
+
+
+def test_what_the_paper_does_not_claim_is_not_counted():
+    beside = {row.key for row in judged() if row.beside == NOT_CLAIMED}
+    costs = {f"{cost}_{of}" for cost in ("schedule", "slow", "calls") for of in SCHEDULES}
+    assert beside == {"ahead_few_labels", "cache", *costs}
 
 
 def test_self_checks_are_not_counted():
@@ -406,7 +504,10 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
         assert warm_starts <= made
         assert (name, "dcd", "true", "random", False) in made
         assert {(name, runs.solver, False) for runs in SUBGRADIENT} <= made
-    for name in (*BATCH_DATA, "digits"):
         assert {(name, "dcd_online", of, False) for of in ("gap", *SCHEDULES)} <= made
+    for name in STREAMS:
+        assert {(name, "dcd_online", of, False) for of in ("gap", "one_pass")} <= made
+    for name in ("ocr", "weizmann"):
+        assert {(name, runs.solver, False) for runs in SUBGRADIENT} <= made
     assert {("neighbours", "dcd", "tracked", of, False) for of in ("random", "sequential")} <= made
     assert content["figures"]["claims"] == ["dual_coordinate"]

@@ -146,14 +146,21 @@ def evaluate(
         nothing = ProblemInstance("", math.nan)
         for claim in (claim for claim in paper.claims if _asked(claim, variant)):
             for name in claim.paper:
+                judged = []
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
                         row = _judge(claim, name, case, len(of[name]) > 1, paper.remarks)
                         # what asks for runs of its own is shown where there are some
-                        rows += [row] * (not claim.variants or row.verdict != UNKNOWN)
+                        judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
+                rows += (_with_runs(judged) or judged[:1]) if paper.partial else judged
     return _with_both_costs(rows)
+
+
+def _with_runs(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that are not just without runs."""
+    return [row for row in rows if not row.note.startswith(NO_RUNS)]
 
 
 def _asked(claim: Claim, variant: Variant) -> bool:

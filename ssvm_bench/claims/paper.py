@@ -57,6 +57,9 @@ class Paper:
         Kind of rows that are not counted as claims → why they are shown, and are not counted.
     draws : dict
         Dataset → its option that draws it anew: runs that differ in that are repeats.
+    partial : bool
+        Whether some λ of a dataset have the runs of some claims alone: a claim is then judged where
+        its runs are, if they are anywhere.
     """
 
     folder: Path
@@ -74,6 +77,7 @@ class Paper:
     derivation: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
 
     @property
     def name(self) -> str:

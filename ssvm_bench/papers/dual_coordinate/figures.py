@@ -37,7 +37,7 @@ BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
 
 DISTANCE = "distance / |F*|"
 GAP = "relative gap"
-ANY_ONLINE = Runs("dcd_online", warm_start=False)
+ANY_ONLINE = Runs("dcd_online", {"verify": True}, warm_start=False)
 KEPT = "planes in the cache"
 CACHE = "cache"
 

@@ -7,6 +7,7 @@
     LB, UB, UB'          the columns dual, upper_bound and tracked_bound
     to the tolerance     until a run ended because its own bounds met, UB − LB ≤ tol UB
     verified             P − F ≤ tol P, with P of all examples
+    cost                 seconds that were measured, and so many more for each call of the oracle
 
 - Two runs are compared by seed where they make the same random choices. A repeat that has not met
   its tolerance counts as infinitely slow, if that is not just because it had less time.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,11 +39,12 @@ from ssvm_bench.results import measurements
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
 
-SWEEPS = {"M": 0, "order": "random", "bound": "tracked"}
+SWEEPS = {"M": 0, "order": "random", "bound": "tracked", "products": "keep"}
 BATCH = Runs("dcd", SWEEPS, warm_start=False)
 WARM = Runs("dcd", SWEEPS, warm_start=True)
 TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, warm_start=False)
 SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, warm_start=False)
+COMPUTED = Runs("dcd", {**SWEEPS, "products": "compute"}, warm_start=False)
 
 ROUNDING = 1e-9
 """How far a dual value may be off, relative to it: it is a sum over all terms."""
@@ -51,6 +54,9 @@ DIGITS = 1e-6
 
 TIME, CALLS = COSTS = ("time", "oracle_calls")
 """Columns of what a run has cost so far."""
+
+SLOW_CALL, SLOWER_CALL = 1e-3, 1e-2
+"""Seconds of a call that searches an image, from and to."""
 
 
 def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
@@ -78,7 +84,7 @@ def never_falls(case: Case, runs: Runs) -> Measured:
 @measure
 def share_above(case: Case, runs: Runs) -> Measured:
     """Measure the share of sweeps with both bounds in which UB' ≥ UB."""
-    shares, sizes, last, below = [], [], [], [0.0]
+    shares, late, sizes, last, below = [], [], [], [], [0.0]
     for run in runs.of(case):
         tracked, upper = column(run, "tracked_bound"), column(run, "upper_bound")
         known = np.isfinite(tracked) & np.isfinite(upper)
@@ -87,10 +93,11 @@ def share_above(case: Case, runs: Runs) -> Measured:
         above = (tracked - upper)[known] / np.abs(upper[known])
         wrong = np.flatnonzero(above < -DIGITS)
         shares.append(1 - wrong.size / above.size)
+        late.append(float(np.mean(above[above.size // 2 :] >= -DIGITS)))
         sizes.append(above.size)
         below += (-above[wrong]).tolist()
         last += [int(run.frame["iteration"].to_numpy()[known][wrong[-1]])] if wrong.size else []
-    note = f"{counts(sizes)} sweeps"
+    note = f"{counts(sizes)} sweeps, of the second half of them {percent(float(np.median(late)))}"
     if last:
         note += f"; where UB' is below UB, it is by up to {percent(max(below))} of it; "
         note += f"the last is sweep {counts(last)}"
@@ -122,12 +129,22 @@ def _to_tolerance(
 def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
     """Measure the seconds to the tolerance of one over those of the other, seed by seed."""
     found, (before, after), pairs = _to_tolerance(case, slow, fast)
-    first, then = np.median(
-        [[along(run, "iteration")[-1] for run in pair] for pair in pairs], axis=0
-    )
+    ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
+    first, then = np.median([[end["iteration"] for end in pair] for pair in ends], axis=0)
+    calls = np.median([pair[0][CALLS] / pair[1][CALLS] for pair in ends])
     tol = float(pairs[-1][1].metadata["config"]["solver"]["tol"])
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
-    return found._replace(note=f"{note}{then:.0f}")
+    note += (
+        f"{then:.0f}; a sweep takes {before / first / (after / then):.3g}× as long, and there are "
+    )
+    return found._replace(note=f"{note}{calls:.3g}× as many looks at an example")
+
+
+@measure
+def slowdown(case: Case, slow: Runs, fast: Runs) -> Measured:
+    """Measure the seconds to the tolerance of one over those of another, seed by seed."""
+    found, (after, before), _ = _to_tolerance(case, slow, fast)
+    return found._replace(note=f"{seconds(after)} against {seconds(before)}")
 
 
 @measure
@@ -198,18 +215,41 @@ def _sweeps(case: Case, ours: Runs, baseline: Runs) -> tuple[list[tuple[Trace, T
 
 
 @measure
-def passes_to_tolerance(case: Case, runs: Runs) -> Measured:
-    """Measure the passes after which the gap of all examples is within the tolerance."""
+def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
+    """Measure the passes after which the gap of all examples is within a tolerance."""
     passes, first = [], []
     for run in runs.of(case):
         gap, at = relative_gap(run), along(run, "iteration")
-        met = gap <= float(run.metadata["config"]["solver"]["tol"])
+        met = gap <= tol
         passes.append(float(at[met][0]) if met.any() else math.inf)
         first += [float(gap[at == 1][0])] if (at == 1).any() else []
     if not first:
         raise UnmeasurableError("the first pass was not evaluated")
     note = f"verified relative gap after one pass {span((min(first), max(first)), '{:.2g}'.format)}"
     return Measured(np.array(passes), note=note)
+
+
+@measure
+def growth_of_storage(case: Case, runs: Runs) -> Measured:
+    """Measure what a pass over all examples stores, over that of one over half of them.
+
+    That are the numbers of w, and the planes at hand; the rest of the examples have left with
+    their weights in w. A kernel matrix of these is told.
+    """
+    half = half_of(case)
+    pairs = same_seed(runs.by_seed(case), runs.by_seed(half))
+    d = int(case.data["d"])
+    at_hand = np.array([[column(run, "cache_size").max() for run in pair] for pair in pairs])
+    weights = (
+        np.array([[column(run, "fixed_examples")[-1] for run in pair] for pair in pairs]) + at_hand
+    )
+    (planes, _), (alphas, fewer) = np.median(at_hand, axis=0), np.median(weights, axis=0)
+    n, part = (int(where.data["n"]) for where in (case, half))
+    note = (
+        f"{d} numbers of w and {planes:.0f} planes; after {n} examples {alphas:.0f} have weight, "
+    )
+    note += f"after {part} examples {fewer:.0f}, whose kernel matrices have {alphas**2:.2g} and "
+    return Measured((d + at_hand[:, 0]) / (d + at_hand[:, 1]), note=f"{note}{fewer**2:.2g} numbers")
 
 
 @measure
@@ -241,29 +281,76 @@ def kept(run: Trace) -> float:
 
 
 @measure
-def costlier_schedule(case: Case, ours: Runs, baseline: Runs, cost: str) -> Measured:
+def costlier_schedule(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
     """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
 
-    The cost is in seconds (``time``) or calls of the oracle (``oracle_calls``). The gap is the
-    tolerance of ours, or the smallest gap that all of our repeats reach.
+    A call of the oracle costs so many seconds more than was measured; infinite: calls alone count.
+    The gap is the tolerance of ours, or the smallest gap that all of our repeats reach.
     """
     mine, theirs = ours.of(case), baseline.of(case)
-    if cost == TIME:
-        check_clocks((*mine, *theirs))
-    tol = float(mine[0].metadata["config"]["solver"]["tol"])
-    target = max(tol, *(least_positive(relative_gap(run)) for run in mine))
+    check_clocks((*mine, *theirs))
+    target = _target(mine)
     spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
     base, theirs_spent = spent.median(), baselines.median()
-    ended = min(float(run.frame[cost].iloc[-1]) for run in theirs)
     reached = f"{seconds(theirs_spent[TIME])} and {theirs_spent[CALLS]:.3g} calls"
     note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
     note += "against " + ("not reached" if math.isinf(theirs_spent[TIME]) else reached)
+    if not math.isinf(theirs_spent[TIME]):
+        costs = (0.0, SLOW_CALL, SLOWER_CALL)
+        ratios = [_cost(theirs_spent, each) / _cost(base, each) for each in costs]
+        as_is, slow, slower = map(times, ratios)
+        note += f"; {as_is} as measured, {slow} with {seconds(SLOW_CALL)} more a call, "
+        note += f"{slower} with {seconds(SLOWER_CALL)}"
+    ended = min(float(_cost(run.frame.iloc[-1], call)) for run in theirs)
+    each = _cost(spent, call).to_numpy()
     return Measured(
-        theirs_spent[cost] / spent[cost].to_numpy(),
+        _cost(theirs_spent, call) / each,
         note=note,
-        bounds=ended / spent[cost].to_numpy(),
+        bounds=ended / each,
         ended="a run to compare with ended before it reached that gap",
     )
+
+
+@measure
+def spread_of_schedules(case: Case, kinds: Sequence[Runs]) -> Measured:
+    """Measure the slowest schedule's seconds to a verified gap over the fastest one's, by seed.
+
+    The gap is that of `costlier_schedule`, where ours is the first one.
+    """
+    found = [runs.by_seed(case) for runs in kinds]
+    seeds = [seed for seed in found[0] if all(seed in runs for runs in found)]
+    if not seeds:
+        raise UnmeasurableError("no seed with all schedules")
+    check_clocks(runs[seed] for runs in found for seed in seeds)
+    target = _target(list(found[0].values()))
+    spent = np.array(
+        [_spent_on([runs[seed] for seed in seeds], target)[TIME].to_numpy() for runs in found]
+    )
+    ended = np.array([[float(runs[seed].frame[TIME].iloc[-1]) for seed in seeds] for runs in found])
+    medians = np.median(spent, axis=1)
+    said = (
+        f"{runs.options['schedule']} {'not reached' if math.isinf(at) else seconds(at)}"
+        for runs, at in zip(kinds, medians, strict=True)
+    )
+    return Measured(
+        spent.max(axis=0) / spent.min(axis=0),
+        note=f"to a relative gap of {target:.2g}: {', '.join(said)}",
+        bounds=np.where(np.isinf(spent), ended, spent).max(axis=0) / spent.min(axis=0),
+        ended="a run ended before it reached that gap",
+    )
+
+
+def _target(mine: Sequence[Trace]) -> float:
+    """Return the tolerance of some runs, or the smallest gap that all of them reach."""
+    tol = float(mine[0].metadata["config"]["solver"]["tol"])
+    return max(tol, *(least_positive(relative_gap(run)) for run in mine))
+
+
+def _cost(spent: Any, call: float) -> Any:
+    """Return what seconds and calls cost, if a call costs so much more; infinite: the calls."""
+    if math.isinf(call):
+        return spent[CALLS]
+    return spent[TIME] + (call * spent[CALLS] if call else 0.0)
 
 
 def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
@@ -280,8 +367,9 @@ def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
 
 
 @measure
-def on_bench(case: Case, quantity: str) -> Measured:
-    """Measure what the bench says; its single comparisons are in the note."""
+def on_bench(case: Case, quantity: str, runs: Runs) -> Measured:
+    """Measure what the bench says, at the λ of some runs; single comparisons are in the note."""
+    runs.of(case)
     found = [row for row in case.bench if row.quantity == quantity]
     if not found:
         raise UnmeasurableError(f"no such row in {measurements.FILE}: `make bench` measures it")

@@ -167,6 +167,17 @@ def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):
     assert outcome.summary["test_loss"] < 0.22  # 0.24 have the rarer label
 
 
+def test_the_larger_the_constant_the_larger_the_bias(tmp_path):
+    biases = []
+    for constant in (1.0, 100.0):
+        data = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=300")
+        options = f"dataset.bias={constant}", "budget.max_iterations=2000", "solver.tol=0.001"
+        run = run_here(tmp_path, "solver=dcd", *options, "clock=work", "lam=0.1", data=data)
+        assert run.summary["stop_reason"] == "converged"
+        biases.append(abs(constant * np.load(run.folder / "weights.npz")["w"][-1]))
+    assert biases[1] > 1.5 * biases[0]
+
+
 def test_a_run_on_abalone_tells_mean_absolute_errors(tmp_path):
     data = ("dataset=abalone", "dataset.source=synthetic", "dataset.n_samples=300")
     outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=10", data=data)

@@ -84,7 +84,7 @@ def never_falls(case: Case, runs: Runs) -> Measured:
 @measure
 def share_above(case: Case, runs: Runs) -> Measured:
     """Measure the share of sweeps with both bounds in which UB' ≥ UB."""
-    shares, late, sizes, last, below = [], [], [], [], [0.0]
+    shares, late, means, sizes, last, below = [], [], [], [], [], [0.0]
     for run in runs.of(case):
         tracked, upper = column(run, "tracked_bound"), column(run, "upper_bound")
         known = np.isfinite(tracked) & np.isfinite(upper)
@@ -94,10 +94,12 @@ def share_above(case: Case, runs: Runs) -> Measured:
         wrong = np.flatnonzero(above < -DIGITS)
         shares.append(1 - wrong.size / above.size)
         late.append(float(np.mean(above[above.size // 2 :] >= -DIGITS)))
+        means.append(float(above.mean()))
         sizes.append(above.size)
         below += (-above[wrong]).tolist()
         last += [int(run.frame["iteration"].to_numpy()[known][wrong[-1]])] if wrong.size else []
     note = f"{counts(sizes)} sweeps, of the second half of them {percent(float(np.median(late)))}"
+    note += f"; on the mean UB' is above UB by {percent(float(np.median(means)))}"
     if last:
         note += f"; where UB' is below UB, it is by up to {percent(max(below))} of it; "
         note += f"the last is sweep {counts(last)}"

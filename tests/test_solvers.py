@@ -177,6 +177,31 @@ def check_average(averaged, slow):
     assert own == pytest.approx(dual_of(mixture, lam), abs=CLOSE)
 
 
+@pytest.mark.parametrize("name", ["bcfw", "mpbcfw"])
+def test_tail_averages_are_means_over_the_second_half_of_the_passes(kind, data, name):
+    table, seed = Table(data), SEEDS[kind][0]
+    averaged = solver(problem(data), name, seed, average=True, averaging="tail")
+    slow = reference(table, averaged.problem.lam, name, seed)
+    steps, iterates = slow.step_towards, {"exact": [], "approximate": []}
+
+    def kept(i, row, of):
+        steps(i, row, of)
+        iterates[of].append(slow.phi)
+
+    slow.step_towards = kept
+    ends = {of: [0] for of in iterates}
+    for _ in range(8):
+        averaged.iterate()
+        slow.iterate()
+        for of, found in iterates.items():
+            if found:
+                begin = max(end for end in ends[of] if 2 * end <= len(found))
+                slow.averages[of] = np.mean(found[begin:], axis=0)
+                ends[of].append(len(found))
+        check_average(averaged, slow)
+    assert len(iterates["approximate"]) > 0 or name == "bcfw"
+
+
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("step", STEPS)
 def test_fw_follows_the_algorithm(data, step, start):

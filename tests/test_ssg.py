@@ -12,7 +12,7 @@ from program import call, error_of, run_here
 from ssvm_bench.figures import targets
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.solvers import ssg
+from ssvm_bench.solvers import tail
 from ssvm_bench.solvers.orders import Orders
 
 LAM = 0.1
@@ -71,14 +71,14 @@ def test_it_comes_as_near_to_the_optimum_as_theory_says(data, name):
 
 
 def test_the_tail_is_the_second_half_up_to_a_little(monkeypatch):
-    monkeypatch.setattr(ssg, "_MOST_SUMS", 8)
+    monkeypatch.setattr(tail, "_MOST_SUMS", 8)
     data = DATA["multiclass"]
     made = solver(problem(data, LAM), "ssg_tail")
     for p in range(1, 100):
         made.iterate()
-        ends = [k // data.n for k, _ in made.sums]
+        ends = [k // data.n for k, _ in made.tail.sums]
         assert len(ends) <= 8
-        assert ends == list(range(0, p + 1, made.stride))
+        assert ends == list(range(0, p + 1, made.tail.stride))
         begin = max(k for k in ends if 2 * k <= p)
         assert p / 2 - begin <= max(p / 4, 0.5)
 

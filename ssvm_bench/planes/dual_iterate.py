@@ -14,7 +14,7 @@ symbol             name
 φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset``
 φ^i, W_i           ``blocks``, a storage (:mod:`ssvm_bench.planes.operations`)
 λ                  ``State.lam``, that of the iterate's problem
-Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2
+Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2, or k in a plain mean
 =================  ========================================================================
 
 The average of the iterates (MP-BCFW, section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is kept by
@@ -61,11 +61,14 @@ class Average(NamedTuple):
         Z∘.
     k : ndarray of int64, shape (1,)
         Number of averaged iterates.
+    plain : bool
+        Whether all weigh the same; else the t-th weighs t.
     """
 
     z: np.ndarray
     offset: np.ndarray
     k: np.ndarray
+    plain: bool = False
 
 
 class State(NamedTuple):
@@ -98,9 +101,9 @@ class State(NamedTuple):
     now: int = 0
 
 
-def no_average(size: int = 0) -> Average:
+def no_average(size: int = 0, plain: bool = False) -> Average:
     """Return an average of no iterates; of size 0 for passes that are to be in none."""
-    return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64))
+    return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64), plain)
 
 
 def at_zero(D: int, lam: float) -> State:
@@ -354,7 +357,7 @@ class DualIterate(ABC):
     def changing(self) -> list[np.ndarray]:
         """Return the arrays but w that approximate passes change, while no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
-        return [*phi_i, self._state.offset, *self._state.average]
+        return [*phi_i, self._state.offset, *self._state.average[:-1]]
 
     _phi_i: tuple[str, ...] = ()
     """Fields of the storage that hold φ^i."""

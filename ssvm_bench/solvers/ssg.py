@@ -54,15 +54,13 @@ from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
+from ssvm_bench.solvers.tail import Tail
 
 # mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
 AVERAGES = ("none", "weighted", "tail")
-
-_MOST_SUMS = 128
-"""Sums over the iterates that are kept for the tail, which begins 1/64 before the half at most."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,7 @@ class SubgradientMethod(Solver):
         self.state = State(
             np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
-        self.passes, self.stride = 0, 1
-        self.sums = [(0, np.zeros(D))]  # k and Σ_{t≤k} w_t, every so many passes
+        self.tail = Tail()
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -119,12 +116,8 @@ class SubgradientMethod(Solver):
                 count.share = self._steps(oracle, self.labeling.exact, order, batch=1)
             else:
                 count.share = self._called_steps(order, self.labeling, self.labeling.caller)
-        self.passes += 1
-        if self.config.average == "tail" and self.passes % self.stride == 0:
-            self.sums.append((int(self.state.steps[0]), self._sum()))
-            if len(self.sums) > _MOST_SUMS:
-                self.sums = self.sums[::2]
-                self.stride *= 2
+        if self.config.average == "tail":
+            self.tail.end_of_pass(int(self.state.steps[0]), self._sum())
 
     def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: v and k stay."""
@@ -145,8 +138,7 @@ class SubgradientMethod(Solver):
             return v / (lam * k)
         if self.config.average == "weighted":
             return 2.0 / (lam * k * (k + 1.0)) * (k * v - z)
-        begin, sum_before = [pair for pair in self.sums if 2 * pair[0] <= k][-1]
-        return (self._sum() - sum_before) / (k - begin)
+        return self.tail.mean(k, self._sum())
 
     def _sum(self) -> np.ndarray:
         """Return Σ_{t≤k} w_t."""

@@ -21,6 +21,7 @@ sampling      ``permutation``: one per outer iteration, shared by its passes; ``
               with replacement
 average       report the interpolation, with the best dual, of the averages over exact and over
               approximate steps (section 3.5)
+averaging     ``weighted``, or ``tail``: the mean over the second half of the passes
 start         the plane at which each φ^i begins, the first of W_i, too (lines 1 and 3): ``truth``,
               the ground truth's, which is 0; ``oracle``, the exact oracle's at w = 0. Its n calls
               count, and so does their time
@@ -31,8 +32,9 @@ approx_order  ``same``: approximate passes share the order of their iteration; `
 **Averages** (section 3.5), φ̄^(k+1) = k/(k+2) φ̄^(k) + 2/(k+2) φ^(k+1). There is one over the
 iterates after exact steps, and one over those after approximate steps; what is reported is the
 point between the two with the highest dual value. The latest iterate's may be higher still: both
-bound the optimum from below, and the larger one is the dual value reported. How an average is kept
-by sparse updates is told in :mod:`ssvm_bench.planes.dual_iterate`.
+bound the optimum from below, and the larger one is the dual value reported. With
+``averaging=tail``, both are plain means over the second half of the passes, as in the experiments of
+Lacoste-Julien et al. 2013. How they are kept is told in :mod:`ssvm_bench.solvers.block.averages`.
 
 **The rule** that ends approximate passes (section 3.4): after each, its increase of F per second is
 compared with that of the iteration so far, from the start of the exact pass; if it is lower, the
@@ -46,8 +48,6 @@ one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -55,12 +55,12 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.linalg import best_interpolation
 from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import Average, DualIterate, no_average
+from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
+from ssvm_bench.solvers.block.averages import AVERAGING, TAIL, Averages
 from ssvm_bench.solvers.block.steps import AtOracle, OneStep
 from ssvm_bench.solvers.fw import ORACLE, STARTS, STEPS, TRUTH
 from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
@@ -85,6 +85,7 @@ class BlockConfig(SolverConfig):
     T: Count = 10
     rule: Annotated[str, one_of(RULES)] = SLOPE
     average: bool = False
+    averaging: Annotated[str, one_of(AVERAGING)] = AVERAGING[0]
     start: Annotated[str, one_of(STARTS)] = TRUTH
     approx_order: Annotated[str, one_of(APPROX_ORDERS)] = SAME
 
@@ -149,7 +150,7 @@ class MultiPlane(DualSolver):
         super().__init__(passes.phi, clock)
         self.config = config
         self.passes, self.visits, self.order = passes, passes.visits, order
-        self.averages = Averages(self.phi, config.average)
+        self.averages = Averages(self.phi, config.average, config.averaging == TAIL)
         self.most_passes = config.M if config.N > 0 else 0
         self.refresh = refresh
         self.iteration = self._begun = 0
@@ -175,6 +176,7 @@ class MultiPlane(DualSolver):
         self.exact_pass_ended()
         if not optimal and self.most_passes > 0:
             self._approximate_passes(order, start)
+        self.averages.end_of_pass()
 
     def _exact_pass(self, order: np.ndarray) -> bool:
         """Visit terms with their oracles; return whether that shows that φ is optimal."""
@@ -338,67 +340,3 @@ class SlopeRule:
         self._last = now, dual
         # slopes, compared without dividing by what a coarse clock may call zero
         return (dual - last) * (now - start) > (dual - dual_before) * (now - before)
-
-
-class Averages:
-    """Both averages, or none.
-
-    Parameters
-    ----------
-    phi : DualIterate
-        Whose averages.
-    wanted : bool
-        Without, the iterate itself is reported, and nothing is kept.
-
-    Attributes
-    ----------
-    exact, approximate : Average
-    """
-
-    def __init__(self, phi: DualIterate, wanted: bool) -> None:
-        self.phi = phi
-        self.wanted = wanted
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin both averages anew, at the next iterate."""
-        size = self.phi.w.size if self.wanted else 0
-        self.exact, self.approximate = (no_average(size) for _ in range(2))
-
-    @contextmanager
-    def of_steps(self, exact: bool) -> Iterator[None]:
-        """Let the block's steps enter their average one by one, and the other one in one go."""
-        mine, other = self.exact, self.approximate
-        if not exact:
-            mine, other = other, mine
-        w, offset = self.phi.w.copy() if self.wanted else None, self.phi.offset
-        self.phi.set(average=mine)
-        yield
-        if w is not None:  # the other one has the same weight for all of them
-            weight = _weight(other)
-            other.z[:] += weight * (self.phi.w - w)
-            other.offset[0] += weight * (self.phi.offset - offset)
-
-    def best(self) -> tuple[np.ndarray, float]:
-        """Return w and φ∘ of the best interpolation of the averages, or of the latest iterate."""
-        phi, averages = self.phi, [*self.each().values()]
-        if not averages:
-            return phi.outer_w(), phi.offset
-        return best_interpolation(phi.problem.lam, averages[0], averages[-1])
-
-    def each(self) -> dict[str, tuple[np.ndarray, float]]:
-        """Return w and φ∘ of each average that there is, by the kind of its steps."""
-        phi, both = self.phi, {"exact": self.exact, "approximate": self.approximate}
-        return {
-            steps: (
-                phi.problem.oracle.unpack(phi.w - average.z / weight),
-                phi.offset - float(average.offset[0]) / weight,
-            )
-            for steps, average in both.items()
-            if (weight := _weight(average)) > 0
-        }
-
-
-def _weight(average: Average) -> float:
-    """Return W_k = k(k + 1)/2."""
-    return float(0.5 * average.k[0] * (average.k[0] + 1.0))

@@ -154,7 +154,7 @@ def move(blocks, i, gamma, delta_offset, state):
     scale = -gamma / (state.lam * n)
     state.offset[0] += delta_offset / n
     if average.z.size > 0:
-        weight = 0.5 * k * (k + 1.0)
+        weight = float(k) if average.plain else 0.5 * k * (k + 1.0)
         add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
         average.offset[0] += weight * (delta_offset / n)
     else:

@@ -1,0 +1,1 @@
+"""BCFW with inexact subproblems."""

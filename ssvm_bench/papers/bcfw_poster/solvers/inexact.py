@@ -1,0 +1,113 @@
+"""BCFW whose oracle falls short of the maximum on purpose, by an error that is known.
+
+.. code-block:: text
+
+    ⟨φ̃^i, [w 1]⟩  ≥  (1 − ε_k) H_i(w)        ε_k = ε,   or ε 2n/(k + 2n) after k calls (``falls``)
+
+Of the maximiser, part by part from the last one, as many labels are made true as this allows; so
+the answer is a labeling, its plane a lower bound, and F a dual value as ever. What is reported is
+evaluated by the exact oracle, which the run has beside this one.
+
+With ``falls``, the error is of the order of the step, as the theorem of Lacoste-Julien et al. 2013
+on inexact subproblems has it. Without, no theorem takes F to the optimum: at a point where steps
+towards all answers gain nothing, P − F ≤ ε Σ_i H_i(w) ≤ ε P(w).
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.config.validation import Share
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.oracles.scoring import labeling_loss, labeling_score
+from ssvm_bench.solvers.block import mpbcfw
+
+# mypy: disable-error-code="no-untyped-def"
+
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Config(mpbcfw.Config):
+    """Options of BCFW, and the error.
+
+    Attributes
+    ----------
+    error : float
+        ε, the largest share of H_i(w) by which an answer falls short.
+    falls : bool
+        Whether the share falls with the number of calls, as steps do.
+    """
+
+    error: Share = 0.1
+    falls: bool = False
+
+
+class Inexact(NamedTuple):
+    """The compiled oracle: the examples, the exact one, the error, and calls so far, shape (1,)."""
+
+    features: Any
+    exact: Any
+    error: float
+    falls: bool
+    calls: np.ndarray
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> mpbcfw.MultiPlane:
+    """Return the solver, with an oracle of its own.
+
+    Raises
+    ------
+    ConfigError
+        If the oracle is none of labels of parts, or others make its calls.
+    """
+    oracle = problem.oracle
+    if not isinstance(oracle, LabelingOracle) or oracle.caller is not None:
+        raise ConfigError(
+            f"solver={config.name} needs an oracle with a compiled maximisation, as that of "
+            "dataset=ocr is, which makes its own calls. Choose solver=bcfw."
+        )
+    return mpbcfw.build(config, replace(problem, oracle=inexact(config, oracle)), clock, seed)
+
+
+def inexact(config: Config, oracle: LabelingOracle) -> LabelingOracle:
+    """Return an oracle that falls short of another one."""
+    made = copy.copy(oracle)
+    exact, calls = oracle.compiled, np.zeros(1, np.int64)
+    made.compiled = Inexact(exact.features, exact, config.error, config.falls, calls)
+    made.exact = False
+    return made
+
+
+@kernel
+def _above_truth(features, w, i, theta, loss, y):
+    """Return n ⟨φ^{iy}, [w 1]⟩, Δ having the weight ``loss``."""
+    truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
+    score = labeling_score(features, w, i, theta, y)
+    return loss * labeling_loss(features, i, y) + (
+        score - labeling_score(features, w, i, theta, truth)
+    )
+
+
+@implements(maximise, Inexact)
+def _fall_short(oracle, w, i, theta, loss, y):
+    maximise(oracle.exact, w, i, theta, loss, y)
+    features = oracle.features
+    n, k = features.offsets.size - 1, oracle.calls[0]
+    oracle.calls[0] = k + 1
+    error = oracle.error * (2.0 * n / (k + 2.0 * n) if oracle.falls else 1.0)
+    least = (1.0 - error) * _above_truth(features, w, i, theta, loss, y)
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first - 1, -1, -1):
+        found = y[l]
+        y[l] = features.truth[first + l]
+        if _above_truth(features, w, i, theta, loss, y) < least:
+            y[l] = found

@@ -53,7 +53,7 @@ PROBLEMS = {**STRUCTURAL, **TRANSDUCTIVE}
 GRAPH_LABELS = {"mincut": 2, "alpha_expansion": 4}
 """Problems on graphs of our own, and their numbers of labels."""
 
-OF_THE_PAPERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+OF_THE_PAPERS = ("fw", "bcfw", "bcfw_avg", "bcfw_tail", "mpbcfw", "mpbcfw_avg")
 BEYOND = ("bcfw_gap", "mpbcfw_away", "mpbcfw_gram", "mpbcfw_need", "mpbcfw_fast")
 RIVALS = ("ssg", "ssg_weighted", "ssg_tail", "eg", "cutting_plane", "one_slack")
 BUNDLES = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")

@@ -13,6 +13,7 @@ How curves are compared is said in :mod:`ssvm_bench.claims.comparisons`.
 
 - The calls needed on n and on fewer examples are compared between runs with the same seed and
   options, at the smallest suboptimality that all of them reach.
+- The runs of another solver are compared in the same way, at the same seed.
 - D is not the optimum. Where the size of a suboptimality matters, only evaluations are used
   where it is at least ``KNOWN`` times the best primal − D: its relative error is at most 1/10.
 """
@@ -24,14 +25,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, least_positive, same_seed
+from ssvm_bench.claims.cases import (
+    Case,
+    Runs,
+    check_clocks,
+    least_positive,
+    relative_gap,
+    same_seed,
+)
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality
 from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
 
-LEVELS = (1.0, 0.1, 0.01, 0.001)
+LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Relative primal suboptimalities."""
 
 KNOWN = 10.0
@@ -78,7 +86,7 @@ def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
     passes, median = found[-1]
     ends = [float(along(run, "passes")[-1]) for repeats in baselines.values() for run in repeats]
     ended = "a rival ended before it reached that suboptimality"
-    note = "; ".join(notes)
+    note = "; ".join(notes[-2:])
     return Measured(median / passes, note=note, bounds=min(ends) / passes, ended=ended)
 
 
@@ -138,6 +146,78 @@ def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
     if any(a.metadata["config"]["solver"] != b.metadata["config"]["solver"] for a, b in pairs):
         raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
     return pairs
+
+
+# ---- what a call costs, and finds -------------------------------------------------------------
+
+
+@measure
+def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
+    """Measure the time of a run per call of the oracle over that of a baseline, per seed."""
+    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case))
+    check_clocks(run for pair in pairs for run in pair)
+    if any(run.metadata["clock"] == "work" for pair in pairs for run in pair):
+        raise UnmeasurableError("clock=work counts work, it measures no time")
+    seconds = np.array([[_seconds_a_call(run) for run in pair] for pair in pairs])
+    mine, theirs = 1e6 * np.median(seconds, axis=0)
+    note = f"{mine:.3g} µs a call, {baseline.name} {theirs:.3g} µs"
+    return Measured(seconds[:, 0] / seconds[:, 1], note=note)
+
+
+def _seconds_a_call(run: Trace) -> float:
+    last = run.frame.iloc[-1]
+    return float(last["time"] / last["oracle_calls"])
+
+
+@measure
+def planes_of_calls(case: Case, runs: Runs) -> Measured:
+    """Measure the planes found beside the ground truths' over the calls of the oracle."""
+    n, shares, counts = int(case.data["n"]), [], []
+    for run in runs.of(case):
+        found = n * (run.frame["working_set_mean"].to_numpy(float) - 1)
+        made = run.frame["oracle_calls"].to_numpy(float)
+        if made[-1] == 0 or found[-1] < 0:
+            raise UnmeasurableError("a run has not kept the planes that it found")
+        shares.append(found[-1] / made[-1])
+        counts.append(found[-1] / n)
+    note = f"{np.median(counts):.3g} planes a term after {made[-1] / n:.3g} passes"
+    return Measured(np.array(shares), high=1.0, note=note)
+
+
+# ---- inexact subproblems ----------------------------------------------------------------------
+
+
+@measure
+def gap_over_error(case: Case, runs: Runs) -> Measured:
+    """Measure the smallest (P − F)/P over ε, the share by which the oracle falls short."""
+    mine = runs.of(case)
+    error = float(mine[0].metadata["config"]["solver"]["error"])
+    gaps = np.array([np.nanmin(relative_gap(run)) for run in mine])
+    note = f"relative gap {np.median(gaps):.3g}, where ε = {error:g}"
+    return Measured(gaps / error, high=1.0, note=note)
+
+
+@measure
+def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
+    """Measure the calls to a suboptimality over those of other runs, per seed."""
+    pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
+    errors = [[suboptimality(case, run) for run in pair] for pair in pairs]
+    smallest = [least_positive(error, "suboptimality") for pair in errors for error in pair]
+    target = max(*smallest, least_known(case))
+    calls = np.array(
+        [
+            [
+                crossing(along(run, "calls"), error, target)
+                for run, error in zip(pair, of, strict=True)
+            ]
+            for pair, of in zip(pairs, errors, strict=True)
+        ]
+    )
+    if (calls < int(case.data["n"])).any():
+        raise UnmeasurableError(TOO_LOOSE)
+    here, there = np.median(calls, axis=0)
+    note = f"to {target:.3g}: {here:.3g} calls, {there:.3g} of the exact oracle"
+    return Measured(calls[:, 0] / calls[:, 1], note=note)
 
 
 # ---- the duality gap --------------------------------------------------------------------------

@@ -19,7 +19,8 @@ search or γ = 2m/(k + 2m) (Lacoste-Julien, Jaggi, Schmidt, Pletscher, ICML 2013
 
 C is the sum over the blocks of the largest λ ‖w − w'‖² of two points that differ in that block
 alone, and there w = −φ⋆/λ moves by at most 2R/(λm). BCFW: m = n, and a step is a call. Batch
-Frank–Wolfe: m = 1, and a step is n calls.
+Frank–Wolfe: m = 1, and a step is n calls. With subproblems that are solved up to δγC/2 in sum, C is
+C(1 + δ) (their appendix C): runs whose error is of that order are held against δ = 0.
 
 **(2) 1-slack cutting planes** from w = 0, without a cache (Joachims, Finley, Yu, Machine Learning
 2009, Theorem 5): after at most ⌈log₂(λΔ/(4R²))⌉ + ⌈16R²/(λε)⌉ passes no plane exceeds ξ by more
@@ -129,6 +130,7 @@ def _subgradient(k: np.ndarray, of: Constants) -> np.ndarray:
 BCFW = Theorem(
     Runs("bcfw", {"step": "line_search", "sampling": "uniform"}), "gap", False, _block_frank_wolfe
 )
+INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, "sampling": "uniform"}))
 FW = Theorem(Runs("fw"), "gap", True, _frank_wolfe)
 ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
 SSG = Theorem(Runs("ssg", {"sampling": "uniform"}), "primal", False, _subgradient)

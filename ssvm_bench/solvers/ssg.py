@@ -102,7 +102,7 @@ class SubgradientMethod(Solver):
         self.state = State(
             np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
-        self.tail = Tail()
+        self.passes, self.tail = 0, Tail()
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -116,6 +116,7 @@ class SubgradientMethod(Solver):
                 count.share = self._steps(oracle, self.labeling.exact, order, batch=1)
             else:
                 count.share = self._called_steps(order, self.labeling, self.labeling.caller)
+        self.passes += 1
         if self.config.average == "tail":
             self.tail.end_of_pass(int(self.state.steps[0]), self._sum())
 

@@ -564,12 +564,12 @@ def test_the_papers_figures_show_one_set_of_runs():
 
 def test_the_claims_are_judged_for_both_starts_and_at_the_paper_s_costs():
     claims = load("mpbcfw_claims")
-    assert claims.origins == ("mpbcfw_fig4", "mpbcfw_start", "mpbcfw_costs")
+    assert claims.origins == ("mpbcfw_fig4", "mpbcfw_start", "mpbcfw_costs", "mpbcfw_fixed")
     assert claims.figures == {"claims": ("mpbcfw",)}
     start, counted = load("mpbcfw_start").configs(), load("mpbcfw_costs").configs()
     assert {config.solver.start for config in start} == {"oracle"}
     assert {config.solver.start for config in counted} == {"truth", "oracle"}
-    assert (len(start), len(counted), len(claims.configs())) == (160, 96, 416)
+    assert (len(start), len(counted), len(claims.configs())) == (160, 96, 500)
     assert {config.clock for config in counted} == {"work"}
     of_figures = load("mpbcfw_fig4").configs()
     assert set(of_figures) < set(claims.configs())

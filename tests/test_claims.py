@@ -582,8 +582,10 @@ def test_the_remarks_that_come_along_are_about_claims_that_exist():
         for key, remarks in paper.remarks.items():
             for dataset, text in remarks.items():
                 dataset, _, variant = dataset.partition(" ")
-                assert STANDS_FOR.get(dataset, dataset) in known[key].paper
-                assert variant in ("", "start=oracle", "counted", "start=oracle counted")
+                said = known[key].paper  # empty: of all datasets
+                assert not said or STANDS_FOR.get(dataset, dataset) in said
+                known_variants = ("", "start=oracle", "counted", "start=oracle counted")
+                assert not said or variant in known_variants
                 assert text.endswith(".")
 
 

@@ -195,9 +195,9 @@ def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
     assert headings() == []
     assert "no runs of the papers' solvers" in built(tmp_path).text
     store(tmp_path, run_of("ssg"), "ocr")
-    assert headings() == ["claims-poster"]
+    assert headings() == ["claims-poster", "claims-dual_coordinate"]
     store(tmp_path, run_of("mpbcfw"), "ocr")
-    assert headings() == ["claims-mpbcfw", "claims-poster"]
+    assert headings() == ["claims-mpbcfw", "claims-poster", "claims-dual_coordinate"]
 
 
 def test_metadata_that_a_page_needs_are_checked(tmp_path):

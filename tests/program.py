@@ -207,3 +207,21 @@ def run_folders(folder, *, hidden=False):
     """Return the names of the run folders, partial ones included, below a results folder."""
     found = Path(folder).glob("runs/*/*/*/*")
     return sorted(path.name for path in found if path.is_dir() and (hidden or path.name[0] != "."))
+
+
+@contextmanager
+def at_most_calls(most):
+    """Fail if a block calls more functions than that: what it costs on any machine."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+    assert calls <= most

@@ -107,7 +107,8 @@ class Pondering(Oracle):
     def argmax(self, w, i):
         self.calls += 1
         if self.n > 2 and self.calls > 40:
-            Path(os.environ["SSVM_BENCH_MARKS"], "pondering").touch()
+            with Path(os.environ["SSVM_BENCH_MARKS"], "pondering").open("a") as marks:
+                marks.write(".")
             time.sleep(0.5)
         return self.inner.argmax(w, i)
 """
@@ -132,9 +133,9 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        begin = time.monotonic()
-        assert process.wait(30) == 1
-        assert time.monotonic() - begin < 4  # and not 15
+        before = (tmp_path / "pondering").stat().st_size
+        assert process.wait(60) == 1
+        assert (tmp_path / "pondering").stat().st_size - before <= 3  # and not 30
     (partial,) = results.glob("runs/*/*/*/*.partial")
     assert len(read_trace(partial).frame) == 1
 

@@ -456,12 +456,12 @@ def test_what_substantially_and_small_mean(key, dataset, inside, outside):
     assert {row(factor).verdict for factor in outside} == {judging.FAILS}
 
 
-def test_not_slower_is_judged_by_the_spread_of_the_repeats():
+def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth():
     def verdict(factor):
         times = replaced("usps", "mpbcfw", lambda _: {"time": N * ITERATIONS * 20e-6 * factor})
         return one(times, "not_slower_plain", "usps").verdict
 
-    assert [verdict(factor) for factor in (0.9, 1.0, 1.1)] == ["holds", "holds", "does not hold"]
+    assert [verdict(factor) for factor in (0.9, 1.09, 1.2)] == ["holds", "holds", "does not hold"]
 
 
 def test_the_median_decides_and_the_repeats_are_counted():

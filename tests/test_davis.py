@@ -97,6 +97,7 @@ def test_every_solver_scores_frames_that_are_not_labelled():
     made.iterate()
     measured = problem.measured(made.reported().w)[1]
     assert measured["iou"] > 0.2
+    assert measured["truth_iou"] == problem.overlap.mean_iou(truth)
     assert measured["told_iou"] > 0.9  # the classifier knows the first frame
 
 

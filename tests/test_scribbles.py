@@ -157,7 +157,8 @@ def test_intersection_over_union_is_that_of_pixels():
     np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
     np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
     found = scorer.measured(np.array([0, 0, 0, 1, 1, 0]))
-    assert found == {"iou": 0.25, "false_pixels": 4 / 19, "missed_pixels": 6 / 19}
+    shares = {"false_pixels": 4 / 19, "missed_pixels": 6 / 19}
+    assert found == {"iou": 0.25, **shares, "truth_iou": 1.0}
     assert np.isnan(
         [*overlap_of(pixels, frame, np.zeros(6, int)).measured(np.zeros(6)).values()]
     ).all()

@@ -177,31 +177,37 @@ def single_first(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def fewer_sweeps(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure a baseline's sweeps to a gap over ours, seed by seed; tell them on other datasets.
+def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
+    """Measure the sweeps of some runs to the gap that others have after one, seed by seed.
 
-    It is the smallest gap that all of these runs reach.
+    The sweeps of both to the smallest gap that all of them reach are told, here and elsewhere.
     """
-    pairs, found = _sweeps(case, ours, baseline)
+    pairs, found = _sweeps(case, one, several)
     more = []
     for other in case.others:
         if other.dataset != case.dataset:
             try:
-                _, there = _sweeps(other, ours, baseline)
+                _, there = _sweeps(other, one, several)
             except UnmeasurableError:
                 continue
             more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
-    after_one = np.median([[relative_gap(run)[1] for run in pair] for pair in pairs], axis=0)
+    first = np.array([relative_gap(run)[1] for run, _ in pairs])
+    at = [
+        crossing(along(run, "iteration"), relative_gap(run), gap)
+        for (_, run), gap in zip(pairs, first, strict=True)
+    ]
     mine, theirs = np.median(found, axis=0)
-    note = f"{theirs:.3g} sweeps against {mine:.3g}; relative gap after one sweep "
-    note += f"{after_one[1]:.3g} against {after_one[0]:.3g}"
-    note += f"; elsewhere: {', '.join(more)}" * bool(more)
-    return Measured(found[:, 1] / found[:, 0], note=note)
+    note = (
+        f"relative gap after one sweep {float(np.median(first)):.3g}; to the smallest gap of all "
+    )
+    note += f"runs {theirs:.3g} sweeps against {mine:.3g}"
+    note += f"; the same elsewhere: {', '.join(more)}" * bool(more)
+    return Measured(np.array(at), note=note)
 
 
-def _sweeps(case: Case, ours: Runs, baseline: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
+def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
     """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
-    pairs = _pairs(case, ours, baseline)
+    pairs = _pairs(case, one, several)
     gaps = [(run, relative_gap(run)) for pair in pairs for run in pair]
     if min(gap.size for _, gap in gaps) < 2:
         raise UnmeasurableError("a run made no sweep")

@@ -37,9 +37,6 @@ MPBCFW_SHARES = dict.fromkeys(IMAGES, (0.0, below(0.25)))
 SUBSTANTIALLY = 2.0
 """Factor of what is substantially faster, and of slow growth against quick."""
 
-AS_FAST = 1.1
-"""Ratio of times up to which two are alike: a tenth is what no figure shows."""
-
 UNTIL = {"stanford": 0.03}
 """The relative gap at which Stanford's working sets are read off, the same for all of its runs."""
 
@@ -110,7 +107,7 @@ CLAIMS = (
         for solver in by.PAIRS["plain"]
     ),
     SAID.claim("limits", choices.of_limits(), percent, high=below(1)),
-    SAID.claim("rule", choices.over_best_fixed(), times, high=AS_FAST),
+    SAID.claim("rule", choices.over_best_fixed(), times, high=by.AS_FAST),
 )
 
 EXPERIMENT = "mpbcfw_costs"

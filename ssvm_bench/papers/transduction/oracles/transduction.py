@@ -343,16 +343,20 @@ class Overlap(NamedTuple):
         return float(self.iou(y).mean()) if self.counted.size else np.nan
 
     def measured(self, y: np.ndarray) -> dict[str, float]:
-        """Return the columns of traces: the mean, and which pixels are wrong."""
+        """Return the columns of traces: the mean, which pixels are wrong, the mean of the truth.
+
+        The true label of a superpixel is that of most of its pixels.
+        """
         counts = np.isin(self.frame, self.counted)
         found = y == FIGURE
         pixels = float(self.figure[counts].sum() + self.other[counts].sum())
         false, missed = self.other[counts & found].sum(), self.figure[counts & ~found].sum()
-        shares = (float(wrong) / pixels if pixels else np.nan for wrong in (false, missed))
-        return dict(zip(OVERLAP, (self.mean_iou(y), *shares), strict=True))
+        shares = [float(wrong) / pixels if pixels else np.nan for wrong in (false, missed)]
+        truth = self.mean_iou(np.where(self.figure > self.other, FIGURE, 1 - FIGURE))
+        return dict(zip(OVERLAP, (self.mean_iou(y), *shares, truth), strict=True))
 
 
-OVERLAP = ("iou", "false_pixels", "missed_pixels")
+OVERLAP = ("iou", "false_pixels", "missed_pixels", "truth_iou")
 """Columns of the traces of superpixels."""
 
 

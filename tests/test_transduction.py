@@ -1,11 +1,13 @@
 """Solvers of transduction: what theory says of them, and who else finds the same."""
 
 import numpy as np
+import plain_dcadmm
 import pytest
 from helpers import dataset, iterated, problem
 from helpers import solver as structural
 from points import cliques, clouds, labelings, points, posed, solved, solver
 from program import real_data
+from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
@@ -324,3 +326,32 @@ def test_a_run_without_a_gap_tells_that_it_has_not_converged():
     }
     last = {reason: list(table.columns[1].cells)[-1] for reason, table in shown.items()}
     assert last == {"max_iterations": "max_iterations, not converged", "converged": "converged"}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("L", [2, 3])
+def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
+    rng = np.random.default_rng(L)
+    x = rng.normal(size=(L, 2))[np.arange(7) % L] + 0.7 * rng.normal(size=(7, 2))
+    low, high = 1, 4
+    data = points(
+        x, np.arange(7) % L, range(L), L, cliques=cliques([range(7)], [[low] * L], [[high] * L])
+    )
+    made = posed(data, nu=0.1, kernel=kernel, sigma=1.0, scaling="none")
+    run = solver(made, rho=0.2, tau=1.05)
+    K = x @ x.T if kernel == "linear" else np.exp(-cdist(x, x, "sqeuclidean") / 2)
+    observed = np.where(np.arange(7) < L, np.arange(7) % L, -1)
+    run.y = next(plain_dcadmm.labelings(7, L, observed, (low, high)))
+    changes = 0
+    plain = plain_dcadmm.algorithm_1(K, 0.1, 0.2, 1.05, L, observed, (low, high), 20)
+    for alpha, beta, multipliers, y in plain:
+        run.iterate()
+        changes += run.label_changes
+        np.testing.assert_array_equal(run.y, y)
+        for ours, printed in (
+            (run.scores, K @ alpha),
+            (run.beta, beta),
+            (run.multipliers, multipliers),
+        ):
+            np.testing.assert_allclose(ours, printed, rtol=1e-6, atol=1e-6)
+    assert changes > 0

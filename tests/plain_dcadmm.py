@@ -1,0 +1,89 @@
+"""Algorithm 1 of the transduction paper as it is printed, with K, α and every labeling written out.
+
+.. code-block:: text
+
+    u_il = min_β ℓ(l; β) + ρ/2 ‖β − K_i α − λ_i/ρ‖²,  B_il where it is                      (13)
+    y    ← argmin Σ_i u_{i,y_i} over all labelings that keep what is observed and the bounds  (14)
+    β_i  ← B_{i,y_i}                                                                       (15)
+    α    ← solution of (2ν I + ρK) α = ρβ − λ                                              (17)
+    λ    ← λ + ρ (Kα − β),   ρ ← τρ
+
+The old labels stay where the new ones are no better (16, δ = 0). It begins at α = 0, λ = 0 and the
+first labeling. The tests compare the solver with this; they share the data alone.
+"""
+
+import itertools
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+MARGIN = 1e-6
+"""By how much the best labeling must be better than the next: else rounding would choose."""
+
+
+def softmax_loss(label, beta):
+    """Return log Σ_k exp β_k − β_label, and its gradient."""
+    total = logsumexp(beta)
+    return total - beta[label], np.exp(beta - total) - np.eye(beta.size)[label]
+
+
+def proximal_step(label, centre, rho):
+    """Return the minimiser and the minimum of ℓ(label; β) + ρ/2 ‖β − centre‖²."""
+
+    def value(beta):
+        loss, slope = softmax_loss(label, beta)
+        return loss + rho / 2 * (beta - centre) @ (beta - centre), slope + rho * (beta - centre)
+
+    def curvature(beta):
+        p = np.exp(beta - logsumexp(beta))
+        return np.diag(p) - np.outer(p, p) + rho * np.eye(p.size)
+
+    found = minimize(value, centre, jac=True, hess=curvature, method="trust-exact", tol=1e-13)
+    return found.x, found.fun
+
+
+def labelings(n, L, observed, counts):
+    """Yield those that keep what is observed and give every label so many points."""
+    for y in itertools.product(range(L), repeat=n):
+        kept = all(o in (-1, label) for o, label in zip(observed, y, strict=True))
+        if kept and all(counts[0] <= y.count(label) <= counts[1] for label in range(L)):
+            yield np.array(y)
+
+
+def algorithm_1(K, nu, rho, tau, L, observed, counts, iterations):
+    """Yield α, β, λ and y of each iteration.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n, n)
+    nu, rho, tau : float
+    L : int
+        Number of labels.
+    observed : ndarray of int, shape (n,)
+        Labels, −1 where there is none.
+    counts : pair of int
+        Every label has at least, and at most, so many points.
+    iterations : int
+    """
+    n = len(K)
+    possible = np.array([*labelings(n, L, observed, counts)])
+
+    def best(u, before):
+        values = u[np.arange(n), possible].sum(axis=1)
+        if before is not None and values.min() >= u[np.arange(n), before].sum() - MARGIN:
+            return before
+        assert before is None or np.partition(values, 1)[1] > values.min() + MARGIN
+        return possible[values.argmin()]
+
+    alpha, multipliers = np.zeros((n, L)), np.zeros((n, L))
+    y = possible[0]
+    for _ in range(iterations):
+        centre = K @ alpha + multipliers / rho
+        table = [[proximal_step(label, centre[i], rho) for label in range(L)] for i in range(n)]
+        y = best(np.array([[minimum for _, minimum in row] for row in table]), y)
+        beta = np.array([row[label][0] for row, label in zip(table, y, strict=True)])
+        alpha = np.linalg.solve(2 * nu * np.eye(n) + rho * K, rho * beta - multipliers)
+        multipliers = multipliers + rho * (K @ alpha - beta)
+        rho *= tau
+        yield alpha, beta, multipliers, y

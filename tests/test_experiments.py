@@ -367,8 +367,8 @@ def test_where_an_experiment_stands(write, tmp_path):
     run = make_run(configs[0], "synthetic")
     metadata = {**read_run(run).metadata, "config": configs[0].resolved()}
     write_run(run, frame, metadata, {}, summary, np.zeros(2))
-    write_partial(configs[1].folder, frame, {}, {"stop_reason": "diverged"})
-    write_partial(configs[3].folder, frame, {}, {"stop_reason": "interrupted"})
+    write_partial(configs[1].folder, frame, metadata, {"stop_reason": "diverged"})
+    write_partial(configs[3].folder, frame, metadata, {"stop_reason": "interrupted"})
     with lock(configs[4].folder):
         found = lines(2)
     assert found[1] == "usps  1 done, 1 failed, 1 missing  1 running, 2 missing"

@@ -118,8 +118,8 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
 
     read, left = reading.files.read, [3, 4]
 
-    def read_slowly(path):
-        content = read(path)
+    def read_slowly(path, **how):
+        content = read(path, **how)
         if path.name == "trace.parquet" and left:
             write_partial(left.pop(0))
         return content

@@ -1,11 +1,16 @@
-"""Traces that no run has made."""
+"""Traces that no run has made, and runs that were changed with their checksums."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from ssvm_bench.results.trace import COLUMNS, Trace
+from ssvm_bench.results import checks
+from ssvm_bench.results.trace import CHECKSUMS_KEY, COLUMNS, METADATA_KEY, TRACE, Trace
 
 
 def make_trace(
@@ -39,3 +44,24 @@ def make_trace(
     }
     folder = Path(f"runs/toy/{solver}/hash/seed={seed}")
     return Trace(frame, metadata, {"stop_reason": "max_iterations"}, folder)
+
+
+def sealed(folder, changed):
+    """Change files of a run, name → content, and the checksums in its trace with them."""
+    table = pq.read_table(pa.BufferReader((folder / TRACE).read_bytes()))
+    sums = json.loads(table.schema.metadata[CHECKSUMS_KEY])
+    for name, content in changed.items():
+        (folder / name).write_bytes(content)
+        sums[name] = hashlib.sha256(content).hexdigest()
+    about = {**table.schema.metadata, CHECKSUMS_KEY: json.dumps(sums).encode()}
+    pq.write_table(table.replace_schema_metadata(about), folder / TRACE)
+
+
+def with_metadata(folder, change):
+    """Change the metadata of a run by a function, and the checksum of its trace with them."""
+    table = pq.read_table(pa.BufferReader((folder / TRACE).read_bytes()))
+    about = dict(table.schema.metadata)
+    header = about[METADATA_KEY] = json.dumps(change(json.loads(about[METADATA_KEY]))).encode()
+    sums = {**json.loads(about[CHECKSUMS_KEY]), TRACE: checks.table_checksum(table, header)}
+    about[CHECKSUMS_KEY] = json.dumps(sums).encode()
+    pq.write_table(table.replace_schema_metadata(about), folder / TRACE)

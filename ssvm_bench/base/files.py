@@ -124,23 +124,26 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path, links: bool = True) -> BinaryIO:
     """Open a regular file to read.
 
     Raises
     ------
     OSError
         If it cannot be opened, or is something else: a pipe without a writer would hang, a device
-        may never end.
+        may never end; or a symbolic link, unless ``links`` are followed.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not links and path.is_symlink():
+        raise OSError(f"it is a link to {shown(path.readlink())}, which is not followed")
+    how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, how if links else how | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError("it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
-def read(path: Path, limit: int = LARGEST) -> bytes:
+def read(path: Path, limit: int = LARGEST, links: bool = True) -> bytes:
     """Return the content of a regular file.
 
     Raises
@@ -148,7 +151,7 @@ def read(path: Path, limit: int = LARGEST) -> bytes:
     OSError
         If it cannot be `opened`, or has more bytes than the limit.
     """
-    with opened(path) as file:
+    with opened(path, links) as file:
         if os.fstat(file.fileno()).st_size > limit:
             raise OSError(f"it has more than {limit} bytes")
         return file.read()

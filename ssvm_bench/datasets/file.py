@@ -25,9 +25,8 @@ from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
-from ssvm_bench.datasets.own_files.columns import BOUNDARIES
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary
 
 FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
 AUTO = "auto"

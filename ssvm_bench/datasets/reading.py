@@ -108,9 +108,9 @@ def content(path: Path, most: int = MOST) -> bytes:
         return b"".join(stream)
 
 
-def unpack(packed: bytes) -> bytes:
+def unpack(packed: bytes, most: int = MOST) -> bytes:
     """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
-    with unpacked(io.BytesIO(packed)) as stream:
+    with unpacked(io.BytesIO(packed), most) as stream:
         return b"".join(stream)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.checks import label_type
+from ssvm_bench.datasets.checks import LARGEST, MOST_LABELS, label_type
 from ssvm_bench.datasets.reading import ContentError
 
 _ORACLES = {
@@ -32,6 +33,14 @@ _ORACLES = {
 
 FORMAT = 1
 """Version of the JSON object; a reader refuses any other."""
+
+BOUNDARIES = ("marks", "ends")
+"""What templates can see beyond the ends of a sequence."""
+
+_MOST = 1 << 30
+"""Bytes of one, unpacked."""
+
+_MOST_FEATURES = np.iinfo(np.int32).max
 
 
 class UnknownLabels(NamedTuple):
@@ -136,11 +145,44 @@ class Vocabulary:
         Raises
         ------
         ContentError
-            It is none, or of another version.
+            It is none, or of another version; or no file can be read with it.
         """
         with reading.parsing("it is no vocabulary"):
-            values = json.loads(gzip.decompress(content))
+            values = json.loads(reading.unpack(content, _MOST))
             if (version := values.pop("format")) != FORMAT:
                 raise ContentError(f"it has format version {version}; this program reads {FORMAT}")
             lists = {name for name, value in values.items() if isinstance(value, list)}
-            return cls(**values | {name: tuple(values[name]) for name in lists})
+            found = cls(**values | {name: tuple(values[name]) for name in lists})
+            found._check()
+            return found
+
+    def _check(self) -> None:
+        """Raise `ContentError` if no file can be read with it, or `UnicodeError`."""
+        for name in ("labels", "features", "templates"):
+            texts = getattr(self, name)
+            if not isinstance(texts, tuple) or not all(isinstance(each, str) for each in texts):
+                raise ContentError(f"its {name} are no list of texts")
+            "".join(texts).encode()
+            if len(set(texts)) < len(texts):
+                raise ContentError(f"its {name} are not distinct")
+        for name in ("form", "structure", "boundary"):
+            if not isinstance(getattr(self, name), str):
+                raise ContentError(f"its {name} is no text")
+        for name, least, most in (("n_features", 1, _MOST_FEATURES), ("columns", 0, 1 << 16)):
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise ContentError(f"its {name} is no integer from {least} to {most}")
+        bias = self.bias
+        if type(bias) not in (int, float) or not math.isfinite(bias) or abs(bias) > LARGEST:
+            raise ContentError("its bias is no number of a feature")
+        least = int(self.structure != "regression")
+        if not least <= len(self.labels) <= least * MOST_LABELS:
+            raise ContentError(f"it has {len(self.labels)} labels, its structure {self.structure}")
+        if len(self.features) not in (0, self.n_features):
+            raise ContentError(
+                f"it has the names of {len(self.features)} features, and n_features is "
+                f"{self.n_features}"
+            )
+        of_columns = self.templates and self.features and self.boundary in BOUNDARIES
+        if self.form == "columns" and not (of_columns and self.columns > 1):
+            raise ContentError("it lacks what features of columns are made by")

@@ -1,22 +1,26 @@
-"""Reading what a run has left, and telling whether it is what was written (`results.trace`)."""
+"""Reading what a run has left, and telling whether it is what was written (`results.trace`).
+
+Every reader looks at the whole folder: its files agree with the checksums in the trace, or nothing
+is made of any of them. A file without a checksum was put there later, and is refused. Traces of
+earlier versions have no checksums: of those folders, types and ranges are checked, as of all.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL
@@ -29,6 +33,7 @@ from ssvm_bench.results.trace import (
     NAMES,
     SUMMARY,
     TRACE,
+    TRACEBACK,
     UNFINISHED,
     WEIGHTS,
     Trace,
@@ -39,6 +44,72 @@ if TYPE_CHECKING:
 
 NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
+
+_BESIDE = (CONFIG, SUMMARY, WEIGHTS, NAMES, TRACEBACK)
+"""What a run can have beside its trace, which has their checksums."""
+
+
+class Written(NamedTuple):
+    """A run whose files are what was written.
+
+    Attributes
+    ----------
+    folder : Path
+    table : pyarrow.Table
+        Its rows.
+    metadata : dict
+    files : dict
+        Name of a file → its content.
+    """
+
+    folder: Path
+    table: pa.Table
+    metadata: dict[str, Any]
+    files: dict[str, bytes]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What ``summary.json`` holds."""
+        with self._parsing(SUMMARY) as content:
+            return _summary(content)
+
+    @property
+    def weights(self) -> tuple[np.ndarray, int]:
+        """The weights w, and after how many iterations."""
+        with self._parsing(WEIGHTS) as content:
+            w = _array(content, "w")
+            if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
+                raise ValueError("it holds no vector of finite numbers")
+        return w, self._iteration
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """What the run calls labels and features, if it does."""
+        if NAMES not in self.files:
+            return None
+        from ssvm_bench.datasets.vocabulary import Vocabulary
+
+        with self._parsing(NAMES) as content:
+            return Vocabulary.read(content)
+
+    def labels(self, n: int, n_labels: int) -> tuple[np.ndarray, int]:
+        """Return the labels of n points that a run of transduction found, as `weights`."""
+        with self._parsing(WEIGHTS) as content:
+            y = _array(content, "y")
+            if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
+                raise ValueError(f"it holds no labels of {n} points")
+        return y, self._iteration
+
+    @property
+    def _iteration(self) -> int:
+        with _refused(self.folder, SUMMARY):
+            checks.check(summary := self.summary, {"iteration": checks.WHOLE})
+            return int(summary["iteration"])
+
+    @contextmanager
+    def _parsing(self, name: str) -> Iterator[bytes]:
+        with _refused(self.folder, name):
+            yield self.files[name]
 
 
 def is_finished(folder: Path) -> bool:
@@ -51,8 +122,8 @@ def is_finished(folder: Path) -> bool:
     try:
         if not all((folder / name).is_file() for name in (TRACE, CONFIG, WEIGHTS)):
             return False
-        return read_summary(folder)["stop_reason"] not in UNFINISHED
-    except (OSError, RunFailedError):
+        return _summary(files.read(folder / SUMMARY))["stop_reason"] not in UNFINISHED
+    except (OSError, ValueError):
         return False
 
 
@@ -63,39 +134,18 @@ def find_runs(results_dir: Path, dataset: str = "*", solver: str = "*") -> list[
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """Return the metadata of a run without reading its rows. Raises as `read_trace` does."""
-    with _reading(folder, TRACE) as content:
-        metadata = _header(pq.read_schema(pa.BufferReader(content)))
-        checks.check(metadata, checks.METADATA)
-        return metadata
+    """Return the metadata of a run. Raises as `read_trace` does."""
+    return read(folder).metadata
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return what ``summary.json`` holds. Raises as `read_trace` does."""
-    with _reading(folder, SUMMARY) as content:
-        summary = checks.document(content)
-        checks.check_summary(summary)
-        return summary
+    return read(folder).summary
 
 
 def read_weights(folder: Path) -> tuple[np.ndarray, int]:
     """Return w of a finished run, and after how many iterations. Raises as `read_trace` does."""
-    summary = read_summary(folder)
-    with _reading(folder, WEIGHTS) as content, np.load(io.BytesIO(content)) as stored:
-        w = stored["w"]
-        if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
-            raise ValueError("it holds no vector of finite numbers")
-        return w, int(summary["iteration"])
-
-
-def read_vocabulary(folder: Path) -> Vocabulary | None:
-    """Return what a run calls labels and features, if it does. Raises as `read_trace` does."""
-    if not (folder / NAMES).exists():
-        return None
-    from ssvm_bench.datasets.vocabulary import Vocabulary
-
-    with _reading(folder, NAMES) as content:
-        return Vocabulary.read(content)
+    return read(folder).weights
 
 
 def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
@@ -106,12 +156,7 @@ def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
     RunFailedError
         As `read_trace` does, or if the run has none.
     """
-    summary = read_summary(folder)
-    with _reading(folder, WEIGHTS) as content, np.load(io.BytesIO(content)) as stored:
-        y = stored["y"] if "y" in stored else np.zeros(0)
-        if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
-            raise ValueError(f"it holds no labels of {n} points")
-        return y, int(summary["iteration"])
+    return read(folder).labels(n, n_labels)
 
 
 def read_trace(folder: Path) -> Trace:
@@ -123,17 +168,18 @@ def read_trace(folder: Path) -> Trace:
         If a file is missing, cut short, from another format version, or lacks columns; or is
         not what was written.
     """
-    table, metadata = _as_written(folder)
-    with _reading(folder, TRACE):
-        checks.check(metadata, checks.METADATA)
-    frame = table.replace_schema_metadata(None).to_pandas()
-    return Trace(frame, metadata, read_summary(folder), folder)
+    return _trace(read(folder))
+
+
+def _trace(found: Written) -> Trace:
+    frame = found.table.replace_schema_metadata(None).to_pandas()
+    return Trace(frame, found.metadata, found.summary, found.folder)
 
 
 def read_run(folder: Path) -> Trace:
     """Read a finished run. Raises as `read_trace` does."""
     trace = read_trace(folder)
-    with _reading(folder, TRACE):
+    with _refused(folder, TRACE):
         checks.check_rows(trace.frame)
     if not is_finished(folder):
         raise cannot_read(folder, "it has not finished, or lacks a file")
@@ -145,7 +191,7 @@ def damage(folder: Path) -> str:
     if not os.path.lexists(folder):
         return ""
     try:
-        _as_written(folder)
+        read(folder)
         finished = is_finished(folder)
     except RunFailedError as error:
         return str(error).removesuffix(WHAT_TO_DO)
@@ -157,16 +203,27 @@ def is_whole(folder: Path) -> bool:
     return is_finished(folder) and not damage(folder)
 
 
-def _as_written(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the rows and the metadata of a run whose files agree with their checksums.
+def read(folder: Path, links: bool = True) -> Written:
+    """Return a run, finished or not, whose files agree with their checksums.
 
     One that goes on replaces its folder every few seconds: files of two folders do not agree, and
     are read again.
+
+    Parameters
+    ----------
+    folder : Path
+    links : bool
+        Whether files may be symbolic links.
+
+    Raises
+    ------
+    RunFailedError
+        As `read_trace`.
     """
     while True:
         before = _identity(folder)
         try:
-            return _in_agreement(folder)
+            return _in_agreement(folder, links)
         except RunFailedError:
             if _identity(folder) == before:
                 raise
@@ -181,9 +238,10 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _in_agreement(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
-    with _reading(folder, TRACE) as content:
-        table = pq.read_table(pa.BufferReader(content))
+def _in_agreement(folder: Path, links: bool) -> Written:
+    with _refused(folder, TRACE):
+        content = {TRACE: files.read(folder / TRACE, links=links)}
+        table = pq.read_table(pa.BufferReader(content[TRACE]))
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
         wrong = [name for name, column in COLUMNS.items() if found.get(name) != column.dtype]
@@ -191,15 +249,39 @@ def _in_agreement(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
             raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
             raise ValueError("it has no rows")
-        sums = json.loads(table.schema.metadata.get(CHECKSUMS_KEY, b"{}"))
+        sums = checks.document(table.schema.metadata.get(CHECKSUMS_KEY, b"{}"))
+        checks.check(sums, checks.TEXTS, "its list of checksums")
+        if unknown := [name for name in sums if name not in (TRACE, *_BESIDE)]:
+            raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
         header = table.schema.metadata[METADATA_KEY]
-        if sums.pop(TRACE, "") not in ("", checks.table_checksum(table, header)):
+        if sums.get(TRACE, "") not in ("", checks.table_checksum(table, header)):
             raise ValueError(NOT_AS_WRITTEN)
-    for name, checksum in sums.items():
-        with _reading(folder, name) as content:
-            if hashlib.sha256(content).hexdigest() != checksum:
-                raise ValueError(NOT_AS_WRITTEN)
-    return table, metadata
+        checks.check(metadata, checks.METADATA)
+    for name in _BESIDE:
+        if name in sums or os.path.lexists(folder / name):
+            with _refused(folder, name):
+                content[name] = files.read(folder / name, links=links)
+                if sums and name not in sums:
+                    raise ValueError("the run was written without it")
+                if sums and hashlib.sha256(content[name]).hexdigest() != sums[name]:
+                    raise ValueError(NOT_AS_WRITTEN)
+    return Written(folder, table, metadata, content)
+
+
+def _summary(content: bytes) -> dict[str, Any]:
+    summary: dict[str, Any] = checks.document(content)
+    checks.check_summary(summary)
+    return summary
+
+
+def _array(content: bytes, name: str) -> np.ndarray:
+    """Return an array of an ``.npz``, if all of them are as small as a file of results."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        if sum(member.file_size for member in stored.zip.infolist()) > files.LARGEST:
+            raise ValueError(f"it has more than {files.LARGEST} bytes, unpacked")
+        if name not in stored.files:
+            raise ValueError(f"it has no array {name}")
+        return np.asarray(stored[name])
 
 
 def _header(schema: pa.Schema) -> dict[str, Any]:
@@ -215,10 +297,12 @@ def _header(schema: pa.Schema) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(folder: Path, name: str) -> Iterator[bytes]:
-    """Read a file of a run, and turn whatever a damaged one makes a reader raise into a message."""
+def _refused(folder: Path, name: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes its reader raise, in the block, into a message."""
     try:
-        yield files.read(folder / name)
+        yield
+    except RunFailedError:
+        raise
     except Exception as error:
         raise cannot_read(folder, f"{name}: {reason_of(error)}") from error
 

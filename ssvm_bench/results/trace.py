@@ -45,7 +45,7 @@ FORMAT = 1
 METADATA_KEY = b"ssvm_bench"
 CHECKSUMS_KEY = b"ssvm_bench_checksums"
 TRACE, CONFIG, SUMMARY, WEIGHTS = "trace.parquet", "config.yaml", "summary.json", "weights.npz"
-NAMES = "names.json.gz"
+NAMES, TRACEBACK = "names.json.gz", "traceback.txt"
 UNFINISHED = ("interrupted", "error", "diverged")
 """Stop reasons of a partial trace."""
 
@@ -214,7 +214,7 @@ def write_partial(
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
     beside = {SUMMARY: checks.json_bytes(plain(summary))}
     if traceback is not None:
-        beside["traceback.txt"] = traceback.encode(errors="backslashreplace")
+        beside[TRACEBACK] = traceback.encode(errors="backslashreplace")
     # quickly, because this happens while runs go on
     trace = _parquet(rows, metadata, beside, use_dictionary=False, compression="none")
     place = partial_folder(folder)

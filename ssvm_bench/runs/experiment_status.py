@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +47,15 @@ class RunStatus:
         Where its files are: of a failed run, its trace so far and the traceback.
     damage : str
         Why what is there cannot be read; such a run is missing, and is made again.
+    summary : mapping
+        Of a run that is done, what it says of itself.
     """
 
     config: RunConfig
     state: str
     folder: Path
     damage: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
 
 
 def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
@@ -69,7 +72,7 @@ def _status(config: RunConfig) -> RunStatus:
 def _state(config: RunConfig) -> RunStatus:
     before = find_run(config)
     if before is not None:
-        return RunStatus(config, "done", before.folder)
+        return RunStatus(config, "done", before.folder, summary=before.summary)
     folder = config.folder
     problem = next(filter(None, map(damage, config.folders)), "")
     if is_locked(folder):
@@ -182,7 +185,7 @@ def _count(found: Sequence[RunStatus]) -> str:
 
 def _eta(found: Sequence[RunStatus], jobs: int) -> str:
     done = [run for run in found if run.state == "done"]
-    durations = Durations((run.config, read_summary(run.folder)) for run in done)
+    durations = Durations((run.config, run.summary) for run in done)
     seconds = durations.left([run.config for run in found if run.state != "done"], jobs)
     if seconds is None:
         return "; ETA unknown until a run of each kind is done"

@@ -20,11 +20,17 @@ from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.results import scores
-from ssvm_bench.results.reading import is_finished, read_metadata, read_vocabulary, read_weights
+from ssvm_bench.results import checks, scores
+from ssvm_bench.results.reading import cannot_read, is_finished, read
 from ssvm_bench.results.scores import Scores
-from ssvm_bench.results.trace import TRACE
+from ssvm_bench.results.trace import NAMES, TRACE
 from ssvm_bench.runs.components import load_dataset, oracle_of
+
+_OPTIONS: checks.Shape = {
+    "solver": {"name": checks.TEXT},
+    **{key: {"name": checks.TEXT, "kind": checks.TEXT} for key in ("dataset", "oracle")},
+}
+"""What is asked of a run's options beside that they are those of its components."""
 
 HELD_OUT = ("test", "validation")
 """What is predicted of a run's own data: the first of these that there is, or the training set."""
@@ -106,11 +112,19 @@ def load(folder: Path) -> Model:
     Raises
     ------
     RunFailedError
-        Its files cannot be read, or are of another version.
+        Its files are not what was written, or are of another version.
     """
-    metadata = read_metadata(folder)
-    config, fingerprint = metadata["config"], metadata["dataset"]["fingerprint"]
-    return Model(folder, config, fingerprint, read_vocabulary(folder), *read_weights(folder))
+    found = read(folder)
+    config, fingerprint = found.metadata["config"], found.metadata["dataset"]["fingerprint"]
+    try:
+        checks.check(config, _OPTIONS, "config")
+    except ValueError as error:
+        raise cannot_read(folder, f"{TRACE}: {error}") from error
+    vocabulary, (w, iteration) = found.vocabulary, found.weights
+    if vocabulary is not None and vocabulary.n_features > w.size:
+        why = f"{vocabulary.n_features} features, and there are {w.size} weights"
+        raise cannot_read(folder, f"{NAMES}: {why}")
+    return Model(folder, config, fingerprint, vocabulary, w, iteration)
 
 
 def examples(model: Model, data: Path | None) -> Examples:

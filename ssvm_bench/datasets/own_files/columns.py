@@ -44,7 +44,6 @@ from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "columns"
-BOUNDARIES = ("marks", "ends")
 ENDS = ("__BOS__", "__EOS__")
 OPTION = "dataset.templates"
 
@@ -317,7 +316,7 @@ def learned(
     chosen : list of Template, optional
         By default those of `default_templates`.
     boundary : str
-        One of `BOUNDARIES`.
+        One of `vocabulary.BOUNDARIES`.
     min_count : int
         Features that fewer parts have are left out.
     labels : tuple of str, optional

@@ -45,7 +45,6 @@ def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
         gap_tol=GAP,
         max_iterations=None,
         bias=0.0,
-        options={"clock": "work"},
     )
     beyond, taken = [], []
     for round_ in range(ROUNDS + 1):

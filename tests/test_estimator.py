@@ -4,6 +4,11 @@ import gzip
 import pickle
 import re
 import runpy
+import subprocess
+import sys
+import threading
+import time
+import warnings
 from pathlib import Path
 
 import joblib
@@ -12,7 +17,8 @@ import pytest
 from helpers import random_chains, random_graphs, random_multiclass
 from program import call
 from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -46,8 +52,109 @@ SENTENCES = [text.split() for text in ("a cat sat", "the dog ran", "a dog sat", 
 TAGS = [["D", "N", "V"]] * 4
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_it_keeps_the_conventions_of_scikit_learn():
-    check_estimator(StructuredSVM(solver="bcfw", max_iterations=200))
+    check_estimator(StructuredSVM())
+
+
+@pytest.mark.parametrize("structure", ["multiclass", "chain"])
+def test_a_seed_makes_one_model_however_slow_the_machine_is(monkeypatch, structure):
+    data = (
+        random_multiclass(60, 3, 4) if structure == "multiclass" else random_chains([3] * 20, 3, 4)
+    )
+    X, y = data.x, data.y
+    if structure == "chain":
+        X, y = pieces(data, X), pieces(data, y)
+    models = [StructuredSVM(structure, random_state=1).fit(X, y)]
+    slow = iter(np.cumsum(np.random.default_rng(0).exponential(size=10**5)))
+    monkeypatch.setattr("ssvm_bench.base.clock.time.perf_counter", lambda: next(slow))
+    models += [StructuredSVM(structure, random_state=1).fit(X, y) for _ in range(2)]
+    for model in models[1:]:
+        assert model.weights_.tobytes() == models[0].weights_.tobytes()
+        assert model.history_["time"].tolist() == models[0].history_["time"].tolist()
+    assert models[0].history_["approx_calls"].iloc[-1] > 0  # by what the clock says
+
+
+def test_a_limit_of_seconds_is_one_of_the_wall_clock():
+    data = random_multiclass(60, 3, 4)
+    model = StructuredSVM(gap_tol=0.0, max_iterations=None, max_seconds=0.05, bias=0.0)
+    begin = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        model.fit(data.x, data.y)
+    assert model.history_["time"].iloc[-1] <= time.monotonic() - begin
+
+
+def state(model):
+    """Return all that a model has, as text."""
+    with np.printoptions(threshold=10**6, floatmode="unique"):
+        return {name: repr(each) for name, each in vars(model).items()}
+
+
+class Interruption(BaseException):
+    """As ``KeyboardInterrupt``, which would end pytest."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "X", "y"),
+    [
+        ({"lam": -1}, None, ["x", "y", "z"] * 20),
+        ({"solver": "nope"}, None, None),
+        ({"structure": "chain"}, None, None),
+        ({"oracle": lambda made: 1 / 0}, None, None),
+        ({"oracle": lambda made: (_ for _ in ()).throw(Interruption)}, None, ["x", "y"] * 30),
+        ({}, np.full((60, 7), np.nan), None),
+        ({}, np.ones((60, 7)), ["x"] * 60),
+        ({}, [{"a": 1.0}] * 60, ["x"] * 59),
+        ({}, [{"a": object()}] * 60, None),
+        ({"max_iterations": 1, "gap_tol": 1e-9}, None, None),
+    ],
+)
+def test_a_fit_is_all_or_nothing(changes, X, y):
+    data = random_multiclass(60, 3, 4)
+    model = StructuredSVM(**PLAIN).fit(data.x, data.y)
+    before, predicted = state(model), model.predict(data.x)
+    model.set_params(**changes)
+    X, y = data.x if X is None else X, data.y if y is None else y
+    warnings.simplefilter("error", ConvergenceWarning)  # until pytest resets it
+    with pytest.raises((Exception, Interruption)):
+        model.fit(X, y)
+    model.set_params(**{name: getattr(StructuredSVM(**PLAIN), name) for name in changes})
+    assert state(model) == before
+    assert model.predict(data.x).tolist() == predicted.tolist()
+    again = np.array(["b", "a"])[data.y % 2]
+    assert set(model.fit(data.x[:, :2], again).predict(data.x[:, :2])) <= {"a", "b"}
+    assert model.n_features_in_ == 2
+
+
+def test_a_model_predicts_with_what_it_was_trained_with():
+    data = random_chains([3, 1, 4] * 5, 3, 4)
+    X, y = pieces(data, data.x), pieces(data, data.y)
+    model = StructuredSVM("chain", **{**PLAIN, "bias": 1.0}).fit(X, y)
+    before = np.concatenate(model.predict(X)).tolist()
+    model.set_params(structure="multiclass", bias=7.0, oracle="nope", config_dirs=["nowhere"])
+    assert np.concatenate(model.predict(X)).tolist() == before
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+
+
+def test_one_thread_fits_while_another_predicts():
+    data = random_multiclass(60, 3, 4)
+    model = StructuredSVM(**PLAIN).fit(data.x, data.y)
+    labels = np.array(["a", "b", "c", "d"])
+    right = {tuple(model.predict(data.x[:9])), tuple(map(str, labels[model.predict(data.x[:9])]))}
+    found, done = set(), threading.Event()
+
+    def predict():
+        while not done.is_set():
+            found.add(tuple(model.predict(data.x[:9])))
+
+    thread = threading.Thread(target=predict)
+    thread.start()
+    for k in range(6):
+        model.fit(data.x, labels[data.y] if k % 2 == 0 else data.y)
+    done.set()
+    thread.join()
+    assert found <= right
 
 
 @pytest.mark.parametrize("structure", ["multiclass", "chain", "graph"])
@@ -68,7 +175,7 @@ def test_fit_is_the_run_of_the_command_line(tmp_path, structure):
         pairs = np.split(data.edges, data.edge_offsets[1:-1])
         X = [(x, each[::-1, ::-1]) for x, each in zip(X, pairs, strict=True)]
     model = StructuredSVM(structure, lam="5/n", random_state=3, potts=0.3, **PLAIN)
-    model.set_params(options={"clock": "work"}).fit(X, y)
+    model.fit(X, y)
     assert model.weights_.tolist() == made.weights.tolist()
     assert model.history_["dual"].tolist() == made.trace["dual"].tolist()
     assert (model.n_iter_, model.stop_reason_) == (made.trace["iteration"].iloc[-1], "gap_tol")
@@ -141,7 +248,7 @@ def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():
     model.fit(queries, relevant)
     assert model.score(queries, relevant) > 0.6  # 1 − share of swapped pairs
     assert len(model.predict(queries)) == 8  # no labels of documents
-    with pytest.raises(ConfigError, match="say which oracle is for it"):
+    with pytest.raises(ConfigError, match="structure='queries' is unknown"):
         StructuredSVM("queries").fit(queries, relevant)
     with pytest.raises(ConfigError, match="oracle=ranking has no class_weight"):
         model.set_params(class_weight="balanced").fit(queries, relevant)
@@ -157,9 +264,122 @@ def test_progress_and_warnings_come_when_they_are_asked_for(capsys):
     assert "bcfw on X" in capsys.readouterr().err
 
 
+def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_path):
+    model = StructuredSVM("queries", oracle="ranking", config_dirs=[RANKING], **PLAIN)
+    relevant = [np.arange(6) % 3 == 0] * 8
+    queries = [np.outer(y, [1.0, 2.0]) + k for k, y in enumerate(relevant)]
+    joblib.dump((model.fit(queries, relevant), queries), tmp_path / "model.joblib")
+    code = "import joblib, sys; m, X = joblib.load(sys.argv[1]); print(m.predict(X)[0].tolist())"
+    asked = [sys.executable, "-c", code, tmp_path / "model.joblib"]
+    told = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    assert told.strip() == str(model.predict(queries)[0].tolist())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"structure": "crf"},
+            r"'crf' is unknown: multiclass, chain, graph \(or give an oracle\)$",
+        ),
+        ({"structure": None}, "structure must be a name, got None"),
+        ({"class_weight": 3}, "class_weight must be 'balanced', a dict or None, got 3"),
+        ({"class_weight": {0: "x"}}, "class_weight of 0 must be a number of usual size, got 'x'"),
+        ({"class_weight": {0: 10**400}}, "class_weight of 0 must be a number of usual size"),
+        ({"oracle": 3}, "oracle must be a name, a callable or None, got 3"),
+        ({"oracle": ""}, "oracle= is not known"),
+        ({"lam": np.nan}, "lam must be a number or K/n"),
+        ({"bias": np.nan}, "bias must be a number of usual size, got nan"),
+        ({"bias": "1"}, "bias must be a number of usual size, got '1'"),
+        ({"potts": None}, "potts must be a number of usual size, got None"),
+        ({"max_seconds": np.array(-1)}, "budget.max_seconds must be a positive number"),
+        ({"max_iterations": 2.5}, "budget.max_iterations must be an integer or null, got 2.5"),
+        ({"random_state": -1}, "seed must be ≥ 0"),
+        ({"config_dirs": "here"}, "config_dirs must be a list in brackets, got 'here'"),
+        ({"config_dirs": ["\0"]}, "config_dirs must be a list in brackets"),
+        ({"options": "clock=cpu"}, "options must be a dict or None"),
+        ({"options": {"dataset": "ocr"}}, "options: dataset is X and y"),
+        ({"options": {" dataset.n_samples": 3}}, "Cannot read ' dataset.n_samples=3'"),
+        ({"options": {"dataset.n_samples": 3}}, "options: dataset.n_samples is X and y"),
+        ({"options": {"results_dir": "x"}}, "options: results_dir is for files"),
+        ({"options": {"lam": 1}}, "options: lam is the parameter lam"),
+        ({"options": {"oracle.potts": 1}}, "options: oracle.potts is the parameter potts"),
+        ({"options": {"oracle.potts": 1}, "oracle": len}, "oracle.potts is the parameter potts"),
+        ({"options": {"oracle.x": 1}, "oracle": len}, "There is no option oracle.x"),
+        ({"options": {"lam=3 ": 1}}, "lam"),
+        ({"options": {"clock": "work,cpu"}}, "clock=work,cpu is not known"),
+        (
+            {"options": {"parallel.workers": 2}},
+            "Workers load data from a file; examples given in memory cannot be shared with them.",
+        ),
+    ],
+)
+def test_a_mistake_in_a_parameter_is_named(parameters, message):
+    data = random_multiclass(30, 3, 4)
+    with pytest.raises(ConfigError, match=message):
+        StructuredSVM(**parameters).fit(data.x, data.y)
+
+
+def test_options_reach_oracles_of_all_kinds():
+    data = random_graphs([3, 1, 4] * 3, 2, 3)
+    pairs = np.split(data.edges, data.edge_offsets[1:-1])
+    X = [*zip(pieces(data, data.x), pairs, strict=True)]
+    y = pieces(data, data.y)
+    found = [
+        StructuredSVM("graph", potts=potts, oracle=oracle, **PLAIN).fit(X, y).weights_.tolist()
+        for potts in (0.1, 5.0)
+        for oracle in (None, "mincut")
+    ]
+    assert found[0] == found[1] != found[2] == found[3]
+
+    def mine(made):
+        return viterbi(ViterbiConfig("v", "v"), made)
+
+    chains = random_chains([3, 1, 4] * 3, 3, 4)
+    X, y = pieces(chains, chains.x), pieces(chains, chains.y)
+    options = {"options": {"oracle.cost_call": 2.0}, "max_iterations": 1}
+    for oracle in (None, mine):
+        with pytest.warns(ConvergenceWarning):
+            model = StructuredSVM("chain", oracle=oracle, **{**PLAIN, **options}).fit(X, y)
+        assert model.history_["time"].iloc[-1] >= 2.0 * len(X)
+
+
 @pytest.mark.parametrize(
     ("structure", "X", "y", "message"),
     [
+        ("chain", [1, 2], [0, 1], r"X\[0\] has the shape \(\)"),
+        ("chain", "text", [0, 1], "X must be a list of examples, got 'text'"),
+        ("chain", np.array(1), [0], "X is no list of examples"),
+        ("chain", [np.zeros((2, 3), "V8")], [[0, 1]], r"X\[0\] has entries of type .*V8"),
+        ("chain", None, None, "X must be a list of examples, got None"),
+        ("chain", ["He", "is"], [[0, 1]] * 2, r"X\[0\] has entries of type <U2; expected num"),
+        ("chain", [[["a"], "He"]], [[0, 1]], "must be a mapping or a list of texts, got 'He'"),
+        ("chain", [[["a"]], 3], [[0], [1]], r"X\[1\] must be a list of features with names"),
+        ("chain", [[{"a": None}] * 2], [[0, 1]], "NaN"),
+        ("chain", [[{"a": 10**400}]], [[0]], "X has features that are neither numbers nor texts"),
+        ("chain", [np.ones((2, 3))], 3, "y must be a list of examples, got 3"),
+        ("chain", [np.ones((2, 3))], [["a", 1]], "the label 1 would become '1'"),
+        ("chain", [np.ones((2, 3))], [["a", "a\0"]], r"the label 'a\\x00' would become 'a'"),
+        (
+            "chain",
+            [np.ones((2, 3))],
+            [[-1, 2**63 + 1]],
+            "the label 9223372036854775809 would become",
+        ),
+        ("chain", [np.ones((2, 3))], [[0.5, 1.0]], "labels must be texts or integers"),
+        ("chain", [np.ones((2, 3))], [[None, 1.0]], "labels must be texts or integers"),
+        ("chain", [np.ones((2, 3))], [[[1], [1, 2]]], r"y\[0\] is no array"),
+        ("chain", [[[1], [1, 2]]], [[0, 1]], r"X\[0\] is no array"),
+        ("multiclass", [{"a": 1.0}] * 3, ["a", "b"], "X has 3 examples, and y has 2"),
+        ("multiclass", [{"a": 1.0}] * 3, None, "y must be a list of examples, got None"),
+        ("multiclass", np.ones((2, 3)), ["a", 1], "the label 1 would become '1'"),
+        ("graph", [(3, [])], [[0]], r"X\[0\] must be a list of examples, got 3"),
+        (
+            "graph",
+            [([[1.0]], [[0], [1, 2]])],
+            [[0]],
+            r"second half of X\[0\], its edges, is no array",
+        ),
         ("chain", [np.ones((2, 3)), np.ones((2, 4))], [[0, 1]] * 2, r"X\[1\] has the shape"),
         ("chain", [np.ones((2, 3)), np.ones((0, 3))], [[0, 1], []], r"X\[1\] has no parts"),
         ("chain", [np.ones((2, 3))], [[0, 1, 1]], r"y\[0\] has the shape .* X\[0\] has 2 parts"),
@@ -180,6 +400,23 @@ def test_other_features_than_those_of_training_are_refused():
     model = StructuredSVM("chain", **PLAIN).fit(X, [[0, 1, 1], [1, 0, 1]])
     with pytest.raises(ValueError, match="X has 4 features a part, and 3 were trained with"):
         model.predict([np.ones((1, 4))])
+    with pytest.raises(ValueError, match="X have names, and those of training had none"):
+        model.predict([[{"a": 1.0}]])
+    mixed = [csr_array(np.eye(3)), np.eye(3)]
+    assert len(model.predict(mixed)) == 2
+    words = StructuredSVM(**PLAIN).fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
+    with pytest.raises(ValueError, match="X have no names, and those of training had some"):
+        words.predict(np.ones((1, 2)))
+    assert words.predict([{"a": 1.0}]).tolist() == [0]
+    # the first part has no features, which is no matter
+    texts = StructuredSVM("chain", **PLAIN).fit(
+        [[[], ["a"]], [["a"], []]], [["x", "y"], ["y", "x"]]
+    )
+    assert [each.tolist() for each in texts.predict([[["a"], []]])] == [["y", "x"]]
+    # labels of another kind than those of training are wrong
+    assert texts.score([[["a"], []]], [[0, 1]]) == 0.0
+    with pytest.raises(ValueError, match="sample_weight is for examples of one label each"):
+        texts.score([[["a"], []]], [[0, 1]], sample_weight=[1.0])
 
 
 def test_the_script_of_the_documentation_finds_chunks(tmp_path, monkeypatch, capsys):

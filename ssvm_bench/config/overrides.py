@@ -140,6 +140,8 @@ def words(options: Mapping[str, Any]) -> list[str]:
 
 def written(name: str, value: Any) -> str:
     """Return the value of an option, as a Python program has it, in the grammar of overrides."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()  # of one without dimensions, a number
     if value is None:
         return "null"
     if isinstance(value, bool | np.bool_):
@@ -151,7 +153,7 @@ def written(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         inside = (f"{key}:{written(name, number)}" for key, number in value.items())
         return f"{{{','.join(inside)}}}"
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
         return f"[{','.join(written(name, each) for each in value)}]"
     raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")
 

@@ -28,8 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
 from ssvm_bench.datasets.checks import array, label_type, normalised
+from ssvm_bench.datasets.reading import parsing
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "python"
@@ -68,13 +70,13 @@ class Parts(NamedTuple):
 
 
 def are_named(parts: Any) -> bool:
-    """Tell whether the features of parts have names, as those of the first one do."""
-    if hasattr(parts, "shape") or not isinstance(parts, Sequence) or not parts:
+    """Tell whether the features of parts have names, as those of the first one that has any."""
+    if not isinstance(parts, list | tuple):
         return False
-    first = parts[0]
+    first = next((each for each in parts if not isinstance(each, list | tuple) or each), None)
     if isinstance(first, Mapping | set | frozenset):
         return True
-    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], str)
+    return isinstance(first, list | tuple) and isinstance(first[0], str)
 
 
 def parts_of(X: Any, structure: str) -> Parts:
@@ -87,18 +89,26 @@ def parts_of(X: Any, structure: str) -> Parts:
     """
     if structure == "independent":
         return Parts(X, np.arange((X.shape[0] if hasattr(X, "shape") else len(X)) + 1))
-    X, edges = _features_and_edges(X) if structure == "graph" else (list(X), None)
+    listed = _listed(X, "X")
+    X, edges = _features_and_edges(listed) if structure == "graph" else (listed, None)
     if not X:
         raise ValueError("X has 0 examples")
     if are_named(X[0]):
+        for i, each in enumerate(X):
+            if not isinstance(each, list | tuple):
+                raise ValueError(f"X[{i}] must be a list of features with names, as X[0] is")
         sizes, joined = [*map(len, X)], list(chain.from_iterable(X))
     else:
-        rows = [each if hasattr(each, "tocsr") else np.asarray(each) for each in X]
+        rows = [
+            each if hasattr(each, "tocsr") else _array(each, f"X[{i}]") for i, each in enumerate(X)
+        ]
         for i, each in enumerate(rows):
-            if each.ndim != 2 or each.shape[1] != rows[0].shape[1]:
+            if each.dtype.kind not in "biufO":
+                raise ValueError(f"X[{i}] has entries of type {each.dtype}; expected numbers")
+            if each.ndim != 2 or each.shape[1:] != rows[0].shape[1:]:
+                columns = f"{rows[0].shape[1]} features" if rows[0].ndim == 2 else "features"
                 raise ValueError(
-                    f"X[{i}] has the shape {each.shape}; expected a row of {rows[0].shape[-1]} "
-                    "features for each part"
+                    f"X[{i}] has the shape {each.shape}; expected a row of {columns} for each part"
                 )
         sizes, joined = [each.shape[0] for each in rows], _stacked(rows)
     if 0 in sizes:
@@ -111,22 +121,57 @@ def parts_of(X: Any, structure: str) -> Parts:
     )
 
 
-def labels_of(y: Any, offsets: np.ndarray) -> np.ndarray:
-    """Return the labels of all parts.
+def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
+    """Return the labels of all parts; y has ``single`` ones, or a list of them for each example.
 
     Raises
     ------
     ValueError
-        An example has more or fewer labels than parts.
+        An example has more or fewer labels than parts, or they are neither texts nor integers.
     """
-    sizes = np.diff(offsets)
-    if len(y) != sizes.size:
-        raise ValueError(f"X has {sizes.size} examples, and y has {len(y)}")
-    rows = [np.asarray(each) for each in y]
-    for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
-        if row.shape != (size,):
-            raise ValueError(f"y[{i}] has the shape {row.shape}, and X[{i}] has {size} parts")
-    return np.concatenate(rows)
+    sizes, rows = np.diff(offsets), _listed(y, "y")
+    if len(rows) != sizes.size:
+        raise ValueError(f"X has {sizes.size} examples, and y has {len(rows)}")
+    if not single:
+        for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
+            if (shape := _array(row, f"y[{i}]").shape) != (size,):
+                raise ValueError(f"y[{i}] has the shape {shape}, and X[{i}] has {size} parts")
+        lists = (row.tolist() if isinstance(row, np.ndarray) else row for row in rows)
+        rows = list(chain.from_iterable(lists))
+    labels = _array(rows, "y")
+    whole = labels.dtype.kind != "f" or (np.isfinite(labels) & (labels == labels.round())).all()
+    if labels.ndim != 1 or labels.dtype.kind not in "biufU" or not whole:
+        raise ValueError("labels must be texts or integers")
+    check_labels(rows, labels)
+    return labels
+
+
+def check_labels(y: Any, labels: np.ndarray) -> None:
+    """Raise ``ValueError`` if a list of labels is not what numpy has made of it.
+
+    It makes texts of numbers beside texts, cuts NUL at the end of a text, and rounds integers of
+    more than 64 bits.
+    """
+    if isinstance(y, list | tuple) and labels.tolist() != list(y):
+        p = next(p for p in range(len(y)) if labels[p].item() != y[p])
+        raise ValueError(
+            f"the label {shown(repr(y[p]))} would become {shown(repr(labels[p].item()))}: labels "
+            "must all be texts, or all be integers of 64 bits"
+        )
+
+
+def are_equal(labels: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tell which labels are equal; a text is no number."""
+    if (labels.dtype.kind == "U") != (others.dtype.kind == "U"):
+        return np.zeros(labels.shape, bool)
+    return labels == others
+
+
+def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the numbers of labels; one that is no class gets any of them."""
+    if (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        return np.zeros(labels.shape, np.int64)
+    return np.searchsorted(classes, labels).clip(max=classes.size - 1)
 
 
 def dataset(
@@ -163,10 +208,49 @@ def dataset(
     return described("X", Vocabulary(names, FORMAT, structure, int(x.shape[1])), bias, fields)
 
 
-def mappings(features: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Return features with names as mappings; those of sets in an order that is always the same."""
-    ordered = (sorted(each) if isinstance(each, set | frozenset) else each for each in features)
-    return [each if isinstance(each, Mapping) else dict.fromkeys(each, 1.0) for each in ordered]
+def numbered(features: Sequence[Any], vectorizer: Any, fits: bool) -> Any:
+    """Return features with names as a sparse matrix.
+
+    Parameters
+    ----------
+    features : sequence
+        Those of each part.
+    vectorizer : DictVectorizer
+        Numbers them, which it learns if it ``fits``.
+
+    Raises
+    ------
+    ValueError
+        They are not as the module's docstring says.
+    """
+    named = []
+    for each in features:
+        if not isinstance(each, Mapping):
+            is_list = isinstance(each, list | tuple | set | frozenset)
+            if not is_list or not all(isinstance(name, str) for name in each):
+                raise ValueError(
+                    "features with names of a part must be a mapping or a list of texts, got "
+                    f"{shown(repr(each))}"
+                )
+            # those of a set in an order that is always the same
+            ordered = sorted(each) if isinstance(each, set | frozenset) else each
+            each = dict.fromkeys(ordered, 1.0)
+        named.append(each)
+    with parsing("X has features that are neither numbers nor texts"):
+        return vectorizer.fit_transform(named) if fits else vectorizer.transform(named)
+
+
+def _listed(found: Any, name: str) -> list[Any]:
+    """Return what must be a list of examples."""
+    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise ValueError(f"{name} must be a list of examples, got {shown(repr(found))}")
+    with parsing(f"{name} is no list of examples"):
+        return list(found)
+
+
+def _array(found: Any, name: str) -> np.ndarray:
+    with parsing(f"{name} is no array"):
+        return np.asarray(found)
 
 
 def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
@@ -174,22 +258,22 @@ def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
     for i, example in enumerate(X):
         if not isinstance(example, list | tuple) or len(example) != 2:
             raise ValueError(f"X[{i}] must be a pair: features of the parts, and edges")
-        size = example[0].shape[0] if hasattr(example[0], "shape") else len(example[0])
-        pairs = np.asarray(example[1])
+        shape = getattr(example[0], "shape", ()) or (len(_listed(example[0], f"X[{i}]")),)
+        pairs = _array(example[1], f"the second half of X[{i}], its edges,")
         pairs = pairs if pairs.size else np.zeros((0, 2), np.int64)
         array(pairs, f"edges of X[{i}]", shape=(None, 2))
-        wrong = (pairs < 0).any(axis=1) | (pairs >= size).any(axis=1)
+        wrong = (pairs < 0).any(axis=1) | (pairs >= shape[0]).any(axis=1)
         wrong |= pairs[:, 0] == pairs[:, 1]
         if wrong.any():
             pair = tuple(pairs[np.argmax(wrong)].tolist())
-            raise ValueError(f"the edge {pair} of X[{i}] joins no two of its {size} parts")
+            raise ValueError(f"the edge {pair} of X[{i}] joins no two of its {shape[0]} parts")
         features.append(example[0])
         edges.append(np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32))
     return features, edges
 
 
 def _stacked(rows: Sequence[Any]) -> Any:
-    if isinstance(rows[0], np.ndarray):
+    if all(isinstance(each, np.ndarray) for each in rows):
         return np.concatenate(rows)
     from scipy.sparse import csr_array, vstack
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
@@ -22,7 +22,7 @@ class Config(OracleConfig):
         Dataset → oracle.
     """
 
-    make: Callable[[Dataset], Terms]
+    make: Any = field(hash=False)  # some callables have no hash
 
 
 def build(config: Config, dataset: Dataset) -> Terms:

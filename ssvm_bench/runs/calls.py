@@ -96,12 +96,16 @@ def check_calls(config: RunConfig, in_memory: bool = False) -> None:
     if not elsewhere:
         return
     why = None
-    if in_memory or chunk_rows(config) is not None:
-        why = "workers load the dataset themselves, which these examples are not there for"
+    if in_memory:
+        why = "Workers load data from a file; examples given in memory cannot be shared with them."
+    elif chunk_rows(config) is not None:
+        why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
     elif getattr(solver, "latent_rounds", 1) > 1:
-        why = "workers do not know of latent values that change, as solver.latent_rounds > 1 has it"
+        why = (
+            "Workers do not know of latent values that change, as solver.latent_rounds > 1 has it."
+        )
     if why is not None:
-        raise ConfigError(f"parallel.workers and parallel.address cannot be used: {why}.")
+        raise ConfigError(f"parallel.workers and parallel.address cannot be used. {why}")
 
 
 def check_oracle(config: RunConfig, terms: Any) -> None:

@@ -1,0 +1,380 @@
+"""Fits, predictions and parameters of the estimator that nobody means.
+
+What is wrong ends in an error that says so, and leaves the estimator as it was; what is taken is
+taken as it is. Each case is made in a fork of this process, which has compiled everything.
+"""
+
+import copy
+import datetime
+import os
+import pickle
+import resource
+import signal
+import traceback
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import SsvmBenchError, shown
+from tests.faults.case import Case
+
+SECONDS, MEGABYTES = 30, 500
+"""Bounds of a case: processor time, and memory beyond what it began with."""
+
+PLAIN = {"max_iterations": 3, "solver": "bcfw"}
+
+SCALARS = (
+    *(0, 1, -1, 2**31, 2**53 + 1, 2**63, 2**64, -(2**70), 10**400, 0.5, -0.0, 1e-320, 1e300),
+    *(
+        float("nan"),
+        float("inf"),
+        1j,
+        True,
+        None,
+        "",
+        " ",
+        "a",
+        "a\0",
+        "a\nb",
+        "\ud800",
+        "x" * 9000,
+    ),
+    *(b"", b"a", Decimal(1), Decimal("nan"), Fraction(1, 3), np.float32(0.1), np.uint64(2**64 - 1)),
+    *(
+        np.longdouble(1) / 3,
+        np.complex64(1),
+        np.datetime64("2020"),
+        np.timedelta64(1),
+        np.str_("a"),
+    ),
+    *(datetime.date(2020, 1, 1), object(), len, int, Ellipsis, NotImplemented, range(3), slice(3)),
+    *((), [], {}, set(), frozenset({"a"}), {"a"}, {"a": 1}, {"a": "b"}, {3: 1}, {"a": None}, [[]]),
+    *(["a"], ["a", 1], [0, 1], [[0, 1], [1]], [None], [1e400], ("a", "b"), {"a": {"b": 1}}, "nan"),
+    *(
+        np.array(1),
+        np.array([]),
+        np.zeros((0, 3)),
+        np.zeros((3, 0)),
+        np.zeros((2, 2, 2)),
+        bytearray(3),
+    ),
+    *(
+        np.ma.masked,
+        np.ma.array([1, 2], mask=[0, 1]),
+        memoryview(b"abc"),
+        pd.NA,
+        pd.NaT,
+        np.void(3),
+    ),
+    *(pd.Series([1, 2]), pd.DataFrame({"a": [1, 2]}), sparse.csr_array(np.eye(3)), sparse.eye(2)),
+)
+TYPES = (
+    *(
+        "?",
+        "u1",
+        "i1",
+        "u8",
+        "i8",
+        "f2",
+        "f4",
+        "f8",
+        "g",
+        "F",
+        "D",
+        "O",
+        "U3",
+        "S3",
+        "M8[D]",
+        "m8[s]",
+    ),
+    *(">f8", ">i4", "V8", [("a", "f8")]),
+)
+CONTAINERS = (
+    list,
+    tuple,
+    iter,
+    set,
+    dict.fromkeys,
+    pd.Series,
+    pd.DataFrame,
+    str,
+    repr,
+    id,
+    enumerate,
+)
+SPARSE = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
+PARAMETERS = {
+    "structure": ("multiclass", "chain", "graph", "independent", "regression", "latent", "crf"),
+    "solver": ("bcfw", "nope", "mpbcfw_fast"),
+    "lam": ("1/n", "10/n", "0/n", "n", "1e-3", 1e-3, 5),
+    "oracle": (
+        "viterbi",
+        "multiclass",
+        "latent",
+        lambda made: made,
+        lambda made: None,
+        StructuredSVM,
+    ),
+    "class_weight": ("balanced", {"a": 2}, {0: 1e300}, {"zz": 1}, {1: "x"}, {0: 1, "0": 2}),
+    "options": (
+        *({"clock": "cpu"}, {"dataset": "ocr"}, {"results_dir": "x"}, {"solver.T": 3}, {"seed": 1}),
+        *(
+            {"clock": object()},
+            {"a=b": 3},
+            {"+lam": 1},
+            {"~lam": 1},
+            {"lam,": 1},
+            {"eval.every": 0},
+        ),
+        *(
+            {"path": [1, 0.5]},
+            {"prior.mean": "x.npy"},
+            {"oracle.cost_call": -1},
+            {"": 1},
+            {None: 1},
+        ),
+        *({"parallel.workers": 2}, {"checkpoint.keep": True}, {"oracle.potts": 1}, {"\ud800": 1}),
+    ),
+    "config_dirs": (["nope"], ["/"], ["\0"], [3], "here"),
+    "random_state": (np.random.default_rng(0), np.random.RandomState(0), 2**31),
+    **dict.fromkeys(
+        ("gap_tol", "max_iterations", "max_seconds", "bias", "potts", "verbose"), (0, 1)
+    ),
+}
+
+
+def cases(rng, folder):
+    """Yield cases of all kinds."""
+    os.chdir(folder)
+    warnings.simplefilter("ignore")
+    models = [_trained(*each) for each in _problems()]
+    while True:
+        yield _case(rng, *rng.choice(models))
+
+
+def _problems():
+    """Yield structure, X and y of all kinds, small."""
+    random = np.random.default_rng(0)
+    labels = np.array(["a", "b", "c"])
+    for K in (2, 3):
+        y = random.integers(K, size=24)
+        x = np.eye(K, 4)[y] + random.normal(size=(24, 4)) / 4
+        rows, pairs = np.split(x, 8), [[(0, 1), (2, 1)]] * 8
+        for features in (
+            x,
+            (x * 9).astype(np.uint8),
+            sparse.csr_array(x),
+            [{"f": str(k)} for k in y],
+        ):
+            yield "multiclass", features, labels[y]
+        yield "multiclass", x, [*map(int, y)]
+        codes = np.split(y, 8)
+        for features in (rows, [sparse.csr_array(row) for row in rows], [[["f"], []]] * 8):
+            sizes = [2 if isinstance(row, list) else 3 for row in features]
+            yield "chain", features, [[*k[:n]] for k, n in zip(codes, sizes, strict=True)]
+        yield "graph", [*zip(rows, pairs, strict=True)], [labels[k].tolist() for k in codes]
+
+
+def _trained(structure, X, y):
+    model = StructuredSVM(structure, **PLAIN)
+    return model.fit(X, y), X, y
+
+
+def _case(rng, model, X, y):
+    """Make one case."""
+    kind = rng.choice(("fit", "fit", "parameters", "parameters", "predict", "score", "reset"))
+    odd, changes = (X, y), {}
+    if kind in ("fit", "score"):
+        odd = (_odd(rng, X), y) if rng.random() < 0.5 else (X, _odd(rng, y))
+        if rng.random() < 0.1:
+            odd = _odd(rng, X), _odd(rng, y)
+    elif kind == "predict":
+        odd = _odd(rng, X), None
+    else:
+        for name in rng.sample(sorted(PARAMETERS), rng.choice((1, 1, 2))):
+            changes[name] = rng.choice((*PARAMETERS[name], rng.choice(SCALARS)))
+    with np.printoptions(threshold=40):
+        given = " ".join(map(_shown, (model.structure, X, changes, *odd)))
+        what = f"{kind} {given}"
+    return Case(kind, what, _forked(lambda: _failure(kind, model, X, y, odd, changes)))
+
+
+def _shown(odd):
+    try:
+        return shown(" ".join(repr(odd).split()), 300)
+    except Exception as error:
+        return f"{type(odd)} {error}"
+
+
+def _odd(rng, good):
+    """Return examples or labels of which something is changed."""
+    how = rng.random()
+    if how < 0.1:
+        return copy.deepcopy(rng.choice(SCALARS))
+    if sparse.issparse(good):
+        return _odd_sparse(rng, good)
+    if isinstance(good, np.ndarray):
+        return _odd_array(rng, good)
+    if isinstance(good, list | tuple | dict) and how < 0.75 and len(good):
+        changed = copy.copy(good) if isinstance(good, dict) else list(good)
+        place = rng.choice([*changed]) if isinstance(good, dict) else rng.randrange(len(changed))
+        if rng.random() < 0.2:
+            del changed[place]
+        else:
+            changed[place] = _odd(rng, changed[place])
+        return tuple(changed) if isinstance(good, tuple) else changed
+    if how < 0.9:
+        try:
+            return rng.choice(CONTAINERS)(good)
+        except Exception:
+            return [good]
+    return rng.choice(SCALARS)
+
+
+def _odd_array(rng, good):
+    how = rng.randrange(7)
+    if how == 0:
+        try:
+            return good.astype(rng.choice(TYPES))
+        except (TypeError, ValueError):
+            return good[None]
+    if how == 1:
+        changed = good.astype(object) if rng.random() < 0.3 else good.copy()
+        try:
+            changed[rng.randrange(len(good))] = rng.choice(SCALARS)
+        except (TypeError, ValueError, OverflowError, AttributeError):
+            return changed[:0]
+        return changed
+    if how == 2:
+        return rng.choice((good.T, good[:, None], good[None], good.ravel(), good[:-1], good[::-1]))
+    if how == 3:
+        return rng.choice((good[:0], good[..., :0], good[..., :1], np.hstack((good, good))))
+    if how == 4:
+        return sparse.csr_array(good) if good.dtype.kind in "fu" and good.ndim == 2 else good[:1]
+    if how == 5:
+        return rng.choice((np.ma.array(good), np.asmatrix(good), good.tolist(), [*good], good.data))
+    return rng.choice(
+        (np.asfortranarray(good), np.repeat(good, 2, axis=-1)[..., ::2], pd.DataFrame(good))
+    )
+
+
+def _odd_sparse(rng, good):
+    """Return a sparse matrix of another form, or one whose structure is damaged."""
+    changed = sparse.csr_array(good).copy()
+    how = rng.randrange(4)
+    if how == 0:
+        return changed.asformat(rng.choice(SPARSE))
+    if how == 1:
+        return changed.astype(rng.choice(TYPES[:11]))
+    name = rng.choice(("indptr", "indices", "data"))
+    part = getattr(changed, name)
+    odd = rng.choice((-1, 0, 10**6, 2**31 - 1, part.size))
+    if how == 2 and name != "data":
+        part[rng.randrange(part.size)] = odd
+    elif name == "data":
+        part[rng.randrange(part.size)] = rng.choice((np.nan, np.inf, 1e308))
+    else:
+        setattr(changed, name, part[: rng.randrange(part.size)])
+    return changed
+
+
+# ---- what became of them -------------------------------------------------------------------------
+
+
+def _failure(kind, model, X, y, odd, changes):
+    """Return what did not hold; in a fork."""
+    before, told = _state(model), _bytes(model.predict(X))
+    error = None
+    try:
+        model.set_params(**changes)
+        if kind == "predict":
+            found = model.predict(odd[0])
+        elif kind == "score":
+            found = model.score(*odd)
+            if not (isinstance(found, float) and 0 <= found <= 1):
+                return f"a score of {found!r}"
+        elif kind == "reset":
+            return (
+                "" if _bytes(model.predict(X)) == told else "set_params changed what is predicted"
+            )
+        else:
+            model.fit(*odd)
+    except Exception as raised:
+        error = raised
+        if reason := _raw(raised):
+            return reason
+    if error is not None or kind in ("predict", "score"):
+        after = {name: value for name, value in _state(model).items() if name not in changes}
+        kept = {name: value for name, value in before.items() if name not in changes}
+        return "" if after == kept and _bytes(model.predict(X)) == told else "it is not as before"
+    if not np.isfinite(model.weights_).all():
+        return "weights that are not finite"
+    names = {str(label) for label in _flat(odd[1])}
+    if names and {str(label) for label in model.classes_.tolist()} != names:
+        return f"labels {sorted(names)[:9]} became {model.classes_[:9]}"
+    return ""
+
+
+def _flat(y):
+    """Yield the labels of a list of lists, or of numbers; of anything else, none."""
+    if isinstance(y, np.ndarray):
+        y = y.tolist()
+    for each in y if isinstance(y, list | tuple) else ():
+        if isinstance(each, list | tuple | np.ndarray):
+            yield from _flat(each)
+        else:
+            yield each.item() if isinstance(each, np.generic) else each
+
+
+def _raw(error):
+    """Return why an error does not say what is wrong; empty if it does."""
+    if isinstance(error, SsvmBenchError):
+        return "" if "--debug" not in str(error) else f"advice to debug: {error}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    deliberate = (last.line or "").startswith("raise") or "/sklearn/" in last.filename
+    if isinstance(error, ValueError | TypeError) and deliberate:
+        return ""
+    return f"raw {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+
+
+def _state(model):
+    return {
+        name: pickle.dumps(value) for name, value in vars(model).items() if name.endswith("_")
+    } | {name: repr(value) for name, value in vars(model).items() if not name.endswith("_")}
+
+
+def _bytes(predicted):
+    return repr([np.asarray(each).tolist() for each in predicted])
+
+
+def _forked(check):
+    """Do a check in a fork; return what did not hold, or how the fork ended."""
+    read, write = os.pipe()
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    child = os.fork()
+    if child == 0:
+        signal.alarm(4 * SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_RDWR), 2)
+        try:
+            failure = check()
+        except BaseException as error:
+            failure = f"in the campaign: {error!r} {traceback.extract_tb(error.__traceback__)[-4:]}"
+        os.write(write, failure.encode("utf-8", "backslashreplace")[:4000])
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        failure = pipe.read().decode()
+    _, status, used = os.wait4(child, 0)
+    if (code := os.waitstatus_to_exitcode(status)) != 0:
+        return f"ended by {signal.Signals(-code).name if code < 0 else code}"
+    if (megabytes := used.ru_maxrss / 1024 - before) > MEGABYTES:
+        return failure or f"{megabytes:.0f} MB"
+    return failure

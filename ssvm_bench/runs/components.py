@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import functools
-import logging
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-import filelock
 import numpy as np
 
-from ssvm_bench.base import jit
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
@@ -23,13 +16,12 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.objective import Objective, Terms
+from ssvm_bench.runs.compiling import in_turn
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
     from ssvm_bench.oracles.prior import Prior
-
-logger = logging.getLogger(__name__)
 
 _LARGEST = 1e300
 """A bound of what float64 holds, with room for sums."""
@@ -222,45 +214,32 @@ def warm_up(
 ) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
-    Two are enough, unless the solver's config has a larger ``least_n``. One process at a time: what
-    it compiles, the others load. Of an oracle that is ``called`` by others, those are what is
-    compiled for its answers, and the maximisation itself.
+    Two are enough, unless the solver's config has a larger ``least_n``. One process at a time
+    compiles (:mod:`ssvm_bench.runs.compiling`). Of an oracle that is ``called`` by others, compiled
+    are what is done with its answers, and the maximisation itself.
     """
-    size = max(2, getattr(config.solver, "least_n", 2))
-    head = dataset.head(size)
-    parts = [registry.blamed(group, getattr(config, group).kind) for group in ("oracle", "solver")]
-    text = "Compiling, once on this machine …"
-    notice = threading.Timer(2.0, copy_context().run, [logger.info, text])
-    notice.start()
-    try:
-        with _alone(), parts[0], parts[1]:
-            terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
-            if called:
-                from ssvm_bench.oracles.caller import SerialCaller
-
-                terms = terms.called_by(SerialCaller(config.parallel.batch))
-            fits = prior is not None and prior.mean.size == terms.d
-            problem = problem_of(terms, 1.0, prior if fits else None)
-            # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
-            solver = build_solver(config, problem, Clock("work"))
-            solver.begin()
-            for _ in range(_WARM_UP_ITERATIONS):
-                solver.iterate()
-            problem.measured(solver.reported().w)
-            if config.path:
-                solver.warm_start(0.5, Clock("work"))
-            if getattr(config.solver, "latent_rounds", 1) > 1:
-                better, _ = problem.update_latent(np.ones(problem.d))
-                solver.update_latent(better)
-    finally:
-        notice.cancel()
+    head = dataset.head(max(2, getattr(config.solver, "least_n", 2)))
+    in_turn(functools.partial(_warm_up, config, head, prior, called))
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Let no other process compile meanwhile; a cache folder that cannot be locked is no error."""
-    with ExitStack() as stack:
-        if jit.CACHE_ROOT is not None:
-            with suppress(OSError, NotImplementedError):
-                stack.enter_context(filelock.FileLock(jit.CACHE_ROOT / ".warm-up.lock"))
-        yield
+def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) -> None:
+    kind = config.solver.kind
+    with registry.blamed("oracle", config.oracle.kind), registry.blamed("solver", kind):
+        terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
+        if called:
+            from ssvm_bench.oracles.caller import SerialCaller
+
+            terms = terms.called_by(SerialCaller(config.parallel.batch))
+        fits = prior is not None and prior.mean.size == terms.d
+        problem = problem_of(terms, 1.0, prior if fits else None)
+        # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
+        solver = build_solver(config, problem, Clock("work"))
+        solver.begin()
+        for _ in range(_WARM_UP_ITERATIONS):
+            solver.iterate()
+        problem.measured(solver.reported().w)
+        if config.path:
+            solver.warm_start(0.5, Clock("work"))
+        if getattr(config.solver, "latent_rounds", 1) > 1:
+            better, _ = problem.update_latent(np.ones(problem.d))
+            solver.update_latent(better)

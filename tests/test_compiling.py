@@ -1,0 +1,174 @@
+"""One process at a time compiles, and nobody waits for long, or for nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from ssvm_bench.base import jit, messages
+from ssvm_bench.runs import compiling
+from ssvm_bench.runs.compiling import in_turn
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from ssvm_bench.base import jit
+from ssvm_bench.runs.compiling import in_turn
+jit.CACHE_ROOT = Path(sys.argv[1])
+
+@jit.kernel
+def plus(x):
+    return x + 1.0
+
+def work():
+    plus(1.0)
+    print("held", flush=True)
+    sys.stdin.readline()
+
+in_turn(work)
+print("free", flush=True)
+"""
+"""A process that compiles, and hangs in its warm-up until it is told to go on."""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "CACHE_ROOT", tmp_path)
+    monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr(compiling, "_NOTICE", 0.1)
+    return tmp_path
+
+
+@contextmanager
+def another(place):
+    command = [sys.executable, "-c", HOLDS, place]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(place / "of-its-own")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def calls(kernel, done, seconds=0.0):
+    """Return what calls a kernel and tells that it has."""
+
+    def work():
+        done.append(kernel(2.0))
+        time.sleep(seconds)
+
+    return work
+
+
+def times(k):
+    """Return a kernel that is nowhere yet."""
+
+    def product(x):
+        return k * x
+
+    return jit.kernel(product)
+
+
+def double(x):
+    return 2.0 * x
+
+
+def test_kernels_in_memory_or_in_the_cache_need_no_turn(place):
+    jit.kernel(double)(1.0)
+    with another(place), messages.shown_by((said := []).append):
+        for kernel in (jit.kernel(double), jit.kernel(double)):
+            done = []
+            begin = time.monotonic()
+            in_turn(calls(kernel, done, seconds=0.3))
+            in_turn(calls(kernel, done))
+            assert time.monotonic() - begin < 3.0
+            assert done == [4.0, 4.0]
+    assert said == []
+
+
+def test_a_process_waits_for_what_another_compiles_and_says_for_whom(place):
+    with another(place) as process, messages.shown_by((said := []).append):
+        done = []
+        threading.Timer(1.0, process.stdin.write, ["\n"]).start()
+        threading.Timer(1.1, process.stdin.flush).start()
+        in_turn(calls(times(3.0), done, seconds=0.3))
+        assert process.stdout.readline() == "free\n"
+        assert done == [6.0]
+        waiting, compiling_ = said
+        assert waiting.startswith(
+            f"Waiting for what another process compiles: process {process.pid}"
+        )
+        assert compiling_.startswith("Compiling")
+
+
+@pytest.mark.parametrize("how", ["hangs", "stopped"])
+def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monkeypatch, how):
+    monkeypatch.setattr(compiling, "PATIENCE", 0.5)
+    with another(place) as process:
+        if how == "stopped":
+            process.send_signal(signal.SIGSTOP)
+        begin, done = time.monotonic(), []
+        in_turn(calls(times(4.0), done))
+        assert done == [8.0]
+        assert time.monotonic() - begin < 10.0
+
+
+def test_the_wait_is_bounded_however_lively_the_other_is(place, monkeypatch):
+    monkeypatch.setattr(compiling, "LONGEST", 1.0)
+    lively, ended = place / ".warm-up.lock", threading.Event()
+
+    def live():
+        while not ended.wait(0.05):
+            lively.touch()
+
+    with another(place):
+        thread = threading.Thread(target=live)
+        thread.start()
+        begin, done = time.monotonic(), []
+        in_turn(calls(times(5.0), done))
+        ended.set()
+        thread.join()
+    assert done == [10.0]
+    assert 1.0 <= time.monotonic() - begin < 10.0
+
+
+def test_a_lock_that_cannot_be_had_costs_nothing(place, monkeypatch):
+    (place / ".warm-up.lock").mkdir()
+    in_turn(calls(times(6.0), done := []))
+    monkeypatch.setattr(jit, "CACHE_ROOT", None)
+    in_turn(calls(times(7.0), done))
+    assert done == [12.0, 14.0]
+
+
+def test_the_lock_is_free_afterwards_whatever_has_happened(place):
+    def work(kernel):
+        kernel(1.0)
+        raise KeyError("a plug-in's")
+
+    with pytest.raises(KeyError):
+        in_turn(partial(work, times(8.0)))
+    os.close(compiling._locked(place / ".warm-up.lock"))
+
+
+def test_another_thread_compiles_what_it_likes(place):
+    found = []
+    kernel = times(9.0)
+
+    def work():
+        thread = threading.Thread(target=lambda: found.append(kernel(1.0)))
+        thread.start()
+        thread.join()
+
+    with another(place):
+        begin = time.monotonic()
+        in_turn(work)
+        assert found == [9.0]
+        assert time.monotonic() - begin < 10.0

@@ -1,6 +1,7 @@
 """Work on one results folder by many processes, and on many folders that become one."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from itertools import chain, product
 
 import pytest
 from program import (
+    FILES,
     call,
     config_of,
     environment,
@@ -202,3 +204,96 @@ def test_mistakes_of_merge(tmp_path):
     )
     assert "Name the results folders" in error_of(call("merge", "--into", tmp_path / "c"), 2)
     assert "--into" in error_of(call("merge", empty), 2)
+
+
+def link(path, to="/etc/passwd"):
+    path.unlink(missing_ok=True)
+    path.symlink_to(to)
+
+
+def fifo(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def moved(path):
+    path.rename(path.with_name("there"))
+    path.symlink_to("there")
+
+
+def parent(folder, up):
+    return folder if up == 0 else folder.parents[up - 1]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda run: link(run / "zzz"),
+        lambda run: fifo(run / "zzz"),
+        lambda run: (run / "zzz").mkdir(),
+        lambda run: (run / "..zzz").write_text("x"),
+        lambda run: (run / "checkpoint").write_text("x"),
+        lambda run: link(run / "checkpoint"),
+        lambda run: fifo(run / "checkpoint"),
+        lambda run: (run / "checkpoint").mkdir(),
+        lambda run: (run.parent / "seed=0.bak").mkdir(),
+    ],
+)
+def test_of_a_run_its_own_files_are_merged_and_nothing_else(tmp_path, two, spoil):
+    a, _, (in_a, _) = two
+    spoil(in_a)
+    result = call("merge", a, "--into", tmp_path / "c")
+    assert result.exit_code == 0, result.output
+    assert "Traceback" not in result.stderr
+    (folder,) = find_runs(tmp_path / "c")
+    assert is_whole(folder)
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert run_folders(tmp_path / "c") == ["seed=0"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda run: link(run / "weights.npz"),
+        lambda run: moved(run / "weights.npz"),
+        lambda run: moved(run / "trace.parquet"),
+        lambda run: fifo(run / "summary.json"),
+        lambda run: link(run / "traceback.txt"),
+        lambda run: (run / "traceback.txt").write_text("x"),
+        lambda run: (run / "names.json.gz").mkdir(),
+        *(lambda run, up=up: moved(parent(run, up)) for up in range(5)),
+        lambda run: run.rename(run.with_name("seed=1")),
+        lambda run: run.rename(run.with_name("seed=0.partial")),
+        lambda run: run.parent.rename(run.parent.with_name("x y")),
+        lambda run: run.parents[1].rename(run.parents[1].with_name("bcfw")),
+    ],
+)
+def test_what_is_not_the_run_of_its_place_is_not_merged(tmp_path, two, spoil):
+    a, b, (in_a, _) = two
+    spoil(in_a)
+    result = call("merge", a, "--into", tmp_path / "c")
+    assert result.exit_code == 0, result.output
+    assert "0 runs copied" in result.output
+    assert ("could not be read" in result.output) == bool(result.stderr)
+    assert find_runs(tmp_path / "c") == []
+    assert call("merge", a, b, "--into", tmp_path / "c").output.count("1 run copied") == 1
+
+
+def test_a_merge_brings_checkpoints_that_a_run_can_go_on_from(tmp_path):
+    options = ("solver=mpbcfw", "clock=work", "checkpoint.keep=true")
+    run_here(tmp_path / "a", *options, "budget.max_iterations=3")
+    merging.merge([tmp_path / "a"], tmp_path / "c")
+    outcome = run_here(tmp_path / "c", *options, "budget.max_iterations=5")
+    assert read_trace(outcome.folder).metadata["resumed"][0]["iteration"] == 3
+
+
+def test_a_finished_run_leaves_the_state_of_an_extension(tmp_path, two):
+    a, _, _ = two
+    merging.merge([a], tmp_path / "c")
+    (folder,) = find_runs(tmp_path / "c")
+    trace = read_trace(folder)
+    further = trace.frame.assign(iteration=trace.frame["iteration"] + 7)
+    write_partial(folder, further, trace.metadata, {**trace.summary, "stop_reason": "interrupted"})
+    shutil.rmtree(folder)
+    merging.merge([a], tmp_path / "c")
+    assert sorted(run_folders(tmp_path / "c")) == ["seed=0", "seed=0.partial"]

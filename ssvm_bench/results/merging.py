@@ -5,24 +5,34 @@ the same configuration have the same data: those of another fingerprint are refu
 and synthetic data side by side, which no figure would show together. All that is looked at before
 anything is written. A run that was there before is replaced only by a better one.
 
+What is merged can come from anywhere. So folders are those of a results folder, and no links; and
+what is copied of a run are the files that a run has, as their checksums say. A checkpoint goes with
+it if this version of the program can go on from it.
+
 Figures, claims and stored traces are made of runs: they are drawn anew, by ``ssvm-bench plot``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, BinaryIO
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.run_folder import PARTIAL, lock, partial_folder, write_folder
-from ssvm_bench.results.trace import UNFINISHED, Trace
+from ssvm_bench.results import checkpoint_file, checks
+from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
+from ssvm_bench.results.run_folder import PARTIAL, Content, lock, partial_folder, write_folder
+from ssvm_bench.results.trace import UNFINISHED
 
 SYNTHETIC = "synthetic"
+
+_LAYOUT = ("runs", "*", "*", "*", "seed=*")
+"""Folders from a results folder to a run: also dataset, solver and hash."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,14 +99,17 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     for k, root in enumerate((into, *roots)):
         if k > 0 and not (root / "runs").is_dir():
             raise ConfigError(f"There are no runs in {root}: a results folder has a folder runs.")
-        for folder in sorted(root.glob("runs/*/*/*/seed=*")):
+        for folder in _folders(root, links=k == 0):
             try:
-                trace = read_trace(folder)
+                if k > 0 and folder.is_symlink():
+                    raise RunFailedError(
+                        f"{folder} is a link, and a merge follows none. Name the results folder "
+                        "that it leads to."
+                    )
+                found.append(_of(root, folder, read(folder, links=k == 0)))
             except RunFailedError as error:
                 damaged += 1
                 logger.warning("%s", error)
-            else:
-                found.append(_of(root, folder, trace))
     wanted = [run for run in found if source is None or _kind(run) == source]
     _check_sources(wanted)
     best: dict[PurePath, _Found] = {}
@@ -111,12 +124,31 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     return Merged(len(new), len(offered) - len(new), damaged)
 
 
-def _of(root: Path, folder: Path, trace: Trace) -> _Found:
-    name = folder.relative_to(root)
-    finished = trace.summary["stop_reason"] not in UNFINISHED
-    if folder.name.endswith(PARTIAL):
-        name, finished = name.with_name(name.name.removesuffix(PARTIAL)), False
-    return _Found(root, name, trace.metadata, finished, int(trace.frame["iteration"].iloc[-1]))
+def _folders(root: Path, links: bool) -> Iterator[Path]:
+    """Yield the runs of a results folder, and links on the way to some unless they are followed."""
+    places = [root]
+    for pattern in _LAYOUT:
+        inner = [path for place in places for path in sorted(place.glob(pattern))]
+        places = [path for path in inner if links or not path.is_symlink()]
+        yield from () if links else filter(Path.is_symlink, inner)
+    yield from places
+
+
+def _of(root: Path, folder: Path, run: Written) -> _Found:
+    """Return what is said of a run; raise ``RunFailedError`` if it is not the one of its place."""
+    name, finished = folder.relative_to(root), run.summary["stop_reason"] not in UNFINISHED
+    if finished == folder.name.endswith(PARTIAL) or finished != is_finished(folder):
+        raise cannot_read(folder, "it has not finished, or lacks a file")
+    if not finished:
+        name = name.with_name(name.name.removesuffix(PARTIAL))
+    config = run.metadata["config"]
+    of = (config.get("dataset") or {}).get("name"), config["solver"]["name"]
+    right = name.parts[1:3] == of and name.name == f"seed={config['seed']}"
+    if not right or not checks.HASH.holds(name.parts[3]):
+        raise cannot_read(
+            folder, f"its place is not that of {of[1]} on {of[0]}, seed={config['seed']}"
+        )
+    return _Found(root, name, run.metadata, finished, run.table["iteration"][-1].as_py())
 
 
 def _kind(run: _Found) -> str:
@@ -150,13 +182,37 @@ def _check_same(one: _Found, other: _Found) -> None:
 
 def _copy(run: _Found, into: Path) -> None:
     """Copy the files of a run, at once, in the place of those that are there."""
-    target = into / run.name
-    content = {
-        path.name: files.read(path) for path in sorted(run.folder.iterdir()) if path.is_file()
-    }
+    target, partial = into / run.name, partial_folder(into / run.name)
+    content: dict[str, Content] = {**read(run.folder, links=False).files}
+    path = run.folder / checkpoint_file.NAME
+
+    def put(file: BinaryIO) -> None:
+        with files.opened(path, links=False) as checkpoint:
+            shutil.copyfileobj(checkpoint, file)
+
+    if _is_checkpoint(path, run):
+        content[checkpoint_file.NAME] = put
     with lock(target):
-        if run.finished:
-            write_folder(target, content)
-            files.remove(partial_folder(target))
-        else:
-            write_folder(partial_folder(target), content)
+        if not run.finished:
+            write_folder(partial, content)
+            return
+        write_folder(target, content)
+        with suppress(RunFailedError):
+            if read(partial).table["iteration"][-1].as_py() > run.iterations:
+                return  # of an extension
+        files.remove(partial)
+
+
+def _is_checkpoint(path: Path, run: _Found) -> bool:
+    """Tell whether a file is a checkpoint of a run that this version can go on from."""
+    whose = f"{run.name.parent.name}/{run.name.name}", run.metadata["dataset"]["fingerprint"]
+    if not path.exists():
+        return False
+    try:
+        if path.is_symlink():
+            raise OSError("it is a link")
+        with checkpoint_file.reading(path.parent, checkpoint_file.identity(*whose)):
+            return True
+    except (checkpoint_file.UnusableError, OSError) as error:
+        logger.warning("%s is not copied: %s. The run itself is.", path, error)
+        return False

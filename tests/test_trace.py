@@ -19,7 +19,7 @@ import yaml
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.results import provenance, reading, run_folder, trace
+from ssvm_bench.results import left_overs, provenance, reading, run_folder, trace
 
 METADATA = {
     "config": {"solver": {"name": "bcfw"}, "seed": 0},
@@ -308,6 +308,76 @@ def test_a_run_whose_replacement_was_killed_half_way_comes_back(folder):
     with run_folder.lock(folder):
         assert len(reading.read_trace(folder).frame) == 2
     assert hidden(folder) == []
+
+
+CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "exchange")
+
+
+def killed_while_replacing(folder, number, exchanges):
+    """Replace a run in a process that is killed before a change of its files; None: it was not."""
+    if (process := os.fork()) == 0:
+        left, exchange = number, run_folder._exchange
+
+        def count(event, details):
+            nonlocal left
+            makes = event == "open" and (details[2] or 0) & os.O_CREAT
+            if makes or event in CHANGES:
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        def counted(one, other):
+            sys.audit("exchange")
+            return exchanges and exchange(one, other)
+
+        run_folder._exchange = counted
+        sys.addaudithook(count)
+        with run_folder.lock(folder):
+            write(folder, count=3)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(process, 0)[1]) or None
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchanges):
+    number = 1
+    write(folder, count=2)
+    trace.write_partial(folder, rows(3), METADATA, {"stop_reason": "interrupted"})
+    while killed_while_replacing(folder, number, exchanges):
+        if exchanges:
+            assert reading.is_whole(folder)
+        assert reading.find_runs(tmp_path) == [folder]
+        there = len(reading.read_run(folder).frame)
+        assert there in (2, 3)
+        with run_folder.lock(folder):  # as the same command does when it is given again
+            left_overs.remove_superseded(folder)
+            partial = run_folder.partial_folder(folder)
+            assert partial.exists() == (there == 2)
+            assert hidden(folder) == []
+            write(folder, count=2)
+        trace.write_partial(folder, rows(3), METADATA, {"stop_reason": "interrupted"})
+        number += 1
+    assert number > 12
+
+
+def test_a_partial_trace_that_is_worth_something_is_kept(folder, tmp_path):
+    begun = {"stop_reason": "interrupted"}
+    old, new = ({**METADATA, "started": f"2026-01-0{day}T00:00:00+00:00"} for day in (1, 2))
+    for rows_, metadata, summary, kept in (
+        (2, old, begun, False),
+        (3, old, begun, False),
+        (4, old, begun, True),  # of an extension
+        (2, new, begun, True),  # made by force
+        (2, old, {"stop_reason": "error"}, True),
+    ):
+        trace.write_run(folder, rows(3), {**old}, {}, SUMMARY, np.ones(3))
+        partial = trace.write_partial(folder, rows(rows_), metadata, summary)
+        left_overs.sweep(tmp_path)
+        assert partial.exists() == kept
+    (partial / "trace.parquet").unlink()
+    (partial / "checkpoint").write_bytes(b"x")
+    left_overs.sweep(tmp_path)
+    assert not partial.exists()
 
 
 def test_two_processes_may_write_the_same_runs(tmp_path):

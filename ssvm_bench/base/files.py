@@ -87,8 +87,7 @@ def _temporary(place: Path, flags: int) -> Iterator[tuple[Path, int]]:
 
 def _locked(place: Path, flags: int) -> tuple[Path, int]:
     for _ in range(_TRIES):
-        name = f".{place.name[:_LONGEST]}{MARK}{secrets.token_hex(6)}"
-        temporary = place.with_name(name)
+        temporary = _temporary_name(place)
         if not flags & os.O_CREAT:
             temporary.mkdir()
         # what is not locked yet looks abandoned to another process, which may remove it meanwhile
@@ -116,12 +115,18 @@ def sweep(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, as far as that can be done."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
+    """Remove a file or a folder, as far as that can be done; no half of a folder has its name."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            if not path.name.startswith("."):
+                path = path.rename(_temporary_name(path))
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink()
+
+
+def _temporary_name(place: Path) -> Path:
+    return place.with_name(f".{place.name[:_LONGEST]}{MARK}{secrets.token_hex(6)}")
 
 
 def opened(path: Path, links: bool = True) -> BinaryIO:

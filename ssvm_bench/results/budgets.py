@@ -28,6 +28,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.results.reading import read_run
+from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.trace import Trace, plain
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | 
     Trace or None
         None if there is no such run, or it does not go as far.
     """
+    if not os.path.lexists(config.folder):
+        recover(config.folder.parent)
     for folder in filter(os.path.lexists, config.folders):
         try:
             found = truncate(read_run(folder), config)

@@ -1,4 +1,4 @@
-"""Files of a results folder: written at once, swept, and skipped with a message if damaged."""
+"""Files of a results folder: written at once, and skipped with a message if damaged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
-from ssvm_bench.results.folder import ResultsFolder, plain
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -37,15 +36,6 @@ def cannot_write(path: Path, error: OSError) -> RunFailedError:
         f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
         "choose another place (results_dir=…, --output), then draw again."
     )
-
-
-def sweep(results_dir: Path | ResultsFolder) -> None:
-    """Remove what writers that died have left anywhere in a results folder."""
-    for place in plain(results_dir).read:
-        files.sweep(place)
-        for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
-            for folder in place.glob(pattern):
-                files.sweep(folder)
 
 
 SHOWN = 4

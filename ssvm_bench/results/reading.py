@@ -23,7 +23,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
-from ssvm_bench.results.run_folder import PARTIAL
+from ssvm_bench.results.run_folder import PARTIAL, recover
 from ssvm_bench.results.trace import (
     CHECKSUMS_KEY,
     COLUMNS,
@@ -129,6 +129,7 @@ def is_finished(folder: Path) -> bool:
 
 def find_runs(results_dir: Path, dataset: str = "*", solver: str = "*") -> list[Path]:
     """Return the folders of the finished runs below a results folder, sorted."""
+    recover(results_dir, f"runs/{dataset}/{solver}/*/")
     folders = results_dir.glob(f"runs/{dataset}/{solver}/*/seed=*")
     return sorted(folder for folder in folders if is_finished(folder))
 

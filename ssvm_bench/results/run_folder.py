@@ -1,19 +1,22 @@
 """A folder of files that appears at once, and that one process at a time works on.
 
-The files are written and synced in a hidden sibling folder, which is then renamed. So a run folder
-either does not exist or is complete, whenever the process dies. Siblings of ``seed=0`` that no
-reader takes for a run:
+The files are written and synced in a hidden sibling folder, which is then renamed; or exchanged
+with the one that it replaces, by a single call of the system. So a run folder either does not exist
+or is complete, whenever the process dies, and one that was there is there at any moment. Where the
+system or the file system cannot exchange two folders, the old one steps aside first, and is brought
+back by the next reader or writer. Siblings of ``seed=0`` that no reader takes for a run:
 
 ========================  ======================================================================
 ``.seed=0.lock``          held by the process that works on this configuration
-``.seed=0.tmp-…``         a run being written (see `ssvm_bench.base.files`)
-``.seed=0.old-…``         a run being replaced
+``.seed=0.tmp-…``         a run being written, or one that was replaced (`ssvm_bench.base.files`)
+``.seed=0.old-…``         a run being replaced where two folders cannot be exchanged
 ``seed=0.partial``        trace so far, and checkpoint, of a run that was interrupted or failed
 ========================  ======================================================================
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import logging
 import os
@@ -22,7 +25,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import filelock
 
@@ -32,6 +35,9 @@ from ssvm_bench.base.files import remove, temporary_folder
 PARTIAL = ".partial"
 
 logger = logging.getLogger(__name__)
+
+_HERE, _RENAME_EXCHANGE = -100, 2
+"""Linux's AT_FDCWD, and the flag of renameat2."""
 
 _GLANCE_SECONDS = 0.5
 """For longer than that, nobody holds a lock who only looks whether it is held."""
@@ -106,6 +112,21 @@ def _lock_file(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
+def recover(place: Path, pattern: str = "") -> None:
+    """Bring back runs whose replacement was killed half-way, unless somebody is at work on them.
+
+    Parameters
+    ----------
+    place : Path
+    pattern : str
+        Which folders below it to look through: ``"**/"``; by default that one alone.
+    """
+    for old in place.glob(f"{pattern}.seed=*.old-*"):
+        folder = old.with_name(old.name[1:].rpartition(".old-")[0].removesuffix(PARTIAL))
+        with suppress(HeldError, RunFailedError), lock(folder, wait=False):
+            pass  # that does it
+
+
 def _clear_left_overs(folder: Path) -> None:
     """Undo the steps of writers that were killed. Sound only while the lock is held."""
     for kind in ("old", "tmp"):
@@ -155,7 +176,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
 
 
 def _publish(temporary: Path, folder: Path) -> None:
-    """Rename; a folder cannot be renamed onto a full one, so that one steps aside first."""
+    """Rename, or exchange with the folder that is there, which is then the temporary one."""
     aside: list[Path] = []
     while True:
         try:
@@ -164,12 +185,23 @@ def _publish(temporary: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
+        if _exchange(temporary, folder):
+            break
         aside.append(folder.with_name(f".{folder.name}.old-{secrets.token_hex(6)}"))
         with suppress(FileNotFoundError):  # another writer may just have moved it
             folder.rename(aside[-1])
     _sync(folder.parent)
     for old in aside:
         remove(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places at once; return False if the system cannot do that here."""
+    rename: Any = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(rename(_HERE, names[0], _HERE, names[1], _RENAME_EXCHANGE) == 0)
 
 
 def _sync(folder: Path) -> None:

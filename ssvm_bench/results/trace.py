@@ -20,7 +20,6 @@ import hashlib
 import io
 import json
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from ssvm_bench.base import files
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
@@ -176,7 +176,7 @@ def write_run(
     if with_checkpoint:
         content[CHECKPOINT] = begun / CHECKPOINT
     write_folder(folder, content)
-    shutil.rmtree(begun, ignore_errors=True)
+    files.remove(begun)
 
 
 def write_partial(

@@ -22,6 +22,7 @@ from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checks, scores
 from ssvm_bench.results.reading import cannot_read, is_finished, read
+from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.scores import Scores
 from ssvm_bench.results.trace import NAMES, TRACE
 from ssvm_bench.runs.components import load_dataset, oracle_of
@@ -90,8 +91,10 @@ def find(path: Path) -> Path:
     ConfigError
         There is none, or there are several.
     """
+    recover(path.parent)
     if is_finished(path):
         return path
+    recover(path, "**/")
     below = [found.parent for found in sorted(path.rglob(TRACE)) if is_finished(found.parent)]
     if len(below) == 1:
         return below[0]

@@ -22,6 +22,7 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.results.budgets import find_run
+from ssvm_bench.results.left_overs import remove_superseded
 from ssvm_bench.results.provenance import LOCAL
 from ssvm_bench.results.reading import damage, is_whole, read_metadata
 from ssvm_bench.results.run_folder import HeldError, lock
@@ -107,6 +108,8 @@ def run(
                 _check_same_data(folder, dataset)
         before = [None if config.force else find_run(stage) for stage, _ in stages]
         if before[-1] is not None and all(before):
+            for stage, _ in stages:
+                remove_superseded(stage.folder)
             return _skipped(before[-1])
         _tell_unseen(dataset)
         warm_up(config, dataset, prior, called=caller is not None)

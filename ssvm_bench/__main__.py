@@ -11,6 +11,7 @@ from ssvm_bench.base import interrupts, outputs
 def main() -> None:
     """Run the command line and exit."""
     interrupts.end_at_signals("ssvm-bench: error: Interrupted.")
+    interrupts.refuse_exit()
     outputs.protect()
     from ssvm_bench.cli.commands import main as command_line
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import posix
 import signal
 import time
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ from program import (
     wait_until,
 )
 
+from ssvm_bench.base import interrupts
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
@@ -188,6 +190,64 @@ def test_a_component_cannot_end_the_program(tmp_path, sabotage, monkeypatch, err
     with pytest.raises(RunFailedError, match=f"failed in iteration 3: {name}"):
         run_here(tmp_path, "solver=fw")
     assert run_folders(tmp_path) == ["seed=0.partial"]
+
+
+@pytest.mark.parametrize("leave", [lambda: os._exit(0), lambda: posix._exit(3)])
+def test_a_component_that_leaves_by_exit_has_failed(tmp_path, sabotage, monkeypatch, leave):
+    for module in (os, posix):
+        monkeypatch.setattr(module, "_exit", module._exit)
+    interrupts.refuse_exit()
+    sabotage(3, lambda solver: leave())
+    with pytest.raises(
+        RunFailedError, match=r"failed in iteration 3: .*os\._exit\([03]\) was called"
+    ):
+        run_here(tmp_path, "solver=fw")
+    assert run_folders(tmp_path) == ["seed=0.partial"]
+    if (process := os.fork()) == 0:
+        os._exit(7)  # of a fork: it may
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        *(("x", value, "x must be a number") for value in ("3", None, [1.0], 1j, {}, np.ones(2))),
+        *(("x", value, "x must be a number") for value in (b"3", pd.NaT, np.array("3"), object())),
+        ("x", 10**400, "OverflowError"),
+        *((name, 1.0, "is no name of a column") for name in ("a\nb", "\ud800", 5, None, "\0")),
+        ("primal", 1.0, "primal, a column of every trace"),
+    ],
+    ids=str,
+)
+def test_what_is_no_number_is_no_diagnostic(tmp_path, monkeypatch, name, value, text):
+    monkeypatch.setattr(
+        FrankWolfe, "diagnostics", lambda self: {name: value} if self.k > 1 else {}, raising=False
+    )
+    with pytest.raises(RunFailedError, match=r"failed in iteration 2") as caught:
+        run_here(tmp_path, "solver=fw", "budget.max_iterations=3")
+    assert text in str(caught.value)
+    (partial,) = tmp_path.rglob("seed=0.partial")
+    assert list(read_trace(partial).frame["iteration"]) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        *(("working_set_mean", value) for value in ("2", None, [])),
+        *(("diagnostics", value) for value in (5, "text", [1], None)),
+    ],
+)
+def test_other_answers_that_are_no_numbers_fail_the_run(tmp_path, monkeypatch, method, value):
+    monkeypatch.setattr(FrankWolfe, method, lambda self: value)
+    with pytest.raises(RunFailedError, match=r"failed in iteration 0"):
+        run_here(tmp_path, "solver=fw", "budget.max_iterations=3")
+
+
+@pytest.mark.parametrize("value", ["far", [], 1j])
+def test_a_radius_that_is_no_number_is_told_before_the_run(tmp_path, monkeypatch, value):
+    monkeypatch.setattr(Problem, "radius", lambda self: value)
+    with pytest.raises(RunFailedError, match=r"radius is not a number"):
+        run_here(tmp_path, "solver=fw", "budget.max_iterations=3")
 
 
 # ---- the rows of the trace ----------------------------------------------------------------------

@@ -196,6 +196,7 @@ def serve(lifeline: int, descriptor: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # in case that somebody up there ignores it
     interrupts.end_at_signals()
     interrupts.ignore_signals(interrupts.OF_QUEUES)
+    interrupts.refuse_exit()
     outputs.protect()
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     connection = Connection(descriptor)

@@ -16,6 +16,7 @@ Signals that are ignored (``nohup``) stay ignored.
 from __future__ import annotations
 
 import os
+import posix
 import select
 import signal
 import threading
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -35,6 +36,7 @@ OF_QUEUES = (signal.SIGUSR1, signal.SIGUSR2)
 EXIT_STATUS = 1
 """Of a program that a signal ended."""
 
+_exit = os._exit
 _SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
 
 
@@ -72,9 +74,24 @@ def end_at_signals(message: str = "") -> None:
         with suppress(OSError):
             if shown and select.select([], [2], [], 0)[1]:  # else its reader has stopped
                 os.write(2, shown.encode())
-        os._exit(EXIT_STATUS)
+        _exit(EXIT_STATUS)
 
     _handle(handle)
+
+
+def refuse_exit() -> None:
+    """Let ``os._exit`` raise `SystemExit` in this process, not in its forks, from now on.
+
+    A component that ended the process by it would leave no message, and the exit status of success.
+    """
+    process = os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process:
+            _exit(status)
+        raise SystemExit(f"os._exit({status}) was called, which ends nothing here")
+
+    os._exit = posix._exit = refuse
 
 
 def ignore_signals(numbers: Iterable[int] = SIGNALS) -> None:

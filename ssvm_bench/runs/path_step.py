@@ -26,10 +26,10 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
-from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.results.trace import write_partial, write_run
+from ssvm_bench.results.trace import plain, write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress
 from ssvm_bench.runs.components import held_out_loss, started
 from ssvm_bench.runs.extension import destination, going_on
@@ -227,7 +227,7 @@ class PathStep:
     def _metadata(self) -> dict[str, Any]:
         config, dataset, problem = self.config, self.dataset, self.problem
         prior = config.prior.text(getattr(config.solver, "constraint", ""))
-        return {
+        about = {
             "config": config.resolved(),
             "dataset": {
                 "name": dataset.name,
@@ -250,6 +250,11 @@ class PathStep:
             **self._latent(),
             **provenance(),
         }
+        try:
+            checks.check(plain(about), checks.METADATA)
+        except ValueError as error:  # a component has told it
+            raise RunFailedError(f"No run can be made of that: {error}.") from error
+        return about
 
     def _latent(self) -> dict[str, str]:
         """Return what tells the fixed latent values of the problem from others, if it has some."""

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
+from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
 logger = logging.getLogger(__name__)
+
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
@@ -113,10 +117,11 @@ class Recorder:
                 "working_set_mean": solver.working_set_mean(),
                 "approx_passes": solver.approx_passes,
                 "w_norm": self.problem.size(self.w),
-                **of_evaluation,
-                **solver.diagnostics(),
-                **after,
             }
+            for more in (of_evaluation, solver.diagnostics(), after):
+                if taken := COLUMNS.keys() & more:
+                    raise RunFailedError(f"diagnostics() has {min(taken)}, a column of every trace")
+                row |= more
             if self.latent_rounds > 1:
                 changes = float(self._changes)
                 row |= {"latent_round": float(self.round), "latent_changes": changes}
@@ -129,6 +134,7 @@ class Recorder:
         return row
 
     def _add(self, row: dict[str, Any]) -> None:
+        _check_numbers(row)
         self.rows.append(row)
         self.display.row(row)
 
@@ -184,6 +190,7 @@ class Recorder:
         self.losses |= self.problem.losses(self._iterate)
         for name, loss in self.held_out.items():
             self.losses[name] = loss(self.w)
+        _check_numbers(self.losses)
 
     def summary(self) -> dict[str, Any]:
         """Return the last row, the best primal and dual, and ``train_loss`` and others.
@@ -199,6 +206,18 @@ class Recorder:
             **best(primal, dual),
             **{f"{name}_loss": loss for name, loss in self.losses.items()},
         }
+
+
+def _check_numbers(found: Mapping[str, Any]) -> None:
+    """Raise ``RunFailedError`` unless all that components say of an iterate are numbers."""
+    for name, value in found.items():
+        if not isinstance(name, str) or not name.isprintable():
+            raise RunFailedError(f"{shown(repr(name))} is no name of a column")
+        whole = name in COLUMNS and COLUMNS[name].dtype == "int64"
+        if not isinstance(value, _NUMBERS) or (whole and value != int(value)):
+            what = "an integer" if whole else "a number"
+            raise RunFailedError(f"{name} must be {what}, got {shown(repr(value))}")
+        float(value)
 
 
 class TraceFlusher:

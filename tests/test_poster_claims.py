@@ -207,7 +207,9 @@ def test_the_cutting_planes_of_the_poster_are_those_without_a_cache():
 def test_self_checks_and_other_rivals_are_not_counted():
     rows = judged()
     kinds = {kind: {row.key for row in rows if row.beside == kind} for kind in BESIDE}
-    assert kinds[SELF_CHECKS] == {"sparse", "certificate_bcfw", "certificate_fw"}
+    rates = {f"rate_{name}" for name in ("bcfw", "ssg", "fw", "one_slack")}
+    bounds = {"inexact_rate", "size_fw", "size_one_slack"} | rates
+    assert kinds[SELF_CHECKS] == {"sparse", "certificate_bcfw", "certificate_fw"} | bounds
     assert kinds[UNLIKE] == against("any_ssg")
     assert kinds[OTHER_BASELINES] == against("cached", "n_slack")
     text = claims_table.output(POSTER, rows).markdown()

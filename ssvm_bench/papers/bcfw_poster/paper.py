@@ -92,7 +92,8 @@ SELF_CHECKS, OTHER_BASELINES, UNLIKE = "self-checks", "other rivals", "unlike av
 BESIDE = {
     SELF_CHECKS: (
         "True of every right implementation. By weak duality, no dual value is above a primal one; "
-        "and a call of the oracle finds one plane."
+        "a call of the oracle finds one plane; and bounds that are proven hold, at these numbers "
+        "of passes by a factor of a thousand and more."
     ),
     UNLIKE: (
         "The poster's figure has BCFW and SSG without averages and with tail averages. Here each "

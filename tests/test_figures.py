@@ -189,6 +189,14 @@ def test_sources_and_lambdas_are_never_mixed():
     assert gap["source"].tolist() == ["real", "synthetic", "real"]
 
 
+def test_an_older_run_without_a_later_option_is_a_repeat_of_one_at_its_default():
+    def run(seed, **later):
+        return make_trace([4.0], [0.0], seed=seed, options={"kind": "mpbcfw", **later})
+
+    assert labels([run(0), run(1, rule="slope")]) == ["bcfw", "bcfw"]
+    assert labels([run(0), run(1, rule="fixed")]) == ["bcfw rule=slope", "bcfw rule=fixed"]
+
+
 def test_runs_with_other_options_are_other_curves_and_not_repeats():
     traces = [make_trace([4.0], [0.0], seed=0, options={"T": 5})]
     assert labels(traces) == ["bcfw"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.config import registry
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace
 
@@ -46,14 +49,15 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     not taken for repeats of one another. Options of the solver itself are named on all problem
     instances if they differ on one, so that one thing has one name in a figure; others only there.
     """
-    configs = [trace.metadata["config"] for trace in traces]
+    configs = _of_today([trace.metadata["config"] for trace in traces])
     names = [str(config["solver"]["name"]) for config in configs]
     groups = [
         (instance_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)
     ]
     around = [{key: config[key] for key in config if key != "solver"} for config in configs]
     within = [
-        {"solver": {**_dual_of(trace), **trace.metadata["config"]["solver"]}} for trace in traces
+        {"solver": {**_dual_of(trace), **config["solver"]}}
+        for trace, config in zip(traces, configs, strict=True)
     ]
     parts = (
         names,
@@ -61,6 +65,25 @@ def labels(traces: Sequence[Trace]) -> list[str]:
         differences(within, names, NOT_A_CURVE),
     )
     return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
+
+
+def _of_today(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return configs in which older runs have the options added since, at their defaults."""
+    made = [dict(config) for config in configs]
+    kinds = [
+        (group, config[group]["kind"])
+        for group in ("dataset", "oracle", "solver")
+        for config in made
+        if "kind" in config.get(group, {})
+    ]
+    for group, kind in dict.fromkeys(kinds):
+        peers = [config for config in made if config.get(group, {}).get("kind") == kind]
+        if len({frozenset(config[group]) for config in peers}) > 1:
+            with suppress(ConfigError, RunFailedError):  # a plug-in may have gone
+                known = registry.defaults(group, kind)
+                for config in peers:
+                    config[group] = {**known, **config[group]}
+    return made
 
 
 def _dual_of(trace: Trace) -> dict[str, str]:

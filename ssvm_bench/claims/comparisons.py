@@ -23,7 +23,7 @@ from ssvm_bench.claims.cases import Case, Runs
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures.curves import along, read_off
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import counts, span, times
+from ssvm_bench.results.words import counts, percent, span, times
 
 
 def suboptimality(case: Case, run: Trace) -> np.ndarray:
@@ -55,6 +55,14 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
     if behind:
         note += f", not lower at {len(behind)} of {sum(sizes)} points, "
         note += f"the last at pass {max(behind):.3g}"
+    if behind and len(baselines) > 1:
+        alone = []
+        for name, repeats in baselines.items():
+            pairs = [_common(case, run, {name: repeats})[1:3] for run in mine]
+            alone.append(
+                f"{name} at {percent(float(np.median([np.mean(a < b) for a, b in pairs])))}"
+            )
+        note += f"; lower than {', '.join(alone)}"
     factor, name, end = sorted(ends)[len(ends) // 2]
     note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
     return Measured(np.array(shares), note=note)

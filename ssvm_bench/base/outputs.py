@@ -39,6 +39,10 @@ class _Text(io.TextIOWrapper):
 
     buffer: Any = None
 
+    def write(self, text: str | bytes) -> int:
+        """Write a text, or one that click has encoded for a shell."""
+        return super().write(text if isinstance(text, str) else bytes(text).decode())
+
 
 def protect() -> None:
     """Replace ``sys.stdout`` and ``sys.stderr``, and open what is closed."""

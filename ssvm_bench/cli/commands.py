@@ -19,6 +19,7 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
+from ssvm_bench.cli import completion
 from ssvm_bench.cli.options import FILE, PROGRAM, Command, Commands, Settings, print_outcomes
 from ssvm_bench.config import catalog
 
@@ -41,6 +42,8 @@ KINDS = {
     "experiments": "experiments",
 }
 """What ``list`` can show → the kind of :func:`catalog.entries`."""
+
+_LISTED = f"[{'|'.join(KINDS)}]"
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -173,7 +176,7 @@ class Run(Command):
 
 @main.command("run", cls=Run)
 @click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
-@click.argument("overrides", nargs=-1)
+@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
 @click.pass_obj
 def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) -> int:
     """Train one solver on one dataset and write its trace.
@@ -250,8 +253,8 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
 
 
 @main.command("plot")
-@click.argument("name")
-@click.argument("overrides", nargs=-1)
+@click.argument("name", shell_complete=completion.names("experiments"))
+@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
 @click.option(
     "--format",
     "formats",
@@ -277,7 +280,7 @@ def plot_command(
 
 
 @main.command("list")
-@click.argument("kind", required=False, metavar="[datasets|oracles|solvers|experiments]")
+@click.argument("kind", required=False, metavar=_LISTED, shell_complete=lambda *_: [*KINDS])
 @click.pass_obj
 def list_command(settings: Settings, kind: str | None) -> None:
     """Show what there is, one line each."""
@@ -298,8 +301,8 @@ def list_command(settings: Settings, kind: str | None) -> None:
 
 @main.command("check")
 @click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
-@click.argument("name")
-@click.argument("overrides", nargs=-1)
+@click.argument("name", shell_complete=completion.names("kind"))
+@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:
     """Check the contract of an oracle, a solver or a dataset on small instances.

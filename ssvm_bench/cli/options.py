@@ -89,6 +89,8 @@ class Commands(Command, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one."""
         names = self.list_commands(ctx)
+        if ctx.resilient_parsing:  # a shell asks how the line may go on
+            return super().resolve_command(ctx, args)
         if args and args[0] not in names and not args[0].startswith("-"):
             inside = "" if ctx.parent is None else f"{self.name} "
             raise ConfigError(

@@ -199,6 +199,14 @@ def kinds(group: str) -> list[str]:
     return sorted({*own, *_files(group), *installed})
 
 
+def source(group: str, kind: str) -> Path:
+    """Return the file of a component that is the project's own, or in a file of others."""
+    own = _own_modules(group)
+    name = own.get(kind) or own.get(kind.partition("_")[0], "")
+    file = PAPERS.parents[1].joinpath(*name.split(".")).with_suffix(".py")
+    return file if name else _files(group)[kind]
+
+
 def is_own(group: str, kind: str) -> bool:
     """Tell whether a kind is the project's own, not that of another package."""
     return kind in _own_modules(group) or _own(group, kind) is not None

@@ -23,17 +23,16 @@ from program import TROUBLED, call, environment, is_alive, marks, run_folders, s
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.jobs import processes, submitit
+from ssvm_bench.jobs import processes, submitit, tokens
 from ssvm_bench.jobs.dispatch import (
-    CancelToken,
     Dispatcher,
     Executor,
     Job,
     JobResult,
     LostError,
-    RefusedError,
 )
 from ssvm_bench.jobs.options import Options
+from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.trace import COLUMNS
 
@@ -344,13 +343,52 @@ def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, sc
 
 
 def test_a_token_is_valid_until_it_is_cancelled(tmp_path):
-    token = CancelToken.issue(tmp_path)
+    token, _ = CancelToken.issue(tmp_path)
     assert token.problem() is None
     other = CancelToken(token.folder, "another", {"numpy": "0.1"})
     assert "numpy" in str(other.problem())
     token.cancel()
     assert isinstance(token.problem(), RefusedError)
     assert not token.folder.exists()
+
+
+def left_by_a_killed_process(tmp_path):
+    """Return the folder of a token whose process is dead."""
+    if (process := os.fork()) == 0:
+        CancelToken.issue(tmp_path)
+        os._exit(0)
+    os.waitpid(process, 0)
+    (folder,) = (tmp_path / ".engines").glob("*")
+    return folder
+
+
+def test_the_token_of_a_killed_process_is_removed_by_the_next_call(tmp_path, arguments):
+    results = tmp_path / "results"
+    folder = left_by_a_killed_process(results)
+    token, held = CancelToken.issue(results)
+    assert call(*arguments, "budget.max_iterations=1").exit_code == 0
+    assert not folder.exists()
+    assert token.is_valid()
+    os.close(held)  # as if it were dead
+    assert call(*arguments, "budget.max_iterations=1").exit_code == 0  # all had finished before
+    assert not list((results / ".engines").glob("*"))
+
+
+@pytest.mark.parametrize("name", ["jobs.json", "node"])
+def test_a_token_of_jobs_in_a_queue_or_of_another_node_stays(tmp_path, name):
+    folder = left_by_a_killed_process(tmp_path)
+    (folder / name).write_text("{}")
+    tokens.sweep(tmp_path)
+    assert (folder / "token").exists()
+
+
+def test_what_a_removal_has_left_of_a_token_is_removed(tmp_path):
+    folder = left_by_a_killed_process(tmp_path)
+    for name in ("token", "node"):
+        (folder / name).unlink()
+    (folder / "more").touch()
+    tokens.sweep(tmp_path)
+    assert not folder.exists()
 
 
 class Unlucky(Executor):

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 import distributed
 
 from ssvm_bench.base import interrupts, scheduler
-from ssvm_bench.jobs.dispatch import CancelToken, Executor, Job, JobResult, LostError
+from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
+from ssvm_bench.jobs.tokens import CancelToken
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,6 @@
 
 A run whose process died is begun again, as often as the executor says. A run that another process
 is at work on is looked at again in the end.
-
-A cancel token is a folder ``<results_dir>/.engines/<name>`` with a file ``token``. A node that does
-not find it makes no run. Removing it cancels all jobs of a call: those that wait end at once, and
-runs after their iteration, on whatever node, without a word to the executor.
 """
 
 from __future__ import annotations
@@ -15,21 +11,19 @@ import json
 import logging
 import os
 import pickle
-import secrets
-import socket
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ssvm_bench.base import files, interrupts
+from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.config import registry
-from ssvm_bench.results import checkpoint_file, words
-from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES, versions
+from ssvm_bench.jobs.tokens import CancelToken, RefusedError
+from ssvm_bench.results import words
+from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -40,84 +34,12 @@ logger = logging.getLogger(__name__)
 Ended: TypeAlias = "Outcome | RunFailedError"
 """What becomes of a run."""
 
-FOLDER = ".engines"
-_TOKEN = "token"
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 _PREFIX = "SSVM_BENCH_"
 
 
-class RefusedError(RunFailedError):
-    """No run can be made on a node: other sources, or it does not see the results folder."""
-
-
 class LostError(RunFailedError):
     """The process of a run has died; another one can resume it from its checkpoint."""
-
-
-@dataclass(frozen=True)
-class CancelToken:
-    """What a node has to agree with before it makes a run.
-
-    Attributes
-    ----------
-    folder : Path
-        In the results folder, of one call alone; it is gone when that has been cancelled.
-    program : str
-        Digest of the program's sources and of what they compute with.
-    versions : dict
-        Package → version, to say what differs.
-    """
-
-    folder: Path
-    program: str
-    versions: Mapping[str, str] = field(compare=False)
-
-    @classmethod
-    def issue(cls, results_dir: Path) -> CancelToken:
-        """Return a new token. Raise ``RunFailedError`` if the results folder cannot be written."""
-        folder = results_dir.absolute() / FOLDER / secrets.token_hex(6)
-        try:
-            files.write(folder / _TOKEN, folder.name.encode())
-        except OSError as error:
-            raise RunFailedError(
-                f"Cannot write {folder}: {error.strerror or error}. Make room or choose another "
-                "folder with results_dir=…"
-            ) from error
-        return cls(folder, checkpoint_file.program(), versions())
-
-    def cancel(self) -> None:
-        """Cancel all jobs, and remove all that is in the folder."""
-        files.remove(self.folder / _TOKEN)
-        files.remove(self.folder)
-
-    def is_valid(self) -> bool:
-        """Tell whether this node sees the folder, and jobs are still wanted."""
-        try:
-            return files.read(self.folder / _TOKEN, 100) == self.folder.name.encode()
-        except OSError:
-            return False
-
-    def problem(self) -> RefusedError | None:
-        """Return why this node cannot make runs, if that is so."""
-        node = f"The node {socket.gethostname()}"
-        if not self.is_valid():
-            return RefusedError(
-                f"{node} does not see the results folder {self.folder.parents[1]}. Choose one that "
-                "all nodes share, with results_dir=…"
-            )
-        if checkpoint_file.program() == self.program:
-            return None
-        here = versions()
-        differ = [
-            f"{name} {here.get(name, 'none')} in place of {self.versions.get(name, 'none')}"
-            for name in sorted({*here, *self.versions})
-            if here.get(name) != self.versions.get(name)
-        ]
-        return RefusedError(
-            f"{node} has another version of the program: "
-            f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there, and"
-            " start its workers again."
-        )
 
 
 class Setting(NamedTuple):
@@ -301,7 +223,7 @@ class Dispatcher:
         self._patient, self._asked_to_end, self._left_there = False, 0, False
         self._token = None
         if self.backend != LOCAL:
-            self._token = CancelToken.issue(next(iter(runs.values())).results_dir)
+            self._token, held = CancelToken.issue(next(iter(runs.values())).results_dir)
         finished = False
         try:
             self._executor = self._open(self._token)
@@ -313,8 +235,10 @@ class Dispatcher:
                 self._executor.close(finished or self._left_there)
             return finished
         finally:
-            if self._token is not None and not self._left_there:
-                self._token.cancel()
+            if self._token is not None:
+                if not self._left_there:
+                    self._token.cancel()
+                os.close(held)
 
     def _loop(self, arrived: interrupts.Arrived) -> bool:
         """Go on until all runs have ended, or a signal ends it; return whether all have."""

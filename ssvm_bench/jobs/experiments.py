@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
+from ssvm_bench.jobs import tokens
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
 
@@ -136,6 +137,7 @@ def run(
     if shard is not None:
         configs = shard.of(configs)
     result = ExperimentOutcome(configs)
+    tokens.sweep(result.results_dir)
     _look(result)
     if result.outcomes:
         logger.info("%s of %s had finished before.", len(result.outcomes), words.runs(len(configs)))

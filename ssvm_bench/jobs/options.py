@@ -12,7 +12,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results.provenance import LOCAL
 
 if TYPE_CHECKING:
-    from ssvm_bench.jobs.dispatch import CancelToken, Dispatcher, Executor
+    from ssvm_bench.jobs.dispatch import Dispatcher, Executor
+    from ssvm_bench.jobs.tokens import CancelToken
 
 MEANT = {
     LOCAL: ("jobs",),

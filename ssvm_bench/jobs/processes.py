@@ -32,15 +32,14 @@ from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.jobs.dispatch import (
-    CancelToken,
     Executor,
     Job,
     JobResult,
     LostError,
-    RefusedError,
     Setting,
 )
 from ssvm_bench.jobs.options import Options
+from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.runs.terminal import Display
 
 if TYPE_CHECKING:

@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.jobs import processes
-from ssvm_bench.jobs.dispatch import FOLDER, CancelToken, Executor, Job, JobResult, LostError
+from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
+from ssvm_bench.jobs.tokens import FOLDER, QUEUED, CancelToken
 from ssvm_bench.results import words
 
 logger = logging.getLogger(__name__)
@@ -52,8 +53,6 @@ _ASK_SECONDS = 2.0, 15.0
 
 _RESULT_SECONDS = 20.0
 """So long may a result take from its node to here."""
-
-_FILE = "jobs.json"
 
 
 class Task:
@@ -156,7 +155,7 @@ class Submitit(Executor):
         for (number, job), one in zip(jobs.items(), made, strict=True):
             self._watch(number, one)
             names[job.key] = one.job_id
-        files.write(folder / _FILE, json.dumps(names).encode())
+        files.write(folder / QUEUED, json.dumps(names).encode())
         (array,) = _roots([made[0].job_id])
         logger.info("SLURM has %s as job %s.", words.runs(len(jobs)), array)
 
@@ -247,7 +246,7 @@ def _tail(job: Any, characters: int = 4000) -> str:
 def _names(folder: Path) -> dict[str, str]:
     """Return the jobs of a token's folder: key of a run → name."""
     with suppress(OSError, ValueError):
-        names = json.loads(files.read(folder / _FILE))
+        names = json.loads(files.read(folder / QUEUED))
         if isinstance(names, dict):
             return {str(key): str(name) for key, name in names.items()}
     return {}

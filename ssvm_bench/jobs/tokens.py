@@ -1,0 +1,143 @@
+"""Tokens by which the nodes of an engine know that their jobs are wanted, and that they may run.
+
+A cancel token is a folder ``<results_dir>/.engines/<name>`` with a file ``token``. A node that does
+not find it makes no run. Removing it cancels all jobs of a call: those that wait end at once, and
+runs after their iteration, on whatever node, without a word to the executor.
+
+The process that has issued it holds a lock, which the system opens when that dies. So the next call
+on the same node finds what a killed one has left, and removes it; unless jobs of it are in a queue.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import filelock
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.provenance import versions
+
+FOLDER = ".engines"
+QUEUED = "jobs.json"
+"""A file in a token's folder: its jobs are in a queue, and outlive the process."""
+
+_TOKEN, _NODE, _LOCK = "token", "node", f"{FOLDER}.lock"
+
+
+class RefusedError(RunFailedError):
+    """No run can be made on a node: other sources, or it does not see the results folder."""
+
+
+@dataclass(frozen=True)
+class CancelToken:
+    """What a node has to agree with before it makes a run.
+
+    Attributes
+    ----------
+    folder : Path
+        In the results folder, of one call alone; it is gone when that has been cancelled.
+    program : str
+        Digest of the program's sources and of what they compute with.
+    versions : dict
+        Package → version, to say what differs.
+    """
+
+    folder: Path
+    program: str
+    versions: Mapping[str, str] = field(compare=False)
+
+    @classmethod
+    def issue(cls, results_dir: Path) -> tuple[CancelToken, int]:
+        """Return a new token, and the descriptor by which this process holds it.
+
+        Raises
+        ------
+        RunFailedError
+            If the results folder cannot be written.
+        """
+        place = results_dir.absolute() / FOLDER
+        folder = place / secrets.token_hex(6)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(place.with_name(_LOCK)):
+                files.write(folder / _NODE, socket.gethostname().encode())
+                held = os.open(folder / _NODE, os.O_RDONLY | os.O_CLOEXEC)
+                with suppress(OSError):  # a file system without locks: there, nobody sweeps either
+                    fcntl.flock(held, fcntl.LOCK_EX)
+                files.write(folder / _TOKEN, folder.name.encode())
+        except OSError as error:
+            raise RunFailedError(
+                f"Cannot write {folder}: {error.strerror or error}. Make room or choose another "
+                "folder with results_dir=…"
+            ) from error
+        return cls(folder, checkpoint_file.program(), versions()), held
+
+    def cancel(self) -> None:
+        """Cancel all jobs, and remove all that is in the folder."""
+        files.remove(self.folder / _TOKEN)
+        files.remove(self.folder)
+
+    def is_valid(self) -> bool:
+        """Tell whether this node sees the folder, and jobs are still wanted."""
+        try:
+            return files.read(self.folder / _TOKEN, 100) == self.folder.name.encode()
+        except OSError:
+            return False
+
+    def problem(self) -> RefusedError | None:
+        """Return why this node cannot make runs, if that is so."""
+        node = f"The node {socket.gethostname()}"
+        if not self.is_valid():
+            return RefusedError(
+                f"{node} does not see the results folder {self.folder.parents[1]}. Choose one that "
+                "all nodes share, with results_dir=…"
+            )
+        if checkpoint_file.program() == self.program:
+            return None
+        here = versions()
+        differ = [
+            f"{name} {here.get(name, 'none')} in place of {self.versions.get(name, 'none')}"
+            for name in sorted({*here, *self.versions})
+            if here.get(name) != self.versions.get(name)
+        ]
+        return RefusedError(
+            f"{node} has another version of the program: "
+            f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there, and"
+            " start its workers again."
+        )
+
+
+def sweep(results_dir: Path) -> None:
+    """Remove the tokens of calls that were killed on this node, which ends what jobs still do."""
+    place = results_dir.absolute() / FOLDER
+    if not place.is_dir():
+        return
+    with (
+        suppress(OSError, filelock.Timeout),
+        filelock.FileLock(place.with_name(_LOCK), timeout=1.0),
+    ):
+        for folder in place.glob("*/"):
+            if not (folder / QUEUED).exists() and _is_abandoned(folder):
+                files.remove(folder / _TOKEN)
+                files.remove(folder)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Tell whether the process that issued a token was one of this node, and is dead."""
+    try:
+        with files.opened(folder / _NODE) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file.read() == socket.gethostname().encode()
+    except FileNotFoundError:  # what a removal has left
+        return not (folder / _TOKEN).exists()
+    except OSError:
+        return False

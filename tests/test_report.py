@@ -194,7 +194,9 @@ def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
     store(tmp_path, run_of("bcfw"), "ocr")
     assert headings() == []
     assert "no runs of the papers' solvers" in built(tmp_path).text
-    store(tmp_path, run_of("ssg"), "ocr")
+    store(tmp_path, run_of("ssg"), "ocr")  # a baseline of the dual-coordinate paper's, too
+    assert headings() == ["claims-poster"]
+    store(tmp_path, run_of("dcd"), "ocr")
     assert headings() == ["claims-poster", "claims-dual_coordinate"]
     store(tmp_path, run_of("mpbcfw"), "ocr")
     assert headings() == ["claims-mpbcfw", "claims-poster", "claims-dual_coordinate"]

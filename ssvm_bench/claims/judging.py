@@ -139,6 +139,7 @@ def evaluate(
         for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
         if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
         and case.solvers & paper.solvers
+        and (not paper.beside_runs_of or case.solvers & paper.beside_runs_of)
     ]
     rows = []
     for (source, variant), here in grouped(known, _together).items():

@@ -46,7 +46,9 @@ class Paper:
     claims : tuple of Claim
         Of one or more datasets each, in the order of their table.
     solvers : frozenset of str
-        It is judged on problem instances with runs of any of these.
+        Its own methods: it is judged on problem instances with runs of any of these.
+    beside_runs_of : frozenset of str
+        If not empty, with runs of any of these as well: other papers run its methods, too.
     stands_for : dict
         Dataset → the paper's, in whose place it is judged where there are no runs on that one.
     costs : callable
@@ -72,6 +74,7 @@ class Paper:
     file: str = ""
     claims: tuple[Claim, ...] = ()
     solvers: frozenset[str] = frozenset()
+    beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
     costs: Callable[[], Mapping[str, Costs]] = dict
     derivation: tuple[str, ...] = ()

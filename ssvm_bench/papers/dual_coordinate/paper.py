@@ -147,7 +147,8 @@ PAPER = Paper(
     looks=LOOKS,
     file="claims-dual-coordinate",
     claims=CLAIMS,
-    solvers=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, there are runs of dcd alone
+    solvers=frozenset({"dcd", "dcd_online"}),
+    beside_runs_of=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, dcd runs alone
     beside=BESIDE,
     partial=True,
 )

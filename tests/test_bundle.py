@@ -25,6 +25,8 @@ METHODS = {
     "prox_p_bmrm": ("prox_p_bmrm", {"P": 3}),
     "prox_bmrm_drop": ("prox_bmrm", {"drop": 2}),
     "bmrm_drop": ("bmrm", {"drop": 10}),
+    "classical_bundle": ("classical_bundle", {}),
+    "classical_bundle_fixed": ("classical_bundle", {"alpha": 10.0}),
     "one_slack": ("one_slack", {}),
     "one_slack_no_cache": ("one_slack", {"cache": 0}),
     "one_slack_drop": ("one_slack", {"drop": 10}),
@@ -276,6 +278,37 @@ def test_bmrm_is_the_algorithm(data):
         w = made.reported().w
         reduced = LAM / 2 * w @ w + max(plane @ np.append(w, 1.0) for plane in planes)
         assert reduced == pytest.approx(made.solved.value, abs=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 10.0}])
+def test_the_classical_method_linearises_the_whole_objective(data, options):
+    """Equation 8 with F for R: its planes, the proximal step, and what a serious step gains."""
+    posed, rng = problem(data, LAM), np.random.default_rng(4)
+    made, points = solver(posed, "classical_bundle", epsilon=1e-9, **options), []
+    for k in range(12):
+        points.append(made.point)
+        center, primal, predicted = made.w, made.primal, made.predicted
+        made.iterate()
+        value = posed.primal(points[-1])
+        if k > 0:
+            serious = made.w is points[-1]
+            assert serious == (primal - value >= 0.1 * predicted)
+            assert serious or made.w is center
+        assert made.primal == pytest.approx(posed.primal(made.w), rel=1e-12)
+
+        def reduced(w):
+            return value_of(made.model, w) + made.alpha * (w - made.w) @ (w - made.w)
+
+        assert made.predicted == pytest.approx(
+            made.primal - value_of(made.model, made.point), abs=1e-8
+        )
+        for step in rng.normal(size=(10, posed.d)):
+            for size in (1.0, 1e-3):
+                assert reduced(made.point + size * step) >= reduced(made.point) - 1e-9
+    for w in points:
+        assert value_of(made.model, w) == pytest.approx(posed.primal(w), rel=1e-12)
+    for w in 2 * rng.normal(size=(50, posed.d)):
+        assert value_of(made.model, w) <= posed.primal(w) + 1e-12
 
 
 # ---- Algorithm 2 --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from bundles import run_of, statement_runs
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.figures.document import bold
 from ssvm_bench.papers.bmrm import bundle_runs, speedup
-from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS
+from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, CLASSICAL, is_tried
 from ssvm_bench.papers.bmrm.costs import costs, of, of_report, readings, rows_of
 
 
@@ -241,3 +241,21 @@ def test_the_best_number_of_planes_needs_a_larger_one(seconds, verdict):
         run_of("p_bmrm" if P > 1 else "bmrm", 1, P=P, seconds=taken) for P, taken in seconds.items()
     ]
     assert told(runs, "best_planes")[""][1] == verdict
+
+
+@pytest.mark.parametrize(
+    ("own", "fixed", "verdict"), [(400, 600, HOLDS), (600, 400, FAILS), (None, 400, UNKNOWN)]
+)
+def test_the_classical_method_is_judged_by_its_own_rule(own, fixed, verdict):
+    (claim,) = (claim for claim in CLAIMS if claim.key == CLASSICAL)
+    runs = statement_runs()
+    assert not is_tried(claim, costs(runs))
+    for alpha, iterations in ((None, own), (10.0, fixed)):
+        if iterations is not None:
+            options = {"alpha": alpha}
+            runs.append(run_of("classical_bundle", 1, iterations=iterations, options=options))
+    if own is None:
+        runs.append(run_of("classical_bundle", 1, iterations=1, options={"alpha": 1.0}))
+    table = costs(runs)
+    assert is_tried(claim, table)
+    assert judge(claim, table).verdict == verdict

@@ -28,7 +28,7 @@ from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
 
 SECTION = Section("bundles", "The bundle methods", "There are no runs of these methods.")
-SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
+SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""
 

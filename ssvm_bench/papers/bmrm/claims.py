@@ -33,6 +33,9 @@ USUAL = {"T": "T=100", "K": "K=0.01"}
 CONSTANTS = "constants"
 """The claim that is about them."""
 
+CLASSICAL = "classical"
+"""The claim that is about the classical bundle method."""
+
 NEAR_BEST = 2.0
 """Constants that work well take at most so many times the iterations of the best ones."""
 
@@ -50,6 +53,8 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
     """Tell whether there are runs that a claim is about: of T and K, those with others."""
+    if claim.key == CLASSICAL:
+        return block["solver"].str.startswith(RIVAL).any()
     return claim.key != CONSTANTS or len(usual(block)) < len(block)
 
 
@@ -96,6 +101,9 @@ def _all(judged: Sequence[bool | None]) -> bool | None:
 QPS = (1.5, 3.5)
 """What is rounded to 2 or 3: QPs an iteration."""
 
+RIVAL, KIWIEL = "classical_bundle", "alpha=null"
+"""The classical bundle method, and the option by which it chooses α itself."""
+
 PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
 
 
@@ -110,6 +118,25 @@ def _fewer_iterations(block: pd.DataFrame) -> Measured:
     prox, plain = found[min(found)]
     text = " against ".join(each.text("{:.0f}".format) for each in (prox, plain))
     return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
+
+
+def _less_efficient(block: pd.DataFrame) -> Measured:
+    rivals = block[block["solver"].str.startswith(RIVAL)]
+    plain, texts, holds = _runs(block, *PLAIN), {}, None
+    for lam in sorted(set(rivals["lam_n"]) & set(plain), reverse=True):
+        mine = of(plain[lam], "iterations")
+        found = {
+            row["options"]: of(row, "iterations") for row in rows_of(rivals) if row["lam_n"] == lam
+        }
+        own = next((one for text, one in found.items() if text in ("", KIWIEL)), None)
+        if own is None:
+            raise UnmeasurableError("no finished runs of the classical method with its own rule")
+        holds = own.below(mine)  # at last, at the smallest λ
+        shown = " and ".join(
+            one.text("{:.0f}".format) + f" ({text})" * bool(text) for text, one in found.items()
+        )
+        texts[lam] = f"{shown} against {mine.text('{:.0f}'.format)}"
+    return compared(holds, _listed(texts))
 
 
 def _growing_speedup(block: pd.DataFrame) -> Measured:
@@ -229,6 +256,7 @@ CLAIMS = (
     ),
     SAID.claim("best_planes", _best_planes),
     SAID.claim("few_qps", _few_qps, words={"least": f"{QPS[0]:g}", "most": f"{QPS[1]:g}"}),
+    SAID.claim(CLASSICAL, _less_efficient),
     SAID.claim(CONSTANTS, _constants, words={"times": f"{NEAR_BEST:g}"}),
 )
 

@@ -1,0 +1,181 @@
+"""The classical bundle method on the whole objective, with proximity control (a rival of BMRM).
+
+Its planes are of F = λ/2 ‖w‖² + R, so that the regulariser is linearised as well (Uřičář and Franc
+2012, section 2, equation 8). With a subgradient a_j of R at w_j, and R(w_j) = ⟨a_j, w_j⟩ + b_j,
+
+.. code-block:: text
+
+    F̂_t(w) = max_j ⟨a_j + λ w_j, w⟩ + b_j − λ/2 ‖w_j‖²
+    w_{t+1} = argmin F̂_t(w) + α ‖w − w⁺‖²                  δ = F(w⁺) − F̂_t(w_{t+1})
+    serious step:  F(w⁺) − F(w_{t+1}) ≥ γ = δ/10           w⁺ = w_{t+1}
+    null step:     otherwise                               w⁺ as it is
+
+The report leaves γ and α to the literature. Both are those of Kiwiel, *Proximity control in bundle
+methods*, Math. Programming 46, 1990, Procedure 2.2, whose u is 2α: F on the way from w⁺ to w_{t+1}
+is interpolated, and has its minimum where α is 2α (1 − (F(w⁺) − F(w_{t+1}))/δ); the first α is
+‖F'(w_1)‖/2.
+
+It stops where the other bundle methods would with the same oracle calls: at F(w⁺) − min F_t ≤
+ε F(w⁺), with F_t BMRM's model, λ/2 ‖w‖² + R_t(w). Its reduced problem is one more QP an iteration.
+
+============  =================================================================================
+option        meaning
+============  =================================================================================
+alpha         α/λ, if α is to stay as it is; null: Kiwiel's rule
+epsilon       relative gap ε at which to stop
+qp_steps      most steps of an inner QP
+============  =================================================================================
+
+An iteration is a pass of the oracle. It starts at w_1 = 0, and reports w⁺.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.config.validation import Count, Positive, Share
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
+from ssvm_bench.solvers.bundle.model import Model, Reduced
+
+CODE_VERSION = 1
+
+_SERIOUS, _GOOD = 0.1, 0.5
+"""Shares of δ by which a serious step lowers F, and one after which α may fall at once."""
+
+_MOST_CHANGE = 10.0
+_STREAK = 3
+"""Serious steps, or null steps, with one α before it changes for their number alone."""
+
+
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    """Options; see the module's docstring."""
+
+    alpha: Positive | None = None
+    epsilon: Share = 0.01
+    qp_steps: Count = 10_000_000
+
+
+class ClassicalBundle(Solver):
+    """The method.
+
+    Attributes
+    ----------
+    w, point : ndarray, shape (d,)
+        w⁺, with its ``primal`` value, and w_{t+1}.
+    risk, model : Model
+        Planes of R and of F.
+    lower : float
+        The best lower bound.
+    alpha : float
+        α.
+    predicted : float
+        δ.
+    streak : int
+        Serious steps with this α since it changed; of null steps, minus their number.
+    variation : float
+        Kiwiel's ε_v: an estimate of by how much F varies around w⁺.
+    """
+
+    def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
+        super().__init__(problem, clock)
+        self.config = config
+        self.risk, self.model = (Model(problem.d, 1, truth=False) for _ in range(2))
+        self.w = self.point = np.zeros(problem.d)
+        self.heights: np.ndarray | None = None
+        self.primal = self.variation = math.inf
+        self.lower = self.alpha = self.predicted = 0.0
+        self.streak = 0
+        self.qp_time = self.gram_time = 0.0
+        self.qps = self.serious_steps = 0
+
+    def iterate(self) -> None:
+        """Do a pass of the oracle at w_{t+1}, choose w⁺ and α, and find the next w_{t+1}."""
+        problem, point = self.problem, self.point
+        with self.clock.exact(problem.n):
+            risk = problem.risk(point)
+        begin = self.clock.now()
+        half_norm = 0.5 * problem.lam * squared_norm(point)
+        slope = risk.star + problem.lam * point
+        self.risk.add(risk.star[None], np.array([risk.offset]))
+        self.model.add(slope[None], np.array([risk.offset - half_norm]))
+        added = self.clock.now()
+        self._judge(half_norm + risk.value, slope)
+        if self.config.alpha is not None:
+            self.alpha = self.config.alpha * problem.lam
+        self._bound()
+        if not self.converged and not self.ended:
+            self._next()
+        self.gram_time += added - begin
+        self.qp_time += self.clock.now() - added
+
+    def _judge(self, value: float, slope: np.ndarray) -> None:
+        """Make a serious step or a null step by F(w_{t+1}); choose α by that, F', and the rule."""
+        if math.isinf(self.primal):
+            self.alpha = 0.5 * math.sqrt(squared_norm(slope))
+            self.primal = value
+            return
+        gained, alpha = self.primal - value, self.alpha
+        interpolated = 2.0 * alpha * (1.0 - gained / self.predicted)
+        if gained >= _SERIOUS * self.predicted:
+            if gained >= _GOOD * self.predicted and self.streak > 0:
+                self.alpha = interpolated
+            elif self.streak > _STREAK:
+                self.alpha = 0.5 * alpha
+            self.alpha = max(self.alpha, alpha / _MOST_CHANGE)
+            self.variation = max(self.variation, 2.0 * self.predicted)
+            self.streak = max(self.streak + 1, 1) if self.alpha == alpha else 1
+            self.w, self.primal = self.point, value
+            self.model.move_center(self.w, self.heights)
+            self.serious_steps += 1
+            return
+        step = self.w - self.point
+        norm = 2.0 * alpha * math.sqrt(squared_norm(step))
+        self.variation = min(self.variation, norm + self.predicted - norm * norm / (2.0 * alpha))
+        error = gained - float(slope @ step)
+        if error > max(self.variation, 10.0 * self.predicted) and self.streak < -_STREAK:
+            self.alpha = min(interpolated, _MOST_CHANGE * alpha)
+        self.streak = min(self.streak - 1, -1) if self.alpha == alpha else -1
+
+    def _bound(self) -> None:
+        """Bound F from below by BMRM's model, and compare w⁺ with that."""
+        self.lower = max(self.lower, self._solve(self.risk, self.problem.lam, 0.0).value)
+        self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
+
+    def _next(self) -> None:
+        """Find the next w_{t+1}."""
+        found = self._solve(self.model, 0.0, self.alpha)
+        moved = self.alpha * squared_norm(found.w - self.w)
+        self.predicted = max(self.primal - (found.value - moved), found.gap)
+        self.point, self.heights = found.w, found.heights
+
+    def _solve(self, model: Model, lam: float, alpha: float) -> Reduced:
+        tol = QP_SHARE * self.config.epsilon * abs(self.primal)
+        found = model.minimise(lam, alpha, tol, self.config.qp_steps)
+        self.qps += 1
+        if found.gap > tol:
+            self.ended = "qp_steps"
+        return found
+
+    def reported(self) -> Iterate:
+        """Return w⁺ and the lower bound."""
+        return Iterate(self.w.copy(), self.lower)
+
+    def working_set_mean(self) -> float:
+        """Return the number of planes: those of the only risk."""
+        return float(self.model.size)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the seconds of inner QPs and of the Gram matrices, and how many QPs and steps."""
+        seconds = {"qp_time": self.qp_time, "gram_time": self.gram_time}
+        return {**seconds, "qps": float(self.qps), "serious_steps": float(self.serious_steps)}
+
+
+build = ClassicalBundle

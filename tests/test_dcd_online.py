@@ -7,7 +7,7 @@ import pytest
 from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver
 from program import call, error_of, run_here
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.streams import export
@@ -62,6 +62,39 @@ def test_the_cyclic_variant_finds_the_optimum_of_dcd_between_its_bounds(schedule
         before = lower
     assert made.converged
     assert made.upper - before <= TOL[schedule] * made.upper
+
+
+def test_a_random_plane_of_a_new_example_lowers_no_dual_and_finds_the_same_optimum():
+    of, best, duals = problem(MULTICLASS), optimum(MULTICLASS), {}
+    for plane in ("random", "largest"):
+        options = {"schedule": "larank", "plane": plane, "verify": True, "tol": 1e-4}
+        made, before = solver(of, "dcd_online", **options), 0.0
+        for one in passes(made, 3000):
+            lower = one.reported().dual
+            assert before - 1e-15 <= lower <= best + 1e-12
+            assert best - 1e-12 <= one.upper == pytest.approx(of.primal(one.reported().w))
+            before = lower
+            duals.setdefault(plane, lower)
+            assert one.clock.oracle_calls % of.n == 0
+        assert made.converged
+        assert best - before <= 1e-4 * made.upper
+    assert 0 < duals["random"] < duals["largest"]  # after one pass
+    blind = solver(of, "dcd_online", schedule="one_pass", plane="random")
+    *_, blind = passes(blind, 20)
+    assert math.isnan(blind.upper)
+    assert not blind.converged
+
+
+def test_a_random_plane_is_one_of_a_wrong_label():
+    made = solver(problem(MULTICLASS), "dcd_online", plane="random")
+    truth = MULTICLASS.y
+    drawn = np.array([made._drawn(made.problem.oracle).labels for _ in range(400)])
+    assert (drawn != truth).all()
+    for i in range(MULTICLASS.n):
+        counts = np.bincount(drawn[:, i], minlength=4)
+        np.testing.assert_allclose(np.delete(counts, truth[i]), 400 / 3, atol=50)
+    with pytest.raises(ConfigError, match="draws a wrong label"):
+        made.config.check_data(8, "chain")
 
 
 def test_the_bound_of_the_cached_problem_is_none_of_all_examples():

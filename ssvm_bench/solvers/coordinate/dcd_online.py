@@ -34,6 +34,9 @@ option       meaning
 ===========  ==================================================================================
 schedule     what happens between new examples, see above: ``gap``, ``one_pass``, ``larank`` or
              ``mining``
+plane        of a new example: ``largest``, the oracle's, with the largest gradient; ``random``,
+             that of a wrong label, drawn anew in each pass: it counts as a call, and what the
+             planes met say of P(w) is no bound, ``verify`` alone computes one
 tol          relative gap
 verify       whether an iteration ends with a pass that computes P(w)
 order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of
@@ -60,10 +63,11 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Problem
-from ssvm_bench.oracles.labeling import LabelingOracle
+from ssvm_bench.oracles.labeling import Answered, LabelingOracle
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
@@ -90,6 +94,7 @@ from ssvm_bench.solvers.orders import permutation
 CODE_VERSION = 1
 
 ORDERS = SEQUENTIAL, RANDOM = ("sequential", "random")
+PLANES = LARGEST, RANDOM = ("largest", "random")
 
 _GOAL = 0.5
 """Share of ``tol`` at which optimising ends."""
@@ -113,6 +118,7 @@ class Config(ConstrainedConfig):
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("chunk",)
 
     schedule: Annotated[str, one_of(SCHEDULES)] = "gap"
+    plane: Annotated[str, one_of(PLANES)] = LARGEST
     tol: NotNegative = 0.01
     verify: bool = False
     order: Annotated[str, one_of(ORDERS)] = "sequential"
@@ -125,6 +131,15 @@ class Config(ConstrainedConfig):
     def chunk_rows(self) -> int:
         """See `SolverConfig`."""
         return self.chunk
+
+    def check_data(self, n: int, structure: str) -> None:
+        """Raise ``ConfigError`` if labels that have a structure are to be drawn."""
+        super().check_data(n, structure)
+        if self.plane == RANDOM and structure != "independent":
+            raise ConfigError(
+                "solver.plane=random draws a wrong label, and these examples have several labels "
+                "each. Set solver.plane=largest."
+            )
 
     def check_chunks(self) -> None:
         """Raise ``ConfigError`` if they are to have another order than that of the stream."""
@@ -178,7 +193,7 @@ class DCDOnline(Solver):
         for begin, part in self.problem.oracle.chunks():
             self._meet(begin, part)
         self.tracked = cached.half_norm() + float(seen.met[SLACK]) / self.problem.n
-        changed = cached.steps > before
+        changed = cached.steps > before or self.config.plane == RANDOM
         self.upper = math.nan if changed else self.tracked
         self.converged = self._is_close() or not (changed or seen.tally[ENTERED])
         if not self.converged:
@@ -191,11 +206,12 @@ class DCDOnline(Solver):
         order = np.arange(part.n)
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
+        drawn = self._drawn(part) if self.config.plane == RANDOM else None
         position, reason = 0, NOTHING
         while position < part.n:
             terms = terms_of(self.cached.cache, begin, part.n)
             seen = self.seen._replace(begin=begin, terms=terms)
-            position, reason = self._explore(part, seen, order, position)
+            position, reason = self._explore(part, seen, order, position, drawn)
             if reason == ROOM:
                 self.cached.reserve(*seen.needed.tolist())
             elif reason == WORDS:
@@ -206,15 +222,31 @@ class DCDOnline(Solver):
             elif reason == GAP:
                 self._optimise()
 
+    def _drawn(self, part: Oracle) -> Answered:
+        """Return an oracle that answers with wrong labels, drawn at random."""
+        if not isinstance(part, LabelingOracle):
+            raise ConfigError("solver.plane=random needs an oracle over labels.")
+        features = part.features
+        wrong = 1 + (uniform((part.n,), self._bits) * (features.n_labels - 1)).astype(np.int64)
+        labels = (features.truth + wrong) % features.n_labels
+        return Answered(features, labels.astype(features.truth.dtype))
+
     def _explore(
-        self, part: Oracle, seen: Seen, order: np.ndarray, position: int
+        self,
+        part: Oracle,
+        seen: Seen,
+        order: np.ndarray,
+        position: int,
+        drawn: Answered | None = None,
     ) -> tuple[int, int]:
         """Meet examples until something is due; return where to go on, and why it has stopped."""
         checkpoint()
         seen.tally[:ENTERED] = 0
         parts = self.cached.cache, self.cached.policy, self.cached.state, self.plan, seen
         with self.clock.exact(0) as made:
-            if isinstance(part, LabelingOracle) and part.caller is None:
+            if drawn is not None:
+                found = explore(drawn, False, *parts, order, position)
+            elif isinstance(part, LabelingOracle) and part.caller is None:
                 found = explore(part.compiled, part.exact, *parts, order, position)
             else:
                 found = _ask_one_by_one(part, parts, order, position)

@@ -123,3 +123,17 @@ def test_convergence_is_that_of_the_first_draw():
     assert last["augmented Lagrangian"] == 4.0
     assert last["residual"] == 0.5
     assert np.isnan(last["label changes"])  # nothing is drawn where no label changes
+
+
+def test_conjugate_gradients_are_a_small_number_by_their_mean():
+    run = make_trace([3.0, 2.0, 1.0], [0.0] * 3, iteration=[0, 10, 20])
+    run.frame["cg_iterations"] = [0.0, 100.0, 420.0]
+    run.frame["accuracy"], run.frame["cpu_time"] = 0.5, 1.0
+    run.metadata["config"]["oracle"] = {"precision": None}
+    run.metadata["dataset"] |= {"n": 50, "d": 14}
+    table = tables.solves([run, make_trace([1.0], [0.5])])
+    (row,) = table.to_dict("records")
+    assert (row["unknowns"], row["precision"], row["solutions"]) == (14, 1e-11, 20)
+    assert (row["mean"], row["most"]) == (21.0, 32.0)
+    assert tables.SOLVE_CELLS["a small number"](row) == "does not hold"
+    assert tables.SOLVE_CELLS["a small number"]({**row, "mean": 20.0}) == "holds"

@@ -152,6 +152,32 @@ def test_linear_without_k_is_linear_with_k(shape, sparse, decomposed, monkeypatc
         assert smallest == pytest.approx(max(lowest, 0), abs=1e-8)
 
 
+def test_conjugate_gradients_are_counted_and_end_at_their_precision():
+    """From 0 they take a step for each different eigenvalue, here three; from the end, none."""
+    rng = np.random.default_rng(3)
+    basis, _ = np.linalg.qr(rng.normal(size=(20, 6)))
+    x, target = basis * [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], rng.normal(size=(20, 2))
+    counts = {}
+    for precision in (1e-10, 0.3):
+        made = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny", precision)
+        W = made.fit(target, 0.3, 2.0, np.zeros((6, 2)))
+        counts[precision] = made.cg_iterations
+        right = x.T @ target
+        left = 0.6 * W + 2.0 * x.T @ (x @ W) - right
+        assert (
+            np.linalg.norm(left, axis=0) <= 1.01 * precision * np.linalg.norm(right, axis=0)
+        ).all()
+        made.fit(target, 0.3, 2.0, W)
+        assert made.cg_iterations == counts[precision]
+    assert counts[0.3] < counts[1e-10] == 3
+    direct = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny")
+    exact = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny", 1e-10).fit(
+        target, 0.3, 2.0, np.zeros((6, 2))
+    )
+    np.testing.assert_allclose(direct.fit(target, 0.3, 2.0, exact), exact, atol=1e-9)
+    assert direct.cg_iterations == 0
+
+
 def test_rbf_steps_are_those_of_a_dense_solve():
     rng = np.random.default_rng(1)
     x, target = rng.normal(size=(25, 3)), rng.normal(size=(25, 2))

@@ -18,8 +18,8 @@ kernel               G
 ``random_features``  (2/m)^{1/2} cos(XΩ + b) (Rahimi, Recht, NIPS 2007)
 ===================  ============================================================================
 
-GᵀG is decomposed once where it is small, GGᵀ where there are fewer points than features; else (17)
-is solved by conjugate gradients from the last W.
+GᵀG is decomposed once where it is small, GGᵀ where there are fewer points than features; else, or
+where that is asked for, (17) is solved by conjugate gradients from the last W.
 
 ``scaling`` is applied to the features first: ``unit`` gives every point the norm 1, ``standard``
 every feature the mean 0 and the variance 1.
@@ -46,7 +46,7 @@ SCALINGS = ("none", "unit", "standard")
 MOST_DECOMPOSED = 3000
 """Rows of a matrix that is decomposed once; with more, (17) is solved by conjugate gradients."""
 
-_PRECISION = 1e-11
+PRECISION = 1e-11
 """Of conjugate gradients: the residual, relative to the right side."""
 
 _CACHED = 2**20
@@ -63,19 +63,32 @@ class Kernel:
     G : ndarray of float64 or csr_array, shape (n, m)
     spectrum : ndarray, shape (m,), optional
         The diagonal of GᵀG, where that is a diagonal matrix.
+    precision : float or None
+        That of conjugate gradients, which solve (17); None: they do where no matrix is small.
 
     Attributes
     ----------
+    cg_iterations : int
+        Iterations of conjugate gradients so far.
     extremes : tuple of float
         Smallest and largest eigenvalue of K; the smallest is NaN where it is not known.
     """
 
-    def __init__(self, G: np.ndarray | csr_array, spectrum: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        G: np.ndarray | csr_array,
+        spectrum: np.ndarray | None = None,
+        precision: float | None = None,
+    ) -> None:
         self.G = G
         n, m = G.shape
         self.rows = "features" if m <= n else "points"
         self.basis: np.ndarray | None = None
-        if spectrum is None and min(n, m) <= MOST_DECOMPOSED:
+        self.precision = precision or PRECISION
+        self.cg_iterations = 0
+        if precision is not None:
+            spectrum = None
+        elif spectrum is None and min(n, m) <= MOST_DECOMPOSED:
             gram: Any = G.T @ G if m <= n else G @ G.T
             spectrum, self.basis = np.linalg.eigh(
                 gram if isinstance(gram, np.ndarray) else gram.toarray()
@@ -123,7 +136,10 @@ class Kernel:
             Where conjugate gradients begin.
         """
         if self.spectrum is None:
-            return _conjugate_gradients(self.G, self.gradient(target), nu, rho, W)
+            right = self.gradient(target)
+            found, iterations = _conjugate_gradients(self.G, right, nu, rho, W, self.precision)
+            self.cg_iterations += iterations
+            return found
         scale = 1.0 / (2.0 * nu + rho * self.spectrum)[:, None]
         if self.basis is None:
             return scale * self.gradient(target)
@@ -150,11 +166,11 @@ class Kernel:
 class Decomposed(Kernel):
     """A kernel matrix by its eigenvalues and vectors, of which those above rounding are kept."""
 
-    def __init__(self, K: np.ndarray) -> None:
+    def __init__(self, K: np.ndarray, precision: float | None = None) -> None:
         D, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
         kept = _above_rounding(D)
         self._back = Q[:, kept] / np.sqrt(D[kept])
-        super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept])
+        super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept], precision)
 
     @property
     def kept(self) -> int:
@@ -167,7 +183,14 @@ class Decomposed(Kernel):
 
 
 def build(
-    kind: str, x: Any, scaling: str, sigma: float, components: int, ridge: float, what: str
+    kind: str,
+    x: Any,
+    scaling: str,
+    sigma: float,
+    components: int,
+    ridge: float,
+    what: str,
+    precision: float | None = None,
 ) -> Kernel:
     """Return a kernel of points.
 
@@ -182,6 +205,8 @@ def build(
         Landmarks, or random features.
     what : str
         Whose points they are, for messages.
+    precision : float or None
+        As of `Kernel`.
 
     Raises
     ------
@@ -190,22 +215,23 @@ def build(
     """
     x = scaled(x, scaling)
     if kind == "linear":
-        return Kernel(x)
+        return Kernel(x, precision=precision)
     x = x if isinstance(x, np.ndarray) else x.toarray()
     n, bits = len(x), np.random.PCG64(_SEED)
     if kind == "rbf":
         _check_memory(n, what)
         K = _rbf(x, x, sigma)
         K[np.diag_indices(n)] += ridge
-        return Decomposed(K)
+        return Decomposed(K, precision)
     if kind == "nystrom":
         landmarks = x[permutation(n, bits)[:components]]
         D, Q = np.linalg.eigh(_rbf(landmarks, landmarks, sigma))
         kept = _above_rounding(D)
-        return Kernel(_rbf(x, landmarks, sigma) @ (Q[:, kept] / np.sqrt(D[kept])))
+        G = _rbf(x, landmarks, sigma) @ (Q[:, kept] / np.sqrt(D[kept]))
+        return Kernel(G, precision=precision)
     omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
     phase = 2.0 * np.pi * uniform((components,), bits)
-    return Kernel(np.sqrt(2.0 / components) * np.cos(x @ omega + phase))
+    return Kernel(np.sqrt(2.0 / components) * np.cos(x @ omega + phase), precision=precision)
 
 
 def scaled(x: Any, scaling: str) -> Any:
@@ -263,9 +289,9 @@ def _check_memory(n: int, what: str) -> None:
 
 
 def _conjugate_gradients(
-    G: Any, right: np.ndarray, nu: float, rho: float, W: np.ndarray
-) -> np.ndarray:
-    """Solve (2ν I + ρ GᵀG) W = right, column by column at once, from W."""
+    G: Any, right: np.ndarray, nu: float, rho: float, W: np.ndarray, precision: float
+) -> tuple[np.ndarray, int]:
+    """Solve (2ν I + ρ GᵀG) W = right, column by column at once, from W; count the iterations."""
 
     def product(V: np.ndarray) -> np.ndarray:
         return np.asarray(2.0 * nu * V + rho * (G.T @ (G @ V)))
@@ -273,8 +299,8 @@ def _conjugate_gradients(
     W = W.copy()
     residual = right - product(W)
     direction, square = residual.copy(), (residual**2).sum(axis=0)
-    goal = _PRECISION**2 * (right**2).sum(axis=0)
-    for _ in range(10 * W.shape[0]):
+    goal, k = precision**2 * (right**2).sum(axis=0), 0
+    for k in range(10 * W.shape[0]):  # noqa: B007
         going = square > goal
         if not going.any():
             break
@@ -284,4 +310,4 @@ def _conjugate_gradients(
         residual -= length * moved
         before, square = square, (residual**2).sum(axis=0)
         direction = residual + square / np.maximum(before, 1e-300) * direction
-    return W
+    return W, k

@@ -76,6 +76,9 @@ class Config(OracleConfig):
         The numbers of points of all labels are within this share of n/L.
     potts : float
         Factor of the weights of the dataset's pairs.
+    precision : float or None
+        Relative residual at which conjugate gradients for (17) end; null: 1e-11,
+        and a decomposition in their place where a matrix is small.
     """
 
     structures: ClassVar[tuple[str, ...]] = (POINTS,)
@@ -92,6 +95,7 @@ class Config(OracleConfig):
     nu: Positive = 0.05
     balance: Share | None = None
     potts: NotNegative = 1.0
+    precision: Positive | None = None
 
     @property
     def own_weight(self) -> float:
@@ -233,6 +237,7 @@ class Transduction(Terms):
             config.components,
             config.ridge,
             dataset.name,
+            config.precision,
         )
         self.made = TransductiveProblem(
             kernel=kernel,

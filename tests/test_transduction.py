@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.papers.transduction.oracles import transduction
@@ -355,3 +356,40 @@ def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
         ):
             np.testing.assert_allclose(ours, printed, rtol=1e-6, atol=1e-6)
     assert changes > 0
+
+
+def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels():
+    for L, n in ((2, 8), (3, 9)):
+        made = posed(clouds(n, L, seed=3), nu=0.3)
+        run = solver(made, "sdp", tol=1e-9)
+        observed, best = made.energy.observed, np.inf
+        for y in labelings(observed, L):
+            if (np.bincount(y, minlength=L) == n // L).all():
+                Y = np.eye(L)[y]
+                W = np.linalg.solve(
+                    made.kernel.G.T @ made.kernel.G + 0.3 * np.eye(3), made.kernel.G.T @ Y
+                )
+                value = ((Y - made.kernel.G @ W) ** 2).sum() + 0.3 * (W**2).sum()
+                assert value == pytest.approx(np.vdot(run.A, Y @ Y.T), rel=1e-10)
+                best = min(best, value)
+        for k in range(2000):
+            run.iterate()
+            if k % 100 == 0:
+                assert run.bound() <= best + 1e-9  # weak duality, from the first iteration on
+        said = run.diagnostics()
+        assert said["residual"] < 1e-3
+        assert said["relaxed"] == pytest.approx(said["relaxed_bound"], rel=1e-3)
+        told = observed >= 0
+        assert (run.y[told] == observed[told]).all()
+        np.testing.assert_allclose(run.M.sum(axis=1), n / L, rtol=1e-9)
+        assert np.linalg.eigvalsh(run.M)[0] > -1e-9
+        np.testing.assert_array_equal(np.diag(run.N), 1.0)
+        np.testing.assert_array_equal(
+            run.N[np.ix_(told, told)], observed[told][:, None] == observed[told]
+        )
+        assert 0 <= run.N.min() <= run.N.max() <= 1
+
+
+def test_the_relaxation_needs_a_point_of_each_label():
+    with pytest.raises(ConfigError, match="of each label"):
+        solver(posed(clouds(8, labeled=[]), nu=0.3), "sdp")

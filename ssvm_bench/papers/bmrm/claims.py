@@ -54,7 +54,7 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
     """Tell whether there are runs that a claim is about: of T and K, those with others."""
     if claim.key == CLASSICAL:
-        return block["solver"].str.startswith(RIVAL).any()
+        return bool(block["solver"].str.startswith(RIVAL).any())
     return claim.key != CONSTANTS or len(usual(block)) < len(block)
 
 

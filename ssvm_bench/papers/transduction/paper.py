@@ -116,6 +116,7 @@ LOOKS = {
     "coordinate_descent": Look("Coordinate descent", "#2166AC", "--"),
     "kernel_kmeans": Look("Kernel k-means", "#762A83", ":"),
     "inductive": Look("Inductive", "#666666", "-."),
+    "sdp": Look("SDP relaxation", "#1B7837"),
 }
 
 TITLES = {

@@ -1,0 +1,169 @@
+"""A semidefinite relaxation of the labels, for the time and memory that one takes.
+
+The rival of section 4.1 is that of A. Joulin and F. Bach (*A convex relaxation for weakly
+supervised classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the labels
+Y ∈ {0, 1}^{n×L}, for the softmax loss. Here the loss is the square, as in its predecessor (F. Bach,
+Z. Harchaoui: *DIFFRAC*, NIPS 2007): the best W is known, and the objective linear in M.
+
+.. code-block:: text
+
+    min_W ‖Y − G W‖² + ν ‖W‖² = ⟨A, Y Yᵀ⟩       A = I − G (GᵀG + ν I)⁻¹ Gᵀ
+
+    min ⟨A, M⟩   M ∈ C = {M ⪰ 0, M 1 = n/L 1}: all labels have n/L points,
+                 M ∈ B = {0 ≤ M_ij ≤ 1, M_ii = 1, M_ij = [y_i = y_j] where both are observed}
+
+Cone and size are the same; the inner maximisation that the softmax brings is not there.
+By ADMM on two copies, with U their scaled multiplier and r = ``penalty`` / n:
+
+.. code-block:: text
+
+    M ← Π_C(N − U − A/r)      N ← Π_B(M + U)      U ← U + M − N
+
+Π_C takes the eigenvectors of a centred n × n matrix, the cost of an iteration; Π_B is by entry.
+``relaxed`` is ⟨A, N⟩, ``residual`` ‖M − N‖. With Z = r U, weak duality gives the bound
+
+.. code-block:: text
+
+    ``relaxed_bound`` = min_{M ∈ C, tr M = n} ⟨A + Z, M⟩ − max_{N ∈ B} ⟨Z, N⟩
+
+Labels are those of the energy's label step, where a point has for label l the mean of N_ij over the
+observed points j with that label; then W is the best for them, by the square.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.memory import check_room
+from ssvm_bench.config.validation import Positive
+from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
+from ssvm_bench.papers.transduction.solvers.transductive import (
+    TransductiveConfig,
+    TransductiveSolver,
+)
+
+CODE_VERSION = 1
+
+_MATRICES = 8
+"""Of n × n numbers, at a time."""
+
+
+@dataclass(frozen=True)
+class Config(TransductiveConfig):
+    """Options of ``sdp``.
+
+    Attributes
+    ----------
+    penalty : float
+        n r.
+    tol : float
+        Residual and step, relative to N, at which the run has converged.
+    """
+
+    penalty: Positive = 10.0
+    tol: Positive = 1e-3
+
+
+class Relaxation(TransductiveSolver):
+    """The method, from M = N = the labels that are told, and n⁻¹ elsewhere.
+
+    Attributes
+    ----------
+    A, M, N, U : ndarrays, shape (n, n)
+    """
+
+    def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
+        super().__init__(config, problem, clock)
+        n, y = problem.n, problem.energy.observed
+        self.told = np.flatnonzero(y >= 0)
+        if set(y[self.told].tolist()) != set(range(problem.n_labels)):
+            raise ConfigError("solver=sdp needs a point of each label that is told.")
+        what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
+        check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
+        self.config = config
+        G = (
+            problem.kernel.G
+            if isinstance(problem.kernel.G, np.ndarray)
+            else problem.kernel.G.toarray()
+        )
+        inner = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
+        self.A = np.eye(n) - G @ scipy.linalg.cho_solve(inner, G.T)
+        self.same = (y[self.told, None] == y[self.told]).astype(float)
+        self.U = np.zeros((n, n))
+        self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
+        self.M = self.N
+
+    def iterate(self) -> None:
+        """Do an iteration, and round."""
+        r = self.config.penalty / self.problem.n
+        self.M = self._balanced(self.N - self.U - self.A / r)
+        before, self.N = self.N, self._within(self.M + self.U)
+        self.U += self.M - self.N
+        self.clock.approximate(1, self.U.size)
+        size = self.config.tol * float(np.linalg.norm(self.N))
+        step = float(np.linalg.norm(self.N - before))
+        self.converged = max(self.residual(), step) <= size
+        self._round()
+
+    def residual(self) -> float:
+        """Return ‖M − N‖."""
+        return float(np.linalg.norm(self.M - self.N))
+
+    def _balanced(self, V: np.ndarray) -> np.ndarray:
+        """Return Π_C(V)."""
+        options = {"overwrite_a": True, "check_finite": False, "driver": "evd"}  # the fastest
+        values, vectors = scipy.linalg.eigh(_centred(V), **options)
+        above = values > 0
+        part = vectors[:, above] * np.sqrt(values[above])
+        return part @ part.T + 1.0 / self.problem.n_labels
+
+    def _within(self, V: np.ndarray) -> np.ndarray:
+        """Return Π_B(V)."""
+        V = np.clip(V, 0.0, 1.0)
+        np.fill_diagonal(V, 1.0)
+        V[np.ix_(self.told, self.told)] = self.same
+        return V
+
+    def _round(self) -> None:
+        """Find labels, and W."""
+        problem, told = self.problem, self.problem.energy.observed[self.told]
+        labels = np.arange(problem.n_labels)
+        near = [self.N[:, self.told[told == label]].mean(axis=1) for label in labels]
+        self.relabel(-np.ascontiguousarray(np.array(near).T))
+        target = (self.y[:, None] == labels).astype(float)
+        self.W = problem.kernel.fit(target, 0.5 * problem.lam, 1.0, self.W)
+        self.scores = problem.kernel.scores(self.W)
+
+    def bound(self) -> float:
+        """Return the lower bound of the relaxation."""
+        n, L = self.problem.n, self.problem.n_labels
+        Z = self.config.penalty / n * self.U
+        above = 2.0 / n * (1.0 + float(np.linalg.norm(Z)))  # the vector 1 is not the lowest one
+        centred = _centred(self.A + Z) + above
+        lowest = scipy.linalg.eigh(centred, eigvals_only=True, subset_by_index=[0, 0])[0]
+        first = (n - n / L) * lowest + (self.A + Z).sum() / L
+        # where N_ij is not told, the largest of Z_ij N_ij is that of 0 and 1
+        return float(first - (Z * self._within((Z > 0).astype(float))).sum())
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what all have; the relaxation's value, bound and residual."""
+        return {
+            **super().diagnostics(),
+            "relaxed": float(np.vdot(self.A, self.N)),
+            "relaxed_bound": self.bound(),
+            "residual": self.residual(),
+        }
+
+
+def _centred(V: np.ndarray) -> np.ndarray:
+    """Return V without its means by row and column."""
+    means = V.mean(axis=0)
+    return V - means - V.mean(axis=1)[:, None] + means.mean()
+
+
+build = Relaxation.build

@@ -19,7 +19,7 @@ from ssvm_bench.figures.kind import Output, save
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.words import percent
 
-MOST = 100
+MOST = 50
 DATA = ("dataset=ssl_digit1", "dataset.labeled=100", "dataset.source=real", "oracle.scaling=unit")
 SOLVERS = {
     "inductive": ("solver=inductive",),

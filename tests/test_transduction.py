@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.papers.transduction.oracles import transduction
@@ -388,8 +387,3 @@ def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels():
             run.N[np.ix_(told, told)], observed[told][:, None] == observed[told]
         )
         assert 0 <= run.N.min() <= run.N.max() <= 1
-
-
-def test_the_relaxation_needs_a_point_of_each_label():
-    with pytest.raises(ConfigError, match="of each label"):
-        solver(posed(clouds(8, labeled=[]), nu=0.3), "sdp")

@@ -17,7 +17,7 @@ from benchmarks.processes import launch
 from ssvm_bench.figures.document import Cells, table_of
 from ssvm_bench.figures.kind import Output, save
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.words import percent
+from ssvm_bench.results.words import number, percent
 
 MOST = 50
 DATA = ("dataset=ssl_digit1", "dataset.labeled=100", "dataset.source=real", "oracle.scaling=unit")
@@ -44,8 +44,8 @@ CELLS: Cells = {
     "CPU seconds": lambda row: f"{row['seconds']:.3g}",
     "peak MB": lambda row: f"{row['megabytes']:.0f}",
     "accuracy": lambda row: percent(row["accuracy"]),
-    "relaxed": lambda row: f"{row['relaxed']:.5g}",
-    "bound": lambda row: f"{row['relaxed_bound']:.5g}",
+    "relaxed": lambda row: number(row["relaxed"], ".5g"),
+    "bound": lambda row: number(row["relaxed_bound"], ".5g"),
 }
 
 
@@ -62,10 +62,14 @@ def measured(solver: str) -> dict[str, Any]:
     return row | {name: last.get(name, float("nan")) for name in COLUMNS[5:]}
 
 
-if __name__ == "__main__":
-    table = pd.DataFrame([measured(solver) for solver in SOLVERS], columns=COLUMNS)
+def written(table: pd.DataFrame) -> list[Path]:
+    """Write the table, as a document and as numbers."""
     rows = table_of("A relaxation beside DC-ADMM", CELLS, table.to_dict("records"))
     stem = Path("results/figures/dcadmm_relaxation/relaxation")
     output = Output("relaxation", table, "Time and memory of a relaxation", [TEXT, rows])
-    for path in save(output, stem, []):
+    return save(output, stem, [])
+
+
+if __name__ == "__main__":
+    for path in written(pd.DataFrame(map(measured, SOLVERS), columns=COLUMNS)):
         print(path)

@@ -84,12 +84,16 @@ class ClassicalBundle(Solver):
         Kiwiel's ε_v: an estimate of by how much F varies around w⁺.
     """
 
+    STATE = (
+        *("w", "point", "primal", "risk", "model", "lower", "alpha", "predicted", "streak"),
+        *("variation", "qps", "serious_steps", "qp_time", "gram_time"),
+    )
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
         self.risk, self.model = (Model(problem.d, 1, truth=False) for _ in range(2))
         self.w = self.point = np.zeros(problem.d)
-        self.heights: np.ndarray | None = None
         self.primal = self.variation = math.inf
         self.lower = self.alpha = self.predicted = 0.0
         self.streak = 0
@@ -133,7 +137,7 @@ class ClassicalBundle(Solver):
             self.variation = max(self.variation, 2.0 * self.predicted)
             self.streak = max(self.streak + 1, 1) if self.alpha == alpha else 1
             self.w, self.primal = self.point, value
-            self.model.move_center(self.w, self.heights)
+            self.model.move_center(self.w)
             self.serious_steps += 1
             return
         step = self.w - self.point
@@ -154,7 +158,7 @@ class ClassicalBundle(Solver):
         found = self._solve(self.model, 0.0, self.alpha)
         moved = self.alpha * squared_norm(found.w - self.w)
         self.predicted = max(self.primal - (found.value - moved), found.gap)
-        self.point, self.heights = found.w, found.heights
+        self.point = found.w
 
     def _solve(self, model: Model, lam: float, alpha: float) -> Reduced:
         tol = QP_SHARE * self.config.epsilon * abs(self.primal)

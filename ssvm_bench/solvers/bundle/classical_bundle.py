@@ -78,15 +78,23 @@ class ClassicalBundle(Solver):
         α.
     predicted : float
         δ.
-    streak : int
-        Serious steps with this α since it changed; of null steps, minus their number.
+    serious_streak, null_streak : int
+        Serious steps at last with this α, and null steps; one of them is 0.
     variation : float
         Kiwiel's ε_v: an estimate of by how much F varies around w⁺.
     """
 
     STATE = (
-        *("w", "point", "primal", "risk", "model", "lower", "alpha", "predicted", "streak"),
-        *("variation", "qps", "serious_steps", "qp_time", "gram_time"),
+        *("w", "point", "primal", "risk", "model", "lower", "alpha", "predicted"),
+        *(
+            "serious_streak",
+            "null_streak",
+            "variation",
+            "qps",
+            "serious_steps",
+            "qp_time",
+            "gram_time",
+        ),
     )
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
@@ -96,7 +104,7 @@ class ClassicalBundle(Solver):
         self.w = self.point = np.zeros(problem.d)
         self.primal = self.variation = math.inf
         self.lower = self.alpha = self.predicted = 0.0
-        self.streak = 0
+        self.serious_streak = self.null_streak = 0
         self.qp_time = self.gram_time = 0.0
         self.qps = self.serious_steps = 0
 
@@ -129,13 +137,14 @@ class ClassicalBundle(Solver):
         gained, alpha = self.primal - value, self.alpha
         interpolated = 2.0 * alpha * (1.0 - gained / self.predicted)
         if gained >= _SERIOUS * self.predicted:
-            if gained >= _GOOD * self.predicted and self.streak > 0:
+            if gained >= _GOOD * self.predicted and self.serious_streak > 0:
                 self.alpha = interpolated
-            elif self.streak > _STREAK:
+            elif self.serious_streak > _STREAK:
                 self.alpha = 0.5 * alpha
             self.alpha = max(self.alpha, alpha / _MOST_CHANGE)
             self.variation = max(self.variation, 2.0 * self.predicted)
-            self.streak = max(self.streak + 1, 1) if self.alpha == alpha else 1
+            self.serious_streak = 1 + self.serious_streak * (self.alpha == alpha)
+            self.null_streak = 0
             self.w, self.primal = self.point, value
             self.model.move_center(self.w)
             self.serious_steps += 1
@@ -144,9 +153,10 @@ class ClassicalBundle(Solver):
         norm = 2.0 * alpha * math.sqrt(squared_norm(step))
         self.variation = min(self.variation, norm + self.predicted - norm * norm / (2.0 * alpha))
         error = gained - float(slope @ step)
-        if error > max(self.variation, 10.0 * self.predicted) and self.streak < -_STREAK:
+        if error > max(self.variation, 10.0 * self.predicted) and self.null_streak > _STREAK:
             self.alpha = min(interpolated, _MOST_CHANGE * alpha)
-        self.streak = min(self.streak - 1, -1) if self.alpha == alpha else -1
+        self.null_streak = 1 + self.null_streak * (self.alpha == alpha)
+        self.serious_streak = 0
 
     def _bound(self) -> None:
         """Bound F from below by BMRM's model, and compare w⁺ with that."""

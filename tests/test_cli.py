@@ -329,6 +329,10 @@ def test_data_tells_where_every_dataset_stands(machine):
     for name, state, path in rows:
         assert (state, Path(path).parent) == ("missing", machine / folders.get(name, name))
         assert f"data fetch {name}" in result.stdout
+    # as docs/components.md says
+    assert "`ssvm-bench data fetch ocr` downloads it" in result.stdout
+    (told,) = re.findall(r"`ssvm-bench data fetch horseseg` (.*)", result.stdout)
+    assert re.fullmatch(r"tries https://\S+, where it could not be had when this was .*", told)
     assert call("data", "status", "ocr").stdout.startswith("ocr ")
 
 

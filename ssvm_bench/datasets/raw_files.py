@@ -197,6 +197,14 @@ class RawFile(ABC):
         """Return the names of the files that are not at the preferred place."""
         return ", ".join(part.name for part in self.missing(self.places()[0]))
 
+    def how_to_get(self) -> str:
+        """Return what to do where files are missing."""
+        does = "downloads it"
+        if not self.sha256:
+            does = f"tries {self.url}, where it could not be had when this was written"
+        put = f"Or put {self.missing_names()} there."
+        return f"`ssvm-bench data fetch {self.dataset}` {does}. {put}"
+
     def find(self) -> Path | None:
         """Return the first place where the raw data is whole."""
         return next((place for place in self.places() if not self.missing(place)), None)

@@ -88,8 +88,7 @@ def integrity_report(name: str) -> tuple[Path, list[Finding]]:
     path = raw.find()
     if path is None:
         raise MissingDataError(
-            f"There is no {raw.first_missing(raw.places()[0])} to check. `ssvm-bench data fetch "
-            f"{name}` downloads it; or put {raw.missing_names()} there."
+            f"There is no {raw.first_missing(raw.places()[0])} to check. {raw.how_to_get()}"
         )
     with raw.explained(path):
         return path, list(raw.integrity_report(path))
@@ -135,8 +134,7 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
     kept = kept_in(raw, "real" if path else "synthetic") if raw.prepared else None
     if path is None:
         first = raw.first_missing(raw.places()[0])
-        hint = f"`ssvm-bench data fetch {name}` downloads it. Or put {raw.missing_names()} there."
-        return DatasetStatus(name, "missing", first, 0, hint, kept=kept)
+        return DatasetStatus(name, "missing", first, 0, raw.how_to_get(), kept=kept)
     size = 0
     for part in raw.parts(path):
         try:

@@ -116,8 +116,18 @@ def test_a_yaml_file_may_add_to_another_one(mine):
         ("import nothing_of_that_name", "mine.py, line 1, which failed: ModuleNotFoundError"),
         ("\n\n1 / 0", "mine.py, line 3, which failed: ZeroDivisionError: division by zero. Repair"),
         ("x = (", "mine.py, line 1, which failed: SyntaxError"),
+        ("", "it has no function build and no dataclass Config, derived from SolverConfig. Repair"),
         ("Config = 1", "which failed: TypeError: it has no function build"),
         ("def build(*a): pass", "which failed: TypeError: it has no dataclass Config"),
+        (
+            SOLVER.replace("@dataclass(frozen=True)\n", ""),
+            "it has no @dataclass(frozen=True) above its Config",
+        ),
+        (
+            SOLVER.replace("(SolverConfig)", ""),
+            "it has no name and kind in its Config, as one derived from SolverConfig has",
+        ),
+        (SOLVER + "\ndef build(*a): pass\n", "solver=mine built NoneType, not a Solver"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
     ],
 )
@@ -131,6 +141,15 @@ def test_a_file_cannot_take_the_place_of_ours(mine):
     (mine / "solver" / "fast.yaml").write_text("kind: fw\nstep: 0.5\n")
     with pytest.raises(registry.ConfigError, match=r"fw\.py has the kind of a solver of ours"):
         compose_runs(["solver=fast"], config_dirs=[mine])
+
+
+def test_a_yaml_file_may_say_nothing_and_then_needs_a_module(mine):
+    (mine / "solver" / "mine.yaml").write_text("# my solver\n")
+    (run,) = runs(mine)
+    assert (run.solver.name, run.solver.kind) == ("mine", "mine")
+    (mine / "solver" / "alone.yaml").write_text("# without a module\n")
+    message = error_of(call("check", "solver", "alone", "--config-dir", mine), 2)
+    assert "'alone': no folder of --config-dir has solver/alone.py" in message
 
 
 def test_workers_find_the_files(mine):
@@ -277,6 +296,7 @@ class Moody(Steps):
 
 
 SOLVERS = {
+    "build returns": lambda *_: None,
     "dual ≤ primal": type("High", (Steps,), {"reported": lambda s: Iterate(s.w, 1.5)}),
     "every call of the oracle": Twice,
     "the same seed": Moody,

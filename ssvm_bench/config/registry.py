@@ -104,15 +104,27 @@ def module(group: str, kind: str) -> Any:
         return found
     entries = tuple(entry_points(group=f"ssvm_bench.{group}s", name=kind))
     if file is None and not entries:
-        raise ConfigError(f"Unknown {group} kind {kind!r}. {nearest(kind, kinds(group))}")
+        where = f": no folder of --config-dir has {group}/{kind}.py" if folders() else ""
+        raise ConfigError(f"Unknown {group} kind {kind!r}{where}. {nearest(kind, kinds(group))}")
     with blamed(group, kind):
         found = entries[0].load() if file is None else _imported(group, kind)
-        needed = "load" if group == "dataset" else "build"
-        if not callable(getattr(found, needed, None)):
-            raise TypeError(f"it has no function {needed}")
-        if not is_dataclass(getattr(found, "Config", None)):
-            raise TypeError("it has no dataclass Config")
+        if lacks := _lacks(group, found):
+            raise TypeError(f"it has no {' and no '.join(lacks)}")
         return found
+
+
+def _lacks(group: str, found: Any) -> list[str]:
+    """Return what a component of others would need to have."""
+    function = "load" if group == "dataset" else "build"
+    lacks = [] if callable(getattr(found, function, None)) else [f"function {function}"]
+    cls: Any = getattr(found, "Config", None)
+    if not is_dataclass(cls):
+        lacks.append(f"dataclass Config, derived from {group.title()}Config")
+    elif "__dataclass_fields__" not in vars(cls) and vars(cls).get("__annotations__"):
+        lacks.append("@dataclass(frozen=True) above its Config, whose options would be passed over")
+    elif not {"name", "kind"} <= {each.name for each in fields(cls)}:
+        lacks.append(f"name and kind in its Config, as one derived from {group.title()}Config has")
+    return lacks
 
 
 def config(group: str, values: Mapping[str, Any]) -> Any:

@@ -112,7 +112,13 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     module = registry.module("solver", config.solver.kind)
     own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
-        return module.build(config.solver, own, clock, config.seed)
+        built = module.build(config.solver, own, clock, config.seed)
+    if not isinstance(built, Solver):
+        raise RunFailedError(
+            f"solver={config.solver.name} built {type(built).__name__}, not a Solver: see "
+            "ssvm_bench/solvers/base.py."
+        )
+    return built
 
 
 def started(config: RunConfig, problem: Objective, clock: Clock, before: Solver | None) -> Solver:

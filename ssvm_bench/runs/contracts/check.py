@@ -20,7 +20,7 @@ from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
 from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.runs.components import load_dataset
+from ssvm_bench.runs.components import load_dataset, oracle_of
 from ssvm_bench.runs.contracts import Findings, expect, of_oracles, of_solvers
 
 STRUCTURES = (*("independent", "regression", "chain", "graph", "latent", SEGMENTS, LANDMARKS),)
@@ -48,7 +48,7 @@ def check(
         There is no such component, or no instance for it.
     """
     (config,) = compose_runs([f"{group}={name}", *words], config_dirs=config_dirs)
-    build = partial(registry.module("oracle", config.oracle.kind).build, config.oracle)
+    build = partial(oracle_of, config.oracle)
     if group == "dataset":
         with registry.blamed("dataset", config.dataset.kind):
             load = partial(registry.module("dataset", config.dataset.kind).load, config.dataset)

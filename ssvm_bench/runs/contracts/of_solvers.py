@@ -83,6 +83,11 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
     """
     has_dual = getattr(config, "has_dual", True)
     rows: list[tuple[np.ndarray, float, float]] = []
+    with findings.claim("build returns a Solver"):
+        built = build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), 0)
+        expect(isinstance(built, Solver), f"it returns {type(built).__name__}")
+    if findings.broken:
+        return
     with findings.claim("w is float64 of shape (d,), and finite; reporting it changes nothing"):
         rows = _trace(build, oracle, 0)
     if not rows:

@@ -195,9 +195,9 @@ def test_passes_that_go_astray_are_undone(name, steps, average, monkeypatch):
         current = made.phi.dual()
         assert current >= dual - 1e-12
         dual = current
-        w = made.phi.state.w.copy()
+        w = made.phi.shared.w.copy()
         dual_iterate.sum_of_terms(made.phi.blocks, LAM, w)
-        np.testing.assert_allclose(made.phi.state.w, w, atol=1e-9)
+        np.testing.assert_allclose(made.phi.shared.w, w, atol=1e-9)
     assert undone
 
 

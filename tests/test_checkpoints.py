@@ -2,9 +2,9 @@
 
 import io
 import itertools
-import pickle
+import math
 import signal
-import sys
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from program import (
 )
 from regression import reference
 
+from ssvm_bench.base import state
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
@@ -30,9 +31,10 @@ from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import checkpoints, components, loop, path_step, runner, snapshot
+from ssvm_bench.runs import checkpoints, components, loop, path_step, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.solvers.base import Solver
 
 LEFT_AT = (0, 3, 11)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
@@ -69,36 +71,41 @@ def problem_of(config):
     return with_prior(terms, config.lam_of(dataset.n), priors.build(config.prior, terms.d))
 
 
+WHOSE = checkpoint_file.identity("run", "data")
+
+
+def new_recorder(config, problem):
+    return Recorder(problem, Silent(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
+
+
 def undisturbed_and_left(config):
-    """Return the rows of a run, and what it would have left at some iterations."""
-    problem = problem_of(config)
-    parts, left = snapshot.parts(problem), []
+    """Return the recorder of a run, and the folders that it would have left at some iterations."""
+    problem, left = problem_of(config), []
 
     times = itertools.count()
 
     def look(solver, recorder, progress, reason):
-        if next(times) in LEFT_AT:
-            file = io.BytesIO()
-            with solver.clock.paused():
-                snapshot.dump((solver, recorder.state(), vars(progress)), parts, file)
-            left.append(file.getvalue())
+        if recorder.rows and next(times) in LEFT_AT:
+            left.append(config.results_dir / f"left-{len(left)}")
+            left[-1].mkdir(parents=True)
+            with solver.clock.paused(), (left[-1] / checkpoint_file.NAME).open("wb") as file:
+                state = checkpoints.state_of(solver, recorder, progress)
+                checkpoint_file.write(file, WHOSE, state)
 
-    rounds = getattr(config.solver, "latent_rounds", 1)
-    recorder = Recorder(problem, Silent(), latent_rounds=rounds)
+    recorder = new_recorder(config, problem)
     solver = components.build_solver(config, problem, Clock("work", *config.oracle.costs))
     loop.loop(config, solver, recorder, write_checkpoint=look)
     return recorder, left
 
 
-def gone_on(config, state):
-    """Return the recorder of a run that goes on from a state."""
+def gone_on(config, folder):
+    """Return the recorder of a run that goes on from a checkpoint."""
     problem = problem_of(config)
-    solver, record, progress = snapshot.load(io.BytesIO(state), snapshot.parts(problem))
-    recorder = Recorder(problem, Silent(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
-    recorder.restore(record)
+    state, recorder = checkpoint_file.read(folder, WHOSE), new_recorder(config, problem)
+    solver, recorder, progress = checkpoints.restored(state, config, problem, recorder)
     solver.clock.start()
-    again = checkpoints.Progress(**{**progress, "resumed": [{"iteration": progress["iteration"]}]})
-    loop.loop(config, solver, recorder, progress=again)
+    progress.resumed = [{"iteration": progress.iteration}]
+    loop.loop(config, solver, recorder, progress=progress)
     return recorder
 
 
@@ -109,8 +116,8 @@ def rows_of(recorder):
 def check_that_it_goes_on(config):
     whole, left = undisturbed_and_left(config)
     assert len(left) >= 2  # some end before all moments have come
-    for state in left:
-        recorder = gone_on(config, state)
+    for folder in left:
+        recorder = gone_on(config, folder)
         pd.testing.assert_frame_equal(rows_of(recorder), rows_of(whole), check_exact=True)
         found, wanted = (one.problem.arrays(one.w) for one in (recorder, whole))
         for name in wanted:
@@ -138,56 +145,65 @@ class Holder:
         vars(self).update(what)
 
 
-def round_trip(state, parts, here=None):
-    file = io.BytesIO()
-    snapshot.dump(state, parts, file)
-    file.seek(0)
-    found = snapshot.load(file, parts if here is None else here, packages=[__name__])
-    return found, file.getvalue()
+class Inner(NamedTuple):
+    rows: np.ndarray
+    count: int
 
 
-def test_a_part_of_the_problem_is_named_not_stored():
-    features = np.arange(100_000.0)
-    problem = Holder(oracle=Holder(arrays=(features, [features[:3]])))
-    parts = snapshot.parts(problem)
-    assert parts["problem.oracle.arrays.0"] is features
-    other = Holder(oracle=Holder(arrays=(features + 1, [features[:3]])))
-    found, content = round_trip(
-        {"mine": np.ones(2), "theirs": features, "whole": problem}, parts, snapshot.parts(other)
-    )
-    assert found["theirs"] is other.oracle.arrays[0]
-    assert found["whole"] is other
-    assert len(content) < 1000
+class Known(state.Stateful):
+    STATE = ("w", "inner", "bits", "pair", "share", "name")
+
+    def __init__(self):
+        self.w, self.inner = np.zeros(3), Inner(np.zeros((2, 2), np.int64), 0)
+        self.bits, self.pair = np.random.PCG64(1), (0.5, Clock("work"))
+        self.share, self.name, self.other = math.nan, "", "never stored"
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_arrays_that_share_memory_share_it_again(order):
-    whole = np.asarray(np.arange(12.0).reshape(3, 4), order=order)
-    state = {"row": whole[1], "whole": whole, "some": whole.T[::2, 1:], "none": whole[:0]}
-    found, _ = round_trip(state, {})
-    for name, array in state.items():
-        np.testing.assert_array_equal(found[name], array)
-    found["row"][2] = -1.0
-    assert found["whole"][1, 2] == found["some"][1, 0] == -1.0
+def stored(tmp_path, what):
+    with (tmp_path / checkpoint_file.NAME).open("wb") as file:
+        checkpoint_file.write(file, WHOSE, what)
+    return checkpoint_file.read(tmp_path, WHOSE)
 
 
-class Bad:
-    def __reduce__(self):
-        return sys.intern, ("harmless",)
+def test_a_state_is_arrays_and_plain_values_and_comes_back(tmp_path):
+    one, other = Known(), Known()
+    one.w, one.inner = np.array([1.0, -0.0, 5e-324]), Inner(np.arange(4).reshape(2, 2), 7)
+    one.bits.random_raw(5)
+    one.pair[1].oracle_calls, one.share, one.name = 9, 0.1, "φ"
+    other.restore(stored(tmp_path, one.state()))
+    np.testing.assert_array_equal(other.w, one.w)
+    assert np.signbit(other.w).tolist() == [False, True, False]
+    np.testing.assert_array_equal(other.inner.rows, one.inner.rows)
+    assert (other.inner.count, other.share, other.name) == (7, 0.1, "φ")
+    assert other.pair[1].oracle_calls == 9
+    assert other.bits.random_raw(3).tolist() == one.bits.random_raw(3).tolist()
 
 
-def test_a_state_that_names_what_it_must_not_is_refused():
-    with pytest.raises(pickle.UnpicklingError, match=r"it names sys\.intern"):
-        round_trip(Bad(), {})
-    content = pickle.dumps(runner.run)  # a function of the program is none of its classes
-    with pytest.raises(pickle.UnpicklingError, match=r"it names ssvm_bench\.runs\.runner\.run"):
-        snapshot.load(io.BytesIO(content), {})
-
-
-def test_a_part_that_is_not_there_is_told():
-    part = np.zeros(2)
-    with pytest.raises(pickle.UnpicklingError, match=r"the problem has no part oracle\.x"):
-        round_trip(part, {"oracle.x": part}, here={})
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda s: s.pop("w"), "has other names"),
+        (lambda s: s.update(more=1), "has other names"),
+        (lambda s: s.update(w=[0.0] * 3), "w is no array of float64"),
+        (lambda s: s.update(w=np.zeros(3, np.float32)), "w is no array of float64"),
+        (lambda s: s.update(w=np.zeros(4)), r"w has the shape \(4,\), not \(3,\)"),
+        (lambda s: s.update(w=np.full(3, np.nan)), "w has NaN"),
+        (lambda s: s.update(w=np.full(3, np.inf)), "w has an infinite number"),
+        (lambda s: s["inner"].update(rows=-np.ones((2, 2), np.int64)), "inner/rows has an imposs"),
+        (lambda s: s["inner"].update(count=True), "inner/count is no int"),
+        (lambda s: s["inner"].update(count=-1), "inner/count is an impossible number"),
+        (lambda s: s.update(inner=3), "inner is no mapping"),
+        (lambda s: s.update(bits=1 << 128), "bits is none of a bit generator"),
+        (lambda s: s["pair"].update({"0": math.inf}), "pair/0 is not finite"),
+        (lambda s: s["pair"]["1"].update(_wall={}), "pair/1/_wall has other names"),
+        (lambda s: s.update(name=1), "name is no str"),
+    ],
+)
+def test_a_state_of_another_kind_is_refused(change, why):
+    changed = Known().state()
+    change(changed)
+    with pytest.raises(state.StateError, match=f"^{why}"):
+        Known().restore(changed)
 
 
 # ---- whole runs ----------------------------------------------------------------------------------
@@ -253,12 +269,22 @@ def altered(file, change):
 
 
 def of_another_program(content):
-    begin = content.index(b'"program": "') + len('"program": "')
-    content[begin : begin + 4] = b"0000"
+    with np.load(io.BytesIO(content)) as found:
+        arrays = dict(found)
+    about = arrays["about"].tobytes()
+    begin = about.index(b'"program": "') + len('"program": "')
+    arrays["about"][begin : begin + 4] = ord("0")
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    content[:] = file.getvalue()
+
+
+def of_the_first_format(content):
+    content[:] = b'{"format": "1"}\n' + content
 
 
 def flipped(content):
-    content[len(content) // 2] ^= 1
+    content[content.index(b"NUMPY") + 200] ^= 1
 
 
 def cut(content):
@@ -268,7 +294,8 @@ def cut(content):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (flipped, "it is damaged (checksum)"),
+        (flipped, "it is damaged"),
+        (of_the_first_format, "it was written by another version of the program"),
         (cut, "it is damaged"),
         (bytearray.clear, "it is damaged"),
         (of_another_program, "it was written by another version of the program"),
@@ -310,8 +337,24 @@ def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
     )
     problem = problem_of(config)
     with shown_by(pytest.fail):
-        found = checkpoints.resume(outcome.folder, whose, problem, ())
+        found = checkpoints.resume(
+            outcome.folder, whose, config, problem, lambda: new_recorder(config, problem)
+        )
     assert (found.solver.k, found.progress.iteration) == (8, 8)
+
+
+class Nothing(Solver):
+    """Has a state if it says so."""
+
+    def __init__(self, clock, says=()):
+        super().__init__(Known(), clock)
+        self.STATE = says
+
+    def iterate(self):
+        pass
+
+    def reported(self):
+        pass
 
 
 def test_checkpoints_take_a_hundredth_of_the_time():
@@ -322,9 +365,9 @@ def test_checkpoints_take_a_hundredth_of_the_time():
         spent.append(now[0])
         now[0] += 2.0
 
-    made = checkpoints.Checkpoints(Checkpoint(every=10.0), {}, Holder(), write, lambda: now[0])
-    solver = Holder(clock=Clock("work"))
+    made = checkpoints.Checkpoints(Checkpoint(every=10.0), {}, write, lambda: now[0])
     recorder, progress = Holder(state=dict, rows=[{}]), checkpoints.Progress()
+    solver = Nothing(Clock("work"))
     with shown_by(pytest.fail):
         while now[0] < 2000.0:
             made.write_if_due(solver, recorder, progress, None)
@@ -334,17 +377,17 @@ def test_checkpoints_take_a_hundredth_of_the_time():
     assert (np.diff(spent) >= 200.0).all()
 
 
-def test_a_component_that_cannot_be_stored_is_told():
+def test_a_solver_without_a_state_is_told_once():
     said = []
-    made = checkpoints.Checkpoints(
-        Checkpoint(every=0.0), {}, Holder(), lambda dump: dump(io.BytesIO())
-    )
-    solver = Holder(clock=Clock("work"), generator=(k for k in range(3)))
+    made = checkpoints.Checkpoints(Checkpoint(every=0.0), {}, lambda dump: dump(io.BytesIO()))
+    recorder = Holder(state=dict, rows=[{}])
     with shown_by(said.append):
         for _ in range(2):
-            made.write_if_due(solver, Holder(state=dict, rows=[{}]), checkpoints.Progress(), None)
+            solver = Nothing(Clock("work"), says=None)
+            made.write_if_due(solver, recorder, checkpoints.Progress(), None)
     (told,) = said
-    assert told.startswith("This run cannot go on from where it ends: TypeError")
+    assert told.startswith("This run cannot go on from where it ends: ")
+    assert "Nothing does not say its STATE" in told
 
 
 def last_told(log):

@@ -150,13 +150,13 @@ def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_c
     made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
     cached = made.cached
     for one in passes(made, 4):
-        w, circ = cached.state.w.copy(), cached.offset
+        w, circ = cached.shared.w.copy(), cached.offset
         cached.recompute()
-        assert cached.state.w == pytest.approx(w, abs=1e-13)
+        assert cached.shared.w == pytest.approx(w, abs=1e-13)
         kept = cached.planes
         cached.drop_idle()
         cached.recompute()
-        assert cached.state.w == pytest.approx(w, abs=1e-13)
+        assert cached.shared.w == pytest.approx(w, abs=1e-13)
         assert cached.offset == pytest.approx(circ, rel=1e-13)
         assert cached.planes <= kept
         assert one.working_set_mean() == cached.planes / 40
@@ -177,11 +177,11 @@ def test_a_full_cache_fixes_weights_and_the_run_ends_with_a_true_lower_bound(sch
     assert made.diagnostics()["fixed_examples"] > 0
     assert made.diagnostics()["cache_size"] <= 8
     assert 0 < made.reported().dual <= best
-    w = made.cached.state.w.copy()
+    w = made.cached.shared.w.copy()
     made.cached.fix(0)
     made.cached.recompute()
     assert made.cached.planes == 0
-    assert made.cached.state.w == pytest.approx(w, abs=1e-13)
+    assert made.cached.shared.w == pytest.approx(w, abs=1e-13)
     assert made.cached.upper() == pytest.approx(made.cached.lower(), abs=1e-13)
 
 

@@ -72,7 +72,7 @@ def test_w_is_that_of_the_marginals(data):
     made = solver(problem(data, LAM), "eg")
     table = Table(data)
     iterated(made, 5)
-    features, state, phi = made.oracle.features, made.state, np.zeros(table.d + 1)
+    features, state, phi = made.oracle.features, made.kept, np.zeros(table.d + 1)
     stride = features.stride
     for i in range(data.n):
         first, last = features.offsets[i], features.offsets[i + 1]

@@ -35,6 +35,7 @@ from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.runs.outcome import Outcome
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
 GRID = """
@@ -229,6 +230,26 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Outcome("finished", "gap_tol", Path("/results/x"), {"gap": 0.5, "n": 3, "dual": -1e-320}),
+        LostError("its process died"),
+        ConfigError("no such option"),
+    ],
+)
+def test_a_job_of_slurm_says_as_json_what_became_of_it(answer):
+    if not isinstance(answer, Outcome):
+        answer.traceback = "Traceback …"
+    found = submitit.result_of(submitit.written(JobResult(answer, ("one", "two"))).encode())
+    assert found.messages == ("one", "two")
+    if isinstance(answer, Outcome):
+        assert found.answer == answer
+    else:
+        assert (type(found.answer), str(found.answer)) == (type(answer), str(answer))
+        assert found.answer.traceback == answer.traceback
+
+
 def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
     monkeypatch.setattr("ssvm_bench.jobs.options.find_spec", lambda name: None)
     result = call(*arguments, f"--backend={name}")

@@ -259,13 +259,13 @@ def test_a_warm_start_never_ends_below_the_last_labeling():
     for _ in range(20):
         w = rng.normal(size=warm.d)
         for i in range(data.n):
-            last = None if warm._last is None else warm._last.get(i)
+            last = warm._remembered(i).copy() if warm.known.size and warm.known[i] else None
             y = warm.argmax(w, i)
             if last is not None:
                 assert value(warm, w, i, y) >= value(warm, w, i, last) - ROUNDING
             # the shared one has no memory, so that the primal depends on w alone
             assert shared.argmax(w, i).tolist() == cold.argmax(w, i).tolist()
-    assert shared.fresh()._last == {}
+    assert not shared.fresh().known.any()
 
 
 def value(tested, w, i, y):

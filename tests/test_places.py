@@ -78,6 +78,17 @@ def test_without_a_place_for_kernels_there_is_a_temporary_one(tmp_path, call, ki
     assert set(PACKAGE.rglob("*.nb?")) == before
 
 
+def test_kernels_in_a_folder_of_others_are_not_read(tmp_path, call):
+    mine = {"NUMBA_CACHE_DIR": str(tmp_path / "shared")}
+    folder, said, _ = call(**mine)
+    assert (folder.parent, said) == (tmp_path / "shared", [])
+    folder.chmod(0o777)
+    other, (told,), hits = call(**mine)
+    assert other != folder
+    assert "others may write to it" in told
+    assert hits == 0
+
+
 def test_a_child_uses_the_temporary_folder_of_its_parent_and_says_nothing(tmp_path, call):
     (tmp_path / "parent").mkdir()
     changes = {"NUMBA_CACHE_DIR": "/proc/nothing", "SSVM_BENCH_TEMPORARY": str(tmp_path / "parent")}

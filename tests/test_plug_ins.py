@@ -263,6 +263,8 @@ class Config(SolverConfig):
 class Steps(Solver):
     """Subgradient steps, with the dual value 0 of the ground truth."""
 
+    STATE = ("w", "k")
+
     def __init__(self, problem, clock, seed):
         super().__init__(problem, clock)
         self.w, self.k = np.zeros(problem.d), 0
@@ -300,6 +302,7 @@ SOLVERS = {
     "dual ≤ primal": type("High", (Steps,), {"reported": lambda s: Iterate(s.w, 1.5)}),
     "every call of the oracle": Twice,
     "the same seed": Moody,
+    "a new one that takes its state": type("Forgetful", (Steps,), {"STATE": ("w",)}),
     "primal is lower": type("Idle", (Steps,), {"step": lambda s: s.problem.risk(s.w)}),
     "w is float64": type("Half", (Steps,), {"reported": lambda s: Iterate(s.w[:-1], 0.0)}),
 }
@@ -311,6 +314,13 @@ def test_a_broken_solver_is_found_out(claim):
     of_solvers.check(kind, Config("s", "s"), oracle(small("independent")), findings)
     found = broken(findings)
     assert found == [] if claim is None else any(text.startswith(claim) for text in found), found
+
+
+def test_a_solver_without_a_state_keeps_its_contract_and_is_told():
+    findings, kind = Findings(), type("Stateless", (Steps,), {"STATE": None})
+    of_solvers.check(kind, Config("s", "s"), oracle(small("independent")), findings)
+    assert not broken(findings)
+    assert "it does not say its STATE" in "\n".join(findings.shown())
 
 
 def test_no_dual_value_is_one_that_is_missing():

@@ -261,7 +261,7 @@ def test_averaging_does_not_change_the_steps(data, name):
     for _ in range(12):  # beyond the recomputation of the sums
         plain.iterate()
         averaged.iterate()
-    np.testing.assert_array_equal(plain.phi.state.w, averaged.phi.state.w)
+    np.testing.assert_array_equal(plain.phi.shared.w, averaged.phi.shared.w)
 
 
 @pytest.mark.parametrize("name", BLOCK)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
+import pickle  # noqa: S403 - messages between our own processes
 import selectors
 import signal
 import subprocess

@@ -18,13 +18,15 @@ same on every machine and under every load.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ssvm_bench.base.state import Stateful
 
-class Clock:
+
+class Clock(Stateful):
     """Time and counted work of one run.
 
     Parameters
@@ -49,6 +51,11 @@ class Clock:
         Seconds that the counted calls took, summed over who made them, and that they were waited
         for; whatever the kind of clock.
     """
+
+    STATE = (
+        *("oracle_calls", "approx_calls", "plane_evaluations", "oracle_time"),
+        *("caller_seconds", "caller_waited", "_wall", "_cpu"),
+    )
 
     caller: Any = None
 
@@ -108,10 +115,6 @@ class Clock:
         """Return what all calls took that others have made so far, and the wait for them."""
         return (0.0, 0.0) if self.caller is None else (self.caller.seconds, self.caller.waited)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is stored."""
-        return {name: value for name, value in vars(self).items() if name != "caller"}
-
     def approximate(self, calls: int, plane_evaluations: int) -> None:
         """Count calls of working sets, and the planes evaluated in them."""
         self.approx_calls += calls
@@ -128,7 +131,7 @@ class Clock:
             self.start()
 
     def start(self) -> None:
-        """Let time count again; in another process, too, if the clock was stored in a pause."""
+        """Let time count again; that of a restored clock stands still."""
         self._wall.start()
         self._cpu.start()
 
@@ -141,7 +144,9 @@ class ExactCalls:
     share: float = 1.0
 
 
-class _Stopwatch:
+class _Stopwatch(Stateful):
+    STATE = ("_total",)
+
     def __init__(self, source: Callable[[], float]) -> None:
         self._source = source
         self._total = 0.0
@@ -156,3 +161,7 @@ class _Stopwatch:
 
     def start(self) -> None:
         self._since = self._source()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self._since = None

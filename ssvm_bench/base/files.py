@@ -182,9 +182,17 @@ def user_folder() -> Path:
 
 
 def why_unusable(folder: Path) -> str:
-    """Create a folder, and return why nothing can be kept in it; nothing if something can."""
+    """Create a folder, and return why nothing can be kept in it; nothing if something can.
+
+    What is kept there may be executed: others must not be able to write to it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        about = folder.stat()
+        if about.st_uid != os.geteuid():
+            return "it belongs to another user"
+        if about.st_mode & stat.S_IWOTH:
+            return "others may write to it"
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(1 << 12))
     except OSError as error:

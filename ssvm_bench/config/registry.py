@@ -224,13 +224,6 @@ def is_own(group: str, kind: str) -> bool:
     return kind in _own_modules(group) or _own(group, kind) is not None
 
 
-def other_packages(config: Any) -> set[str]:
-    """Return the names of the packages, not this one, that the components of a run are in."""
-    modules = (module(group, getattr(config, group).kind) for group in COMPONENTS)
-    names = (getattr(found, "__name__", type(found).__module__) for found in modules)
-    return {name.partition(".")[0] for name in names} - {"ssvm_bench"}
-
-
 def _own(group: str, kind: str) -> Any:
     """Return what has a kind of the project's own; None if it has no such kind."""
     names = _own_modules(group)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import os
-import pickle
+import pickle  # noqa: S403 - messages to our own processes
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter

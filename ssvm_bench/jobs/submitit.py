@@ -6,7 +6,8 @@ SIGTERM, as at a preemption, the run ends with a checkpoint, too, and SLURM deci
 
 What submitit writes, and ``jobs.json`` (key of a run → SLURM's name of its job, ``12_3``), are in
 the token's folder. There the next call finds jobs that are still in the queue, and waits for them
-rather than submit them again.
+rather than submit them again. What became of a job is a JSON file beside submitit's own pickle,
+which is never read here: others may write to a results folder.
 
 The states of jobs are those of SLURM's own commands: submitit asks the accounting database, which
 not every cluster has.
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import json
 import logging
-import pickle
 import subprocess
 import time
 from collections import Counter
@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.jobs import processes
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
-from ssvm_bench.jobs.tokens import FOLDER, QUEUED, CancelToken
-from ssvm_bench.results import words
+from ssvm_bench.jobs.tokens import FOLDER, QUEUED, CancelToken, RefusedError
+from ssvm_bench.results import checks, words
+from ssvm_bench.runs.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +59,18 @@ _RESULT_SECONDS = 20.0
 class Task:
     """What a job of SLURM does."""
 
-    def __call__(self, job: Job) -> JobResult:
-        """Make the run."""
-        result = processes.perform(job)
-        if isinstance(result.answer, SsvmBenchError) or result.answer.status != "interrupted":
-            return result
-        # SIGTERM to all processes of the job: no result, so that SLURM's state of it counts
-        raise SystemExit(143)
+    def __call__(self, job: Job) -> None:
+        """Make the run, and write what became of it."""
+        from submitit import JobEnvironment
+
+        try:
+            result = processes.perform(job)
+        except Exception as error:
+            result = JobResult.failed(error, "The job")
+        if isinstance(result.answer, Outcome) and result.answer.status == "interrupted":
+            # SIGTERM to all processes of the job: no result, so that SLURM's state of it counts
+            raise SystemExit(143)
+        files.write(_result_file(JobEnvironment()), written(result).encode())
 
     def checkpoint(self, job: Job) -> Any:
         """End the run with a checkpoint, and return what the requeued job does."""
@@ -183,13 +189,15 @@ class Submitit(Executor):
         if state is not None and state.name in LIVE:
             one.gone = None
             return None
-        with suppress(FileNotFoundError, EOFError):
-            kind, answer = pickle.loads(files.read(one.job.paths.result_pickle))
-            one.job.paths.result_pickle.unlink()
-            if kind == "success":
-                assert isinstance(answer, JobResult)
-                return answer
-            return _failed(one, "it ended in an error", str(answer))
+        with suppress(FileNotFoundError):
+            content = files.read(_result_file(one.job))
+            _result_file(one.job).unlink()
+            try:
+                return result_of(content)
+            except (ValueError, TypeError, KeyError, AttributeError):
+                return _failed(one, "what it says of its run cannot be read")
+        if one.job.paths.result_pickle.exists():  # written after the other file
+            return _failed(one, "it ended in an error")
         if state is not None and state.name == "CANCELLED":
             return _failed(one, "it was cancelled; the same command submits it again")
         if state is not None and state.name == "OUT_OF_MEMORY":
@@ -227,10 +235,53 @@ class Submitit(Executor):
                     files.remove(folder)
 
 
-def _failed(one: _Watched, why: str, traceback: str = "") -> JobResult:
+def _failed(one: _Watched, why: str) -> JobResult:
     error = RunFailedError(f"SLURM job {one.job.job_id}: {why}.")
-    error.traceback = traceback or _tail(one.job)
+    error.traceback = _tail(one.job)
     return JobResult(error)
+
+
+def _result_file(job: Any) -> Path:
+    """Return where a job writes what became of it, and who waits for it reads that."""
+    return Path(job.paths.result_pickle).with_suffix(".json")
+
+
+_ERRORS = {kind.__name__: kind for kind in (ConfigError, RunFailedError, LostError, RefusedError)}
+
+
+def written(result: JobResult) -> str:
+    """Return what became of a job as JSON."""
+    answer, messages = result.answer, list(result.messages)
+    if isinstance(answer, Outcome):
+        found = {**vars(answer), "folder": str(answer.folder)}
+    else:
+        about = type(answer).__name__, str(answer), answer.traceback
+        found = dict(zip(("error", "text", "traceback"), about, strict=True))
+    return json.dumps({"messages": messages, **found}, default=float)
+
+
+def result_of(content: bytes) -> JobResult:
+    """Return what became of a job.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, AttributeError
+        If that is not what `written` has returned.
+    """
+    found = json.loads(content)
+    messages = tuple(map(str, found.pop("messages")))
+    if "error" in found:
+        error = _ERRORS.get(found["error"], RunFailedError)(str(found["text"]))
+        error.traceback = str(found["traceback"])
+        return JobResult(error, messages)
+    checks.check(found, _OUTCOME)
+    return JobResult(Outcome(**{**found, "folder": Path(found["folder"])}), messages)
+
+
+_OUTCOME: checks.Shape = {
+    **dict.fromkeys(("status", "stop_reason", "folder"), checks.TEXT),
+    "summary": checks.MAPPING,
+}
 
 
 def _tail(job: Any, characters: int = 4000) -> str:

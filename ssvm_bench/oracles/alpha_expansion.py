@@ -35,11 +35,14 @@ I. Gridchyn, V. Kolmogorov: Potts model, parametric maxflow and k-submodular fun
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import expect
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, decide
@@ -93,15 +96,18 @@ class AlphaExpansion(GraphOracle):
         Scratch: the scores, and the unary energies, times a power of two.
     fixed, asked : int
         Nodes that the first step has fixed, and nodes in all, since `diagnostics` was asked.
+    last, known : ndarrays
+        With ``warm_start``, the last labeling of every example, and of which ones there is one.
     """
 
+    STATE = ("fixed", "asked", "last", "known")
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
         super().__init__(dataset, config)
         self.config = config
         self.fixed = self.asked = 0
-        self._last: dict[int, np.ndarray] | None = None
+        self._forget(0, 0)
         parts = longest(self.features)
         self.theta = np.zeros((parts, self.features.stride))
         self.u = np.zeros((parts, dataset.n_labels), np.int64)
@@ -113,8 +119,20 @@ class AlphaExpansion(GraphOracle):
         if not self.config.warm_start:
             return self
         made = copy.copy(self)
-        made._last = {}
+        made._forget(self.features.truth.size, self.n)
         return made
+
+    def _forget(self, parts: int, examples: int) -> None:
+        self.last = np.zeros(parts, self.features.truth.dtype)
+        self.known = np.zeros(examples, bool)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        super().restore(state)
+        expect(bool((self.last < self.features.n_labels).all()), "has a label that there is not")
+
+    def _remembered(self, i: int) -> np.ndarray:
+        return self.last[self.features.offsets[i] : self.features.offsets[i + 1]]
 
     def diagnostics(self) -> dict[str, float]:
         """Return the share of nodes that the first step has fixed since this was last asked."""
@@ -143,11 +161,11 @@ class AlphaExpansion(GraphOracle):
         if free:
             if augmented:
                 self._start_from(i, unit, self.truth(i))
-                if self._last is not None and i in self._last:
-                    self._start_from(i, unit, self._last[i])
+                if self.known.size and self.known[i]:
+                    self._start_from(i, unit, self._remembered(i))
             self._expand(i, unit)
-        if augmented and self._last is not None:
-            self._last[i] = y.copy()
+        if augmented and self.known.size:
+            self.known[i], self._remembered(i)[:] = True, y
         return y.copy()
 
     def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:

@@ -259,6 +259,16 @@ class Oracle(Terms):
         """
         return self, 0
 
+    def with_latent(self, values: np.ndarray) -> Oracle:
+        """Return the oracle with other latent values, which `latent` of one has returned.
+
+        Raises
+        ------
+        StateError
+            If they cannot be.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not take latent values")
+
     def fresh(self) -> Oracle:
         """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
         return self
@@ -323,6 +333,8 @@ class Problem(Objective):
         λ > 0.
     """
 
+    STATE = ("oracle",)
+
     oracle: Oracle
     lam: float
 
@@ -373,6 +385,10 @@ class Problem(Objective):
         """Return the problem with the latent values that are best at w, and how many differ."""
         oracle, changes = self.oracle.update_latent(point)
         return replace(self, oracle=oracle), changes
+
+    def with_latent(self, values: np.ndarray) -> Problem:
+        """Return the problem with other latent values."""
+        return replace(self, oracle=self.oracle.with_latent(values))
 
     def size(self, point: np.ndarray) -> float:
         """Return ‖w‖₂."""

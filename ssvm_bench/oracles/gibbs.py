@@ -59,6 +59,11 @@ class Gibbs:
     phi: np.ndarray
     log_mean: float
 
+    @classmethod
+    def unknown(cls, d: int) -> Gibbs:
+        """Return what stands for the distributions before any expectation is known."""
+        return cls(np.zeros(d + 1), np.zeros(d + 1), 0.0)
+
     def divergence(self, other: Gibbs) -> float:
         """Return 1/n Σ_i KL( α_i ‖ other_i ) ≥ 0, up to rounding."""
         return other.log_mean - self.log_mean - rounded_once(self.phi, other.z - self.z)

@@ -64,6 +64,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.base.linalg import dot
+from ssvm_bench.base.state import array, expect
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
@@ -326,10 +327,17 @@ class LatentOracle(LabelingOracle):
         positive = np.flatnonzero(self.features.fixed)
         truth = self.features.truth.copy()
         truth[positive], _ = best_windows(self.features, self.pack(w), positive)
-        changed = int(np.count_nonzero(truth != self.features.truth))
-        better = LatentOracle(self.features._replace(truth=truth))
-        better.caller = self.caller
-        return better, changed
+        return self.with_latent(truth), int(np.count_nonzero(truth != self.features.truth))
+
+    def with_latent(self, values: np.ndarray) -> LatentOracle:
+        """Return the oracle with other positions."""
+        truth = self.features.truth
+        array(truth, values, truth.shape)
+        there = (values < self.features.n_labels).all() and ((values > 0) == (truth > 0)).all()
+        expect(bool(there), "has positions that there are not")
+        made = LatentOracle(self.features._replace(truth=values))
+        made.caller = self.caller
+        return made
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the share of examples whose object is missed, or found where there is none."""

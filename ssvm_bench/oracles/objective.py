@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ssvm_bench.base.state import Stateful
+
 if TYPE_CHECKING:
     from ssvm_bench.oracles.caller import Caller
 
@@ -27,8 +29,10 @@ STRUCTURAL_SVM, TRANSDUCTION = "structural SVM", "transduction"
 """The families of problems, as oracles and solvers name theirs."""
 
 
-class Objective(ABC):
+class Objective(Stateful, ABC):
     """A function to be minimised, and what there is to tell of a point.
+
+    One whose answers depend on earlier ones has a state.
 
     Attributes
     ----------
@@ -94,6 +98,19 @@ class Objective(ABC):
         """
         return self, 0
 
+    def with_latent(self, values: np.ndarray) -> Objective:
+        """Return the objective with other latent values, which `latent` of one has returned.
+
+        Raises
+        ------
+        StateError
+            If they cannot be.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not take latent values")
+
+    def check_point(self, point: Any) -> None:
+        """Raise ``StateError`` if a point with the right arrays is none; here, never."""
+
     def radius(self) -> float:
         """Return the largest difference of features that labels make; NaN: none, or not known."""
         return math.nan
@@ -105,7 +122,7 @@ class Objective(ABC):
         """
         return self
 
-    def check_bound(self, point: Any, earlier: Any, primal: float, dual: float) -> None:  # noqa: B027
+    def check_bound(self, point: Any, earlier: Any, primal: float, dual: float) -> None:
         """Raise ``RunFailedError`` if a lower bound is above the value of a point; here, never.
 
         Parameters
@@ -117,7 +134,7 @@ class Objective(ABC):
         """
 
 
-class Terms(ABC):
+class Terms(Stateful, ABC):
     """What an objective is made of, but for the weight of its regulariser.
 
     Attributes

@@ -137,6 +137,8 @@ class WithPrior(Oracle):
     prior : Prior
     """
 
+    STATE = ("inner",)
+
     def __init__(self, inner: Oracle, prior: Prior) -> None:
         self.inner, self.prior = inner, prior
         self.n, self.d, self.exact = inner.n, inner.d, inner.exact
@@ -210,6 +212,10 @@ class WithPrior(Oracle):
         """Return the oracle with the latent values that are best at w."""
         inner, changed = self.inner.update_latent(self.prior.weights(w))
         return WithPrior(inner, self.prior), changed
+
+    def with_latent(self, values: np.ndarray) -> Oracle:
+        """Return the oracle with other latent values."""
+        return WithPrior(self.inner.with_latent(values), self.prior)
 
     def fresh(self) -> Oracle:
         """Return one for one solver."""

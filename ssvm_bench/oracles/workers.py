@@ -13,7 +13,7 @@ import logging
 import math
 import mmap
 import os
-import pickle
+import pickle  # noqa: S403 - messages to our own processes
 import tempfile
 import threading
 from abc import abstractmethod
@@ -286,7 +286,9 @@ def work(
         Where components are besides.
     """
     registry.use(folders)
-    oracle = functools.cache(lambda: pickle.loads(build)())
+    oracle = functools.cache(
+        lambda: pickle.loads(build)()  # noqa: S301 - of the parent, through its pipe
+    )
     answer_calls(connection, functools.partial(call, oracle, attached(descriptor, size)))
 
 

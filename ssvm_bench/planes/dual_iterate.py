@@ -46,6 +46,7 @@ from ssvm_bench.planes.operations import (
     set_direction_from_truth,
     visit_without_oracle,
 )
+from ssvm_bench.planes.stored import StoredIterate
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -224,7 +225,7 @@ def _squared_norm_at(w, indices):
 # ---- the iterate -------------------------------------------------------------------------------
 
 
-class DualIterate(ABC):
+class DualIterate(StoredIterate, ABC):
     """φ, the W_i and how they are stored.
 
     Parameters
@@ -243,7 +244,7 @@ class DualIterate(ABC):
         self._state = at_zero(problem.oracle.inner_d, problem.lam)
 
     @property
-    def state(self) -> State:
+    def shared(self) -> State:
         """φ, as w and φ∘, at the problem's λ."""
         return self._state._replace(lam=self.problem.lam)
 
@@ -368,7 +369,7 @@ class DualIterate(ABC):
         for k in range(0, order.size, batch):
             asked = order[k : k + batch]
             if may_skip:
-                asked, seen = skip(policy, self.blocks, asked, self.state)
+                asked, seen = skip(policy, self.blocks, asked, self.shared)
                 evaluated += seen
             moved, seconds = self._answered_visits(policy, asked)
             changed, calls, waited = changed + moved, calls + asked.size, waited + seconds

@@ -13,6 +13,7 @@ their planes instead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -87,6 +88,11 @@ class LabelingIterate(DualIterate):
         self._support = Support(oracle.inner_d)
         begin_at_candidates(self.blocks, N)
 
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `StoredIterate`; there is room for candidates."""
+        super().restore(state)
+        self._reserve(np.ones(self.problem.n, np.int64))
+
     @property
     def indices(self) -> np.ndarray | None:
         """Sorted indices where w may not be 0: what a plane of any term has touched; None: all."""
@@ -124,7 +130,7 @@ class LabelingIterate(DualIterate):
         self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
     ) -> Tally:
         """Visit terms with a compiled oracle."""
-        tally = exact_pass(policy, oracle, exact, self.blocks, order, self.state, may_skip)
+        tally = exact_pass(policy, oracle, exact, self.blocks, order, self.shared, may_skip)
         checks.check_fault(self.oracle, tally.last, tally.fault)
         return tally
 
@@ -213,7 +219,7 @@ class RowIterate(DualIterate):
         begin_at_candidates(self.blocks, N)
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
-        changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.state
+        changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared
         at = state.w if len(terms) < 2 else state.w.copy()
         planes = self.problem.oracle.best_planes(at, terms)
         for i in terms:
@@ -262,7 +268,7 @@ class _GivenRows(DualIterate):
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         before = policy.steps.sum()
-        self._approximate_pass(policy, order, self.state)
+        self._approximate_pass(policy, order, self.shared)
         return Tally(int(policy.steps.sum() - before), share=0.0, calls=order.size)
 
     def _scale_terms(self, policy: Any, scale: float) -> None:

@@ -320,15 +320,6 @@ class Support:
         self._known = np.zeros(0, np.int64)
         self._marks = np.zeros(0, bool)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave to a checkpoint the planes, from which all of it is found again."""
-        return {"D": self.D}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin anew."""
-        self.D = state["D"]
-        self.forget()
-
     def update(self, blocks: Labelings) -> None:
         """Take in the labels that have been seen since the last time."""
         if self._wide:

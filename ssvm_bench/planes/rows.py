@@ -29,7 +29,7 @@ CHANGED = ("phi", "term_offset")
 SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
 """Entries of ``Rows.used``."""
 
-_OF_SLOTS = ("offset", "active", "begin", "length")
+OF_SLOTS = ("offset", "active", "begin", "length")
 _OF_SUPPORT = ("support", "phi")
 """Fields with an entry for each slot, and for each coordinate of a support."""
 
@@ -128,7 +128,7 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
     """
     if storage.n_planes[i] + 1 > storage.room[i]:
         count, begin = int(storage.room[i]), int(storage.start[i])
-        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, 2 * count)
+        storage, end = _moved_to_end(storage, SLOTS, OF_SLOTS, begin, count, 2 * count)
         storage.start[i], storage.room[i] = end, 2 * count
     if size > storage.width[i]:
         count, begin, width = int(storage.size[i]), int(storage.support_start[i]), size * 3 // 2

@@ -1,10 +1,11 @@
 """The file ``checkpoint`` beside a partial trace: what a run needs to go on where it was.
 
+It is an uncompressed npz file of numpy: the arrays of the state under their names, as
+``solver/phi/w``, and ``about``, the text of a JSON document,
+
 .. code-block:: text
 
-    one line of JSON     whose state it is: what `identity` returns
-    the state            ssvm_bench.runs.snapshot
-    32 bytes             SHA-256 of all that comes before
+    {"whose": what `identity` returns, "state": the state, {"npy": name} in place of an array}
 
 A state means something only to the code that wrote it, so the program's own sources and the
 versions of what it computes with belong to the identity. One of another identity, or one that is
@@ -18,20 +19,22 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from ssvm_bench.base import files
 
 NAME = "checkpoint"
-FORMAT = "1"
+FORMAT = "2"
 
 _PACKAGES = ("numpy", "scipy", "numba")
-_CHUNK = 1 << 20
-_LONGEST_LINE = 1 << 16
+_ABOUT = "about"
+_LARGEST_ABOUT = 1 << 26
 
 
 class UnusableError(Exception):
@@ -62,7 +65,7 @@ def program() -> str:
     return digest.hexdigest()[:16]
 
 
-def write(file: BinaryIO, whose: Mapping[str, str], dump: Callable[[BinaryIO], object]) -> None:
+def write(file: BinaryIO, whose: Mapping[str, str], state: Mapping[str, Any]) -> None:
     """Write a checkpoint.
 
     Parameters
@@ -70,18 +73,43 @@ def write(file: BinaryIO, whose: Mapping[str, str], dump: Callable[[BinaryIO], o
     file : binary file
     whose : mapping
         Its `identity`.
-    dump : callable
-        Writes the state to a file.
+    state : mapping
+        Arrays, plain values, and mappings of these.
+
+    Raises
+    ------
+    TypeError
+        If it has anything else in it.
     """
-    summed = _Summed(file)
-    summed.write(json.dumps(dict(whose), sort_keys=True).encode() + b"\n")
-    dump(summed)  # type: ignore[arg-type]  # all that a pickler needs of a file
-    file.write(summed.digest.digest())
+    arrays: dict[str, np.ndarray] = {}
+    about = json.dumps({"whose": dict(whose), "state": _without_arrays(state, (), arrays)})
+    members: dict[str, Any] = {_ABOUT: np.frombuffer(about.encode(), np.uint8), **arrays}
+    np.savez(file, **members)
 
 
-@contextmanager
-def reading(folder: Path, whose: Mapping[str, str]) -> Iterator[BinaryIO]:
-    """Yield the state of a folder's checkpoint, as a file to read on from.
+def _without_arrays(value: Any, path: tuple[str, ...], arrays: dict[str, np.ndarray]) -> Any:
+    """Return a state without its arrays, which are put into a mapping under their full names."""
+    if isinstance(value, Mapping):
+        return {key: _without_arrays(part, (*path, key), arrays) for key, part in value.items()}
+    if not isinstance(value, np.ndarray):
+        return value
+    name = "/".join(path)
+    if value.dtype.hasobject or name in arrays:
+        raise TypeError(f"{name} is an array of objects, or there are two")
+    arrays[name] = value
+    return {"npy": name}
+
+
+def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"npy"}:
+        return arrays[value["npy"]]
+    return {key: _with_arrays(part, arrays) for key, part in value.items()}
+
+
+def read(folder: Path, whose: Mapping[str, str]) -> dict[str, Any]:
+    """Return the state in a folder's checkpoint: arrays, plain values, and mappings of these.
 
     Raises
     ------
@@ -91,39 +119,41 @@ def reading(folder: Path, whose: Mapping[str, str]) -> Iterator[BinaryIO]:
         If there is none.
     """
     with files.opened(folder / NAME) as file:
-        line = file.readline(_LONGEST_LINE)
-        size = os.fstat(file.fileno()).st_size - len(line) - hashlib.sha256().digest_size
+        if file.read(1) == b"{":
+            raise UnusableError("it was written by another version of the program")
         try:
-            found = json.loads(line)
-            if not isinstance(found, dict) or size < 0:
-                raise ValueError
-        except ValueError:
-            raise UnusableError("it is damaged") from None
+            return _read(file, whose)
+        except UnusableError:
+            raise
+        except Exception as error:  # whatever a spoilt file makes zipfile, numpy and json raise
+            raise UnusableError("it is damaged") from error
+
+
+def _read(file: BinaryIO, whose: Mapping[str, str]) -> dict[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        size = os.fstat(file.fileno()).st_size
+        if sum(info.file_size for info in archive.infolist()) > size:  # unpacked, it is more
+            raise UnusableError("it is damaged")
+        if members[_ABOUT].file_size > _LARGEST_ABOUT:
+            raise UnusableError("it is damaged")
+        about = json.loads(_array(archive, members.pop(_ABOUT)).tobytes())
         for key, what in (
             ("format", "it was written by another version of the program"),
             ("program", "it was written by another version of the program"),
             ("run", "it is of another run"),
             ("data", "it is of a run on other data"),
         ):
-            if found.get(key) != whose[key]:
+            if about["whose"].get(key) != whose[key]:
                 raise UnusableError(what)
-        begin, digest = file.tell(), hashlib.sha256(line)
-        while size > 0 and (content := file.read(min(size, _CHUNK))):
-            digest.update(content)
-            size -= len(content)
-        if file.read() != digest.digest():
-            raise UnusableError("it is damaged (checksum)")
-        file.seek(begin)
-        yield file
+        arrays = {name: _array(archive, member) for name, member in members.items()}
+    return dict(_with_arrays(about["state"], arrays))
 
 
-class _Summed:
-    """A file that adds up what is written to it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.digest = file, hashlib.sha256()
-
-    def write(self, content: bytes) -> int:
-        """Write, and add to the digest."""
-        self.digest.update(content)
-        return self.file.write(content)
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """Return an array whose checksum is right; it is contiguous, and can be written to."""
+    with archive.open(member) as stream:
+        found = np.lib.format.read_array(stream, allow_pickle=False)
+        if stream.read(1):  # the checksum is looked at where the member ends
+            raise UnusableError("it is damaged")
+    return np.ascontiguousarray(found)

@@ -1,8 +1,9 @@
 """Checkpoints of a run: its whole state, written while it goes on, and where the next start begins.
 
 Under ``clock=work``, a run that was ended and goes on has the trace of one that was not. What is
-in a checkpoint: the solver with its clock and random streams, and the recorder with the trace
-(:mod:`~ssvm_bench.runs.snapshot`); where in its loop the run is, and what it has spent.
+in a checkpoint, as arrays and plain values (:mod:`ssvm_bench.base.state`): what the solver knows,
+its clock and random streams with it; the recorder with the trace; where in its loop the run is, and
+what it has spent. All else is built anew: problem and solver, which takes its state then.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError, described
-from ssvm_bench.config.schema import Checkpoint
+from ssvm_bench.base.state import StateError, expect, like, of
+from ssvm_bench.config.schema import Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.provenance import cpu_model
-from ssvm_bench.runs import snapshot
+from ssvm_bench.runs.components import build_solver
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.solvers.base import Solver
+from ssvm_bench.solvers.base import OF_ALL, Solver
 
 logger = logging.getLogger(__name__)
 
@@ -72,10 +75,10 @@ class Progress:
 
 
 class Resumed(NamedTuple):
-    """What a checkpoint has: a solver, what its recorder knew, and where the run is."""
+    """What a checkpoint leads to: a solver, a recorder, and where the run is."""
 
     solver: Solver
-    record: dict[str, Any]
+    recorder: Recorder
     progress: Progress
 
 
@@ -88,8 +91,6 @@ class Checkpoints:
         When.
     whose : dict
         `checkpoint_file.identity` of the run.
-    problem : Objective
-        As built, before anything was asked of it.
     write : callable
         Saves the trace so far; its argument writes the checkpoint file.
     now : callable
@@ -100,13 +101,11 @@ class Checkpoints:
         self,
         config: Checkpoint,
         whose: dict[str, str],
-        problem: Objective,
         write: Callable[[Dump], object],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._every, self._keep, self._whose = config.every, config.keep, whose
         self._write, self._now, self._begin = write, now, now()
-        self._parts = snapshot.parts(problem)
         self._due = math.inf if config.every is None else self._begin + config.every
 
     def write_if_due(
@@ -131,7 +130,7 @@ class Checkpoints:
                 self._write(self._dump(solver, recorder, progress))
             except RunFailedError as error:
                 logger.warning("What was measured so far is not on disk: %s", error)
-            except Exception as error:  # whatever the pickling of a component raises
+            except Exception as error:  # whatever the state of a component raises, or is
                 self._every, self._keep = None, False
                 logger.warning("This run cannot go on from where it ends: %s.", described(error))
         took = self._now() - begin
@@ -144,41 +143,108 @@ class Checkpoints:
     def _dump(self, solver: Solver, recorder: Recorder, progress: Progress) -> Dump:
         """Return what writes the state to a file."""
         spent = progress.wall_time + self._now() - self._begin
-        state = {
-            "solver": solver,
-            "record": recorder.state(),
-            "progress": {**vars(progress), "wall_time": spent},
-        }
-        return lambda file: checkpoint_file.write(
-            file, self._whose, lambda inner: snapshot.dump(state, self._parts, inner)
-        )
+        state = state_of(solver, recorder, replace(progress, wall_time=spent))
+        return lambda file: checkpoint_file.write(file, self._whose, state)
+
+
+def state_of(solver: Solver, recorder: Recorder, progress: Progress) -> dict[str, Any]:
+    """Return the state of a run, as `restored` takes it."""
+    return {**of_solver(solver), "record": recorder.state(), "progress": vars(progress)}
+
+
+def of_solver(solver: Solver) -> dict[str, Any]:
+    """Return the state of a solver: its own, and that which all have."""
+    return {"solver": solver.state(), "of_all": of(_of_all(solver))}
+
+
+def restore_solver(solver: Solver, state: Mapping[str, Any]) -> None:
+    """Let a new solver go on from a state; its clock stands still."""
+    solver.state()  # of one that has none, nothing can be restored
+    solver.restore(state["solver"])
+    own = _of_all(solver)
+    for name, found in like(own, state["of_all"]).items():
+        if found is not own[name]:
+            setattr(solver, name, found)
+    solver.ended = solver.ended or None
+
+
+def _of_all(solver: Solver) -> dict[str, Any]:
+    """Return what all solvers have; a text in place of no reason to end."""
+    return {**{name: getattr(solver, name) for name in OF_ALL}, "ended": solver.ended or ""}
+
+
+def restored(state: Any, config: RunConfig, problem: Objective, recorder: Recorder) -> Resumed:
+    """Return a run that goes on from a state; its clock stands still.
+
+    Parameters
+    ----------
+    state : mapping
+        What `state_of` has returned, or anything else.
+    config : RunConfig
+    problem : Objective
+        As built.
+    recorder : Recorder
+        A new one, which takes what another one knew.
+
+    Raises
+    ------
+    StateError
+        If that cannot have been a state of this run.
+    """
+    expect(state.keys() == {"solver", "of_all", "record", "progress"}, "it has other names")
+    record = state["record"]
+    if (values := record["latent"]) is not None:
+        problem = problem.with_latent(values)
+    solver = build_solver(config, problem, Clock(config.clock, *config.oracle.costs))
+    if config.eval.after_exact_pass:
+        solver.keep_after_exact_pass()
+    restore_solver(solver, state)
+    recorder.restore(record, problem, solver.reported().w)
+    return Resumed(solver, recorder, _progress(state["progress"]))
+
+
+def _progress(state: Any) -> Progress:
+    """Return the progress of a state."""
+    resumed = state["resumed"]
+    plain = isinstance(resumed, list) and all(
+        isinstance(each, dict) and all(isinstance(value, int | str) for value in each.values())
+        for each in resumed
+    )
+    expect(plain, "resumed is no list of plain values")
+    rest = like(vars(Progress()) | {"resumed": {}}, {**state, "resumed": {}})
+    return Progress(**{**rest, "resumed": resumed})
 
 
 def resume(
-    folder: Path, whose: dict[str, str], problem: Objective, packages: Collection[str]
+    folder: Path,
+    whose: dict[str, str],
+    config: RunConfig,
+    problem: Objective,
+    new_recorder: Callable[[], Recorder],
 ) -> Resumed | None:
-    """Return the state that a folder's checkpoint has; None if there is none, or none of use.
+    """Return the run that a folder's checkpoint leads to; None if there is none, or none of use.
 
     Parameters
     ----------
     folder : Path
         Of a partial trace, or of a finished run.
-    whose, problem
+    whose : dict
         As for `Checkpoints`.
-    packages : collection of str
-        Of components that are not this program's.
+    config, problem
+        As for `restored`.
+    new_recorder : callable
+        Returns one.
     """
     try:
-        with checkpoint_file.reading(folder, whose) as file:
-            state = snapshot.load(file, snapshot.parts(problem), packages)
+        return restored(checkpoint_file.read(folder, whose), config, problem, new_recorder())
     except FileNotFoundError:
         return None
-    except Exception as error:  # whatever a state that does not fit makes the unpickling raise
-        reason = (
-            str(error) if isinstance(error, checkpoint_file.UnusableError) else described(error)
-        )
+    except Exception as error:  # whatever a state that does not fit makes a component raise
+        reason = str(error)
+        if not isinstance(error, checkpoint_file.UnusableError):
+            what = error if isinstance(error, StateError) else described(error)
+            reason = f"its state does not fit: {what}"
         logger.warning(
             "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
         )
         return None
-    return Resumed(state["solver"], state["record"], Progress(**state["progress"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
 from ssvm_bench.results.reading import is_whole, read_run
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs.checkpoints import Resumed, resume
+from ssvm_bench.runs.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ def going_on(
     config: RunConfig,
     whose: dict[str, str],
     problem: Objective,
-    packages: Collection[str],
+    new_recorder: Callable[[], Recorder],
     leads_on: bool,
 ) -> tuple[RunConfig, Resumed] | None:
     """Return the run to make, and where it begins; None if that is the beginning.
@@ -38,13 +39,13 @@ def going_on(
     ----------
     config : RunConfig
         The run that is asked for.
-    whose, problem, packages
+    whose, problem, new_recorder
         As for `checkpoints.resume`.
     leads_on : bool
         Whether another run begins at its end.
     """
     for folder in (partial_folder(config.folder), config.folder):
-        found = resume(folder, whose, problem, packages)
+        found = resume(folder, whose, config, problem, new_recorder)
         made = None if found is None else _made_of(found, config, leads_on)
         if found is not None and made is not None:
             logger.info(
@@ -65,7 +66,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if config.folder == config.own_folder:
         return config  # it was left by a run of the same budget
     at, budget = found.progress.iteration, config.budget
-    if ending(pd.DataFrame(found.record["rows"]), None, budget) is not None:
+    if ending(pd.DataFrame(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     is_ahead = budget.max_iterations is None or at <= budget.max_iterations
     return config if is_ahead else None

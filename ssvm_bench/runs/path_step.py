@@ -22,7 +22,6 @@ import pandas as pd
 from ssvm_bench.base import interrupts
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError, described
-from ssvm_bench.config import registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
@@ -92,24 +91,26 @@ class PathStep:
         self.progress = Progress()
         whose = f"{config.hash()}/seed={config.seed}"
         self.whose = checkpoint_file.identity(whose, self.dataset.fingerprint)
+        self.recorder = self._new_recorder()
+
+    def _new_recorder(self) -> Recorder:
+        config = self.config
         held_out = {
             name: functools.partial(held_out_loss, config.oracle, examples)
             for name, examples in self.dataset.held_out.items()
         }
         keep = None if self.had_finished else self._keep
         rounds = getattr(config.solver, "latent_rounds", 1)
-        self.recorder = Recorder(self.problem, self.display, held_out, keep, rounds)
+        return Recorder(self.problem, self.display, held_out, keep, rounds)
 
     def resume(self) -> bool:
         """Go to where the run was left, or has ended before; return whether there is a way."""
         if self.had_finished or self.config.force:
             return False
-        others = registry.other_packages(self.config)
-        found = going_on(self.config, self.whose, self.problem, others, self.leads_on)
+        found = going_on(self.config, self.whose, self.problem, self._new_recorder, self.leads_on)
         if found is None:
             return False
-        self.config, (self.solver, record, self.progress) = found
-        self.recorder.restore(record)
+        self.config, (self.solver, self.recorder, self.progress) = found
         before = {} if self.progress.cpu == cpu_model() else {"cpu": self.progress.cpu}
         self.progress.resumed.append(
             {"iteration": self.progress.iteration, "started": _now(), **before}
@@ -124,9 +125,7 @@ class PathStep:
             self.begin = time.perf_counter()
         display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
         self.metadata = self._metadata()
-        checkpoints = Checkpoints(
-            config.checkpoint, self.whose, self.problem, self._write_checkpoint
-        )
+        checkpoints = Checkpoints(config.checkpoint, self.whose, self._write_checkpoint)
         with interrupts.deferred() as arrived:
             try:
                 solver = self._begun(before)

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
+from ssvm_bench.results.checks import check_rows
 from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
@@ -25,8 +27,8 @@ _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 KEEP_SECONDS = 10.0
 """For no longer than that, a row is in memory alone."""
 
-_OUTSIDE = ("display", "held_out", "_flusher")
-"""What is no part of a recorder's state."""
+_COUNTS = ("round", "_first", "_before", "_changes", "_eval_time")
+"""Numbers that a recorder knows besides its rows."""
 
 
 class Recorder:
@@ -85,11 +87,56 @@ class Recorder:
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: all but who is told, and whom it asks."""
-        return {name: value for name, value in vars(self).items() if name not in _OUTSIDE}
+        primal, point = self._best
+        return {
+            **{name: getattr(self, name) for name in _COUNTS},
+            "rows": {
+                str(name): np.array([row.get(name, math.nan) for row in self.rows])
+                for name in dict.fromkeys(name for row in self.rows for name in row)
+            },
+            "iterate": of(self._iterate),
+            "begins": self._begins_at is not None,
+            "best_primal": float(primal),
+            "best": of(point),
+            "latent": self.problem.latent() if self.round > 1 else None,
+        }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what another one knew, of the same run."""
-        vars(self).update(state)
+    def restore(self, state: Mapping[str, Any], problem: Objective, point: Any) -> None:
+        """Go on from what another one knew, of the same run.
+
+        Parameters
+        ----------
+        state : mapping
+        problem : Objective
+            That of its latent values.
+        point : object
+            Of the problem; any.
+
+        Raises
+        ------
+        StateError
+            If it is the state of no such run.
+        """
+        expect(state.keys() == self.state().keys(), "has other names")
+        for name in _COUNTS:
+            setattr(self, name, like(getattr(self, name), state[name]))
+        self.rows = _rows(state["rows"])
+        expect(self._first < len(self.rows), "has no row of the round")
+        expect(1 <= self.round <= self.latent_rounds, "has a round that there is not")
+        self.problem = problem
+        self._iterate = self._point(state["iterate"], point)
+        self.w = problem.weights(self._iterate)
+        self._begins_at = self._iterate if like(False, state["begins"]) else None
+        best = state["best"]
+        self._best = (
+            like(math.inf, state["best_primal"]),
+            None if best is None else self._point(best, point),
+        )
+
+    def _point(self, state: Any, point: Any) -> Any:
+        found = like(point, state)
+        self.problem.check_point(found)
+        return found
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
         """Add, show and return the row of an iteration; the clock stands still meanwhile."""
@@ -218,6 +265,21 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
             what = "an integer" if whole else "a number"
             raise RunFailedError(f"{name} must be {what}, got {shown(repr(value))}")
         float(value)
+
+
+def _rows(state: Any) -> list[dict[str, Any]]:
+    """Return the rows of a state, which has columns of numbers, of the same length."""
+    columns: list[Any] = list(state.values()) if isinstance(state, Mapping) else [None]
+    for column in columns:
+        expect(isinstance(column, np.ndarray) and column.ndim == 1, "has no columns")
+        expect(column.dtype in (np.int64, np.float64), "has rows that are no numbers")
+        expect(0 < column.size == columns[0].size, "has columns of several lengths")
+    try:
+        check_rows(pd.DataFrame(state))
+    except ValueError as error:
+        raise StateError(f"has rows that are none of a trace: {error}") from None
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [dict(zip(state, row, strict=True)) for row in rows]
 
 
 class TraceFlusher:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Options
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
@@ -169,11 +170,18 @@ class Iterate(NamedTuple):
     dual: float
 
 
-class Solver(ABC):
+OF_ALL = ("converged", "ended", "approx_passes", "after_exact_pass", "clock", "problem")
+"""What the runner restores of every solver."""
+
+
+class Solver(Stateful, ABC):
     """A training algorithm.
 
     Attributes
     ----------
+    STATE : tuple of str, or None
+        The attributes that iterations change, but for those of all solvers, so that a run can go on
+        from a checkpoint (:mod:`ssvm_bench.base.state`); None: it has none, and begins anew.
     converged : bool
         The last iteration has proved that the iterate is optimal, to the solver's own precision if
         it has one.
@@ -188,6 +196,7 @@ class Solver(ABC):
         Whether it does: then it tells `exact_pass_ended`.
     """
 
+    STATE: ClassVar[tuple[str, ...] | None] = None
     alternates: ClassVar[bool] = False
 
     converged: bool = False
@@ -200,7 +209,19 @@ class Solver(ABC):
         self.problem = problem
         self.clock = clock
 
-    def begin(self) -> None:  # noqa: B027 - most solvers have nothing to do
+    def state(self) -> dict[str, Any]:
+        """Return all that iterations have changed, which `restore` takes: arrays, plain values.
+
+        Raises
+        ------
+        NotImplementedError
+            If the solver does not say what that is.
+        """
+        if self.STATE is None:
+            raise NotImplementedError(f"{type(self).__name__} does not say its STATE")
+        return super().state()
+
+    def begin(self) -> None:
         """Do what comes before the first iteration, on the clock; not called after `warm_start`."""
 
     @abstractmethod

@@ -92,6 +92,8 @@ class ExponentiatedGradient(Solver):
         If the oracle has no expectations.
     """
 
+    STATE = ("kept", "_orders")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
@@ -99,7 +101,7 @@ class ExponentiatedGradient(Solver):
         features = self.oracle.features
         parts, stride = features.truth.size, features.stride
         moves = features.n_labels * stride if features.transitions else 0
-        self.state = State(
+        self.kept = State(
             w=np.zeros(self.oracle.inner_d),
             offset=np.zeros(1),
             unary=np.zeros((parts, stride)),
@@ -108,7 +110,7 @@ class ExponentiatedGradient(Solver):
             nu=np.zeros((problem.n, moves)),
             eta=np.full(problem.n, config.eta),
         )
-        _begin(self.oracle.compiled, self.state, problem.lam, config.start)
+        _begin(self.oracle.compiled, self.kept, problem.lam, config.start)
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -117,12 +119,12 @@ class ExponentiatedGradient(Solver):
         with self.clock.exact(order.size) as count:
             self.oracle.pause(order.size)
             compiled, lam = self.oracle.compiled, self.problem.lam
-            count.calls, count.share = _pass(compiled, order, self.state, lam)
+            count.calls, count.share = _pass(compiled, order, self.kept, lam)
 
     def reported(self) -> Iterate:
         """Return w and F."""
-        w = self.oracle.unpack(self.state.w)
-        return Iterate(w, self.problem.dual(w, float(self.state.offset[0])))
+        w = self.oracle.unpack(self.kept.w)
+        return Iterate(w, self.problem.dual(w, float(self.kept.offset[0])))
 
 
 class Trial(NamedTuple):

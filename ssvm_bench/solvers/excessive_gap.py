@@ -89,11 +89,14 @@ class ExcessiveGap(Solver):
     w : ndarray, shape (d,)
     alpha : ndarray, shape (d + 1,)
         φ(α).
-    smoothed : Gibbs or None
-        α([w 1]/μ); None before the first iteration.
+    smoothed : Gibbs
+        α([w 1]/μ); not before the first iteration.
     mu, D : float
+        μ is ∞ before the first iteration.
     L : Constant
     """
+
+    STATE = ("w", "alpha", "smoothed", "mu", "L")
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -102,13 +105,13 @@ class ExcessiveGap(Solver):
         curvature = (self.oracle.features.squared_radius or 1.0) / problem.lam
         self.L = Constant.begin(config.step, curvature / problem.n, curvature)
         self.w, self.alpha = np.zeros(problem.d), np.zeros(problem.d + 1)
-        self.smoothed: Gibbs | None = None
+        self.smoothed = Gibbs.unknown(problem.d)
         self.mu = math.inf
 
     def iterate(self) -> None:
         """Find a step that keeps (2)."""
         smoothed = self.smoothed
-        if smoothed is None:
+        if math.isinf(self.mu):
             smoothed = self._at(np.zeros(self.problem.d + 1))
         while True:
             tau = _longest_step(self.mu / self.L.value)

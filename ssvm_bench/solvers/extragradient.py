@@ -100,8 +100,8 @@ class Extragradient(Solver):
 
     Attributes
     ----------
-    v : Point or None
-        (3); None before the first iteration.
+    v : Point
+        (3); not before the first iteration.
     s : ndarray, shape (d,)
         s_w.
     w, alpha : ndarrays, shapes (d,), (d + 1,)
@@ -113,6 +113,8 @@ class Extragradient(Solver):
         ℓ = 1/η.
     """
 
+    STATE = ("v", "s", "w", "alpha", "weight", "lipschitz")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.oracle, lam = config.oracle_of(problem), problem.lam
@@ -123,13 +125,13 @@ class Extragradient(Solver):
         coupling = math.sqrt(self.oracle.features.squared_radius / self.rho)
         low = own + coupling / math.sqrt(problem.n)
         self.lipschitz = Constant.begin(config.step, low, own + coupling)
-        self.v: Point | None = None
+        self.v = Point(np.zeros(problem.d), Gibbs.unknown(problem.d))
         self.s, self.w = np.zeros(problem.d), np.zeros(problem.d)
         self.alpha, self.weight = np.zeros(problem.d + 1), 0.0
 
     def iterate(self) -> None:
         """Find a step that keeps the condition of (6)."""
-        v = self.v or Point(self.s, self._at(np.zeros(self.problem.d + 1)))
+        v = self.v if self.weight else Point(self.s, self._at(np.zeros(self.problem.d + 1)))
         while True:
             eta = 1.0 / self.lipschitz.value
             u = self._from(v, self.rho * v.w, v, eta)

@@ -60,6 +60,8 @@ class Config(SolverConfig):
 class FrankWolfe(Solver):
     """Batch Frank–Wolfe, from w = 0; it makes no random choices."""
 
+    STATE = ("w", "offset", "k")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int = 0) -> None:
         super().__init__(problem, clock)
         self.config = config

@@ -17,13 +17,14 @@ of approximate passes have a stream of their own, so that exact passes keep thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base import random
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import Stateful
 
 SAMPLING = ("permutation", "uniform")
 APPROX_ORDERS = SAME, FRESH = ("same", "fresh")
@@ -41,7 +42,7 @@ def permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
     return order
 
 
-class Orders(Iterator[np.ndarray]):
+class Orders(Stateful, Iterator[np.ndarray]):
     """The order of the terms in each outer iteration, int64, shape (n,), for ever.
 
     Parameters
@@ -54,6 +55,8 @@ class Orders(Iterator[np.ndarray]):
     approx_order : str
         One of ``APPROX_ORDERS``.
     """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_bits", "_fresh")
 
     def __init__(self, n: int, sampling: str, seed: Any, approx_order: str = SAME) -> None:
         self._n, self._sampling, self._bits = n, sampling, np.random.PCG64(seed)
@@ -87,11 +90,15 @@ class GapOrders(Orders):
     ----------
     n, seed, approx_order
         As for `Orders`.
-    gaps : ndarray of float64, shape (n,)
-        The last known gaps, not negative, ∞ where none is known yet; whoever visits changes them.
+    gaps : callable
+        Returns the last known gaps, float64 of shape (n,): not negative, ∞ where none is known yet.
     """
 
-    def __init__(self, n: int, seed: int, gaps: np.ndarray, approx_order: str = SAME) -> None:
+    STATE = (*Orders.STATE, "_draws")
+
+    def __init__(
+        self, n: int, seed: int, gaps: Callable[[], np.ndarray], approx_order: str = SAME
+    ) -> None:
         super().__init__(n, "permutation", seed, approx_order)
         self._gaps = gaps
         self._draws = np.random.PCG64([seed, 1])
@@ -104,7 +111,7 @@ class GapOrders(Orders):
 
     def drawn(self, size: int) -> np.ndarray:
         """Draw terms; without replacement as long as a gap is not known, or none is positive."""
-        n, total = self._gaps.size, np.cumsum(self._gaps)
+        n, total = self._n, np.cumsum(self._gaps())
         if not 0.0 < total[-1] < np.inf:
             return random.permutation(n, self._draws)[:size]
         drawn = random.uniform((size,), self._draws) * total[-1]

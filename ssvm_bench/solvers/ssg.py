@@ -93,16 +93,18 @@ class State(NamedTuple):
 class SubgradientMethod(Solver):
     """The stochastic subgradient method, from w = 0; an iteration is n oracle calls."""
 
+    STATE = ("sums", "passes", "tail", "_orders")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
         oracle = problem.oracle
         self.labeling = oracle if isinstance(oracle, LabelingOracle) else None
         D, averaged = oracle.inner_d, config.average != "none"
-        self.state = State(
+        self.sums = State(
             np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
-        self.passes, self.tail = 0, Tail()
+        self.passes, self.tail = 0, Tail(D if config.average == "tail" else 0)
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -118,7 +120,7 @@ class SubgradientMethod(Solver):
                 count.share = self._called_steps(order, self.labeling, self.labeling.caller)
         self.passes += 1
         if self.config.average == "tail":
-            self.tail.end_of_pass(int(self.state.steps[0]), self._sum())
+            self.tail.end_of_pass(int(self.sums.steps[0]), self._sum())
 
     def update_latent(self, problem: Problem) -> bool:
         """See `Solver`: v and k stay."""
@@ -132,7 +134,7 @@ class SubgradientMethod(Solver):
         return Iterate(self.problem.oracle.unpack(self._reported()), math.nan)
 
     def _reported(self) -> np.ndarray:
-        v, z, k, lam = self.state.v, self.state.z, int(self.state.steps[0]), self.problem.lam
+        v, z, k, lam = self.sums.v, self.sums.z, int(self.sums.steps[0]), self.problem.lam
         if k == 0:
             return v.copy()
         if self.config.average == "none":
@@ -143,12 +145,12 @@ class SubgradientMethod(Solver):
 
     def _sum(self) -> np.ndarray:
         """Return Σ_{t≤k} w_t."""
-        return (self.state.harmonic[0] * self.state.v - self.state.z) / self.problem.lam
+        return (self.sums.harmonic[0] * self.sums.v - self.sums.z) / self.problem.lam
 
     def _steps(self, oracle: Any, exact: bool, order: np.ndarray, batch: int) -> float:
         """Do the steps of a pass over some terms; return the oracle's share of the time."""
         kind = AVERAGES.index(self.config.average)
-        share, *found = _steps(oracle, exact, order, self.state, self.problem.lam, kind, batch)
+        share, *found = _steps(oracle, exact, order, self.sums, self.problem.lam, kind, batch)
         checks.check_fault(self.labeling, *found)
         return float(share)
 
@@ -156,15 +158,15 @@ class SubgradientMethod(Solver):
         """Do the steps of a pass with what a caller of the oracle finds for each batch."""
         waited, begin = caller.waited, perf_counter()
         for batch in _batches(order, caller.batch):
-            k = int(self.state.steps[0])
+            k = int(self.sums.steps[0])
             loss = self.problem.lam * k if k > 0 else 1.0
-            answered = oracle.answering(self.state.v, batch, loss)
+            answered = oracle.answering(self.sums.v, batch, loss)
             self._steps(answered, oracle.exact, batch, batch.size)
         return (caller.waited - waited) / (perf_counter() - begin)
 
     def _steps_on_rows(self, order: np.ndarray) -> float:
         """Do the steps of a pass with an oracle that is called from Python."""
-        (v, z, steps, harmonic), oracle = self.state, self.problem.oracle
+        (v, z, steps, harmonic), oracle = self.sums, self.problem.oracle
         oracle_time, begin = 0.0, perf_counter()
         for batch in _batches(order, oracle.batch):
             k = int(steps[0])

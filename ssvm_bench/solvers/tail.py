@@ -7,14 +7,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+
+from ssvm_bench.base.state import Stateful, array, expect
 
 _MOST_SUMS = 128
 """Sums that are kept: the tail begins 1/64 before the half at most."""
 
 
-class Tail:
+class Tail(Stateful):
     """The sums at the ends of passes; where there are many, of every second, fourth, … one.
+
+    Parameters
+    ----------
+    size : int
+        Entries of a sum.
 
     Attributes
     ----------
@@ -24,9 +34,26 @@ class Tail:
         Passes from one to the next.
     """
 
-    def __init__(self) -> None:
-        self.sums: list[tuple[int, np.ndarray | float]] = [(0, 0.0)]
+    STATE = ("stride", "_passes")
+
+    def __init__(self, size: int) -> None:
+        self.sums = [(0, np.zeros(size))]
         self.stride, self._passes = 1, 0
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums as rows, and counts."""
+        steps, sums = zip(*self.sums, strict=True)
+        return {**super().state(), "steps": np.array(steps, np.int64), "sums": np.array(sums)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        fresh, counts = self.state(), dict(state)
+        steps, sums = (array(fresh[name], counts.pop(name, None)) for name in ("steps", "sums"))
+        super().restore(counts)
+        expect(sums.shape == (steps.size, fresh["sums"].shape[1]), "has sums of another shape")
+        expect(steps.size > 0 and steps[0] == 0, "does not begin with no step")
+        expect(self.stride > 0, "has no stride")
+        self.sums = list(zip(steps.tolist(), sums, strict=True))
 
     def end_of_pass(self, k: int, total: np.ndarray) -> None:
         """Take note of S_k at the end of a pass."""

@@ -64,7 +64,7 @@ class Pictures:
     names : tuple of str
         One name a picture, for messages and files.
     encoded : sequence
-        One small picklable object a picture.
+        One small picklable object a picture, whose ``repr`` tells it from others.
     decode : callable
         A function of a module (so that it can be pickled) that makes a `Picture` of an item of
         ``encoded``; it raises `ContentError` where that is not a picture.

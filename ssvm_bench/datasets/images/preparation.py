@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -163,7 +162,7 @@ class _Task(NamedTuple):
             except ContentError as error:
                 raise ContentError(f"picture {self.name}: {error}") from error
 
-        content = _digest(pickle.dumps((self.i, self.name, self.encoded), 5))
+        content = _digest(repr((self.i, self.name, self.encoded)).encode())
         place = self.work / f"{stage}-{self.i:05d}.npz"
         return cached(place, f"{made_of} {key(self.parameters)} {self.samples} {content}", made)
 

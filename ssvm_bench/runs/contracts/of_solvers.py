@@ -6,6 +6,7 @@ of another package.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.base import Oracle, Plane, Problem, Risk
+from ssvm_bench.runs import checkpoints
 from ssvm_bench.runs.contracts import Findings, expect
 from ssvm_bench.solvers.base import Solver
 
@@ -23,6 +25,7 @@ ITERATIONS = 40
 LAM = 0.5  # with which every method is quick
 ROUNDING = 1e-9
 _COSTS = (1e-5, 1e-7)
+_RESTORED = 7
 
 
 class Counting(Oracle):
@@ -107,10 +110,13 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
         first, last = rows[0][1], min(primal for _, primal, _ in rows[1:])
         expect(last < first, f"{last:.9g}, and {first:.9g} at the beginning")
     with findings.claim("the same seed makes the same trace"):
-        again = _trace(build, oracle, 0)
-        for k, (one, other) in enumerate(zip(rows, again, strict=True)):
-            same = np.array_equal(one[0], other[0]) and _equal(one[1:], other[1:])
-            expect(same, f"row {k}: primal {one[1]!r}, then {other[1]!r}")
+        _compare(rows, _trace(build, oracle, 0))
+    text = "a new one that takes its state goes on with the same trace"
+    if not _has_state(build, oracle):
+        findings.leave_out(text, "it does not say its STATE: a run that is ended begins anew")
+    else:
+        with findings.claim(text):
+            _compare(rows, _trace(build, oracle, 0, _RESTORED))
     text = "every call of the oracle is on the clock"
     if getattr(config, "needs_expectations", False):
         findings.leave_out(text, "it asks for expectations, which are compiled")
@@ -119,13 +125,19 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
             _counts(build, oracle)
 
 
-def _trace(build: Build, oracle: Oracle, seed: int) -> list[tuple[np.ndarray, float, float]]:
-    """Return w, primal and dual of every row."""
+def _trace(
+    build: Build, oracle: Oracle, seed: int, restored: int | None = None
+) -> list[tuple[np.ndarray, float, float]]:
+    """Return w, primal and dual of every row; from one on, those of a solver that is restored."""
     problem = Problem(oracle.fresh(), LAM)
     solver = build(problem, Clock("work", *_COSTS), seed)
     solver.begin()
     rows = []
     for k in range(ITERATIONS + 1):
+        if k == restored:
+            state = copy.deepcopy(checkpoints.of_solver(solver))
+            solver = build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), seed)
+            checkpoints.restore_solver(solver, state)
         w, dual = solver.reported()
         expect(
             isinstance(w, np.ndarray) and w.shape == (oracle.d,) and w.dtype == np.float64,
@@ -139,6 +151,23 @@ def _trace(build: Build, oracle: Oracle, seed: int) -> list[tuple[np.ndarray, fl
         if k < ITERATIONS and not solver.converged and solver.ended is None:
             solver.iterate()
     return rows
+
+
+def _has_state(build: Build, oracle: Oracle) -> bool:
+    try:
+        build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), 0).state()
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _compare(
+    rows: list[tuple[np.ndarray, float, float]], others: list[tuple[np.ndarray, float, float]]
+) -> None:
+    """Compare two traces."""
+    for k, (one, other) in enumerate(zip(rows, others, strict=True)):
+        same = np.array_equal(one[0], other[0]) and _equal(one[1:], other[1:])
+        expect(same, f"row {k}: primal {one[1]!r}, then {other[1]!r}")
 
 
 def _counts(build: Build, oracle: Oracle) -> None:

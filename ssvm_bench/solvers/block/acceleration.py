@@ -28,11 +28,14 @@ ascent for regularized loss minimization*, ICML 2014, for dual block steps; O'Do
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
+from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
 from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
@@ -48,7 +51,7 @@ _LEAST_KAPPA = 0.01
 """Below so many λ, passes that lower F are not accelerated ones gone astray, but at their end."""
 
 
-class Acceleration:
+class Acceleration(Stateful):
     """κ, z and the last w̃.
 
     Parameters
@@ -64,6 +67,8 @@ class Acceleration:
         κ.
     """
 
+    STATE = ("kappa", "_failed")  # between iterations
+
     def __init__(self, lam: float, most: float) -> None:
         self.lam = lam
         self.most = most * lam
@@ -74,6 +79,11 @@ class Acceleration:
         # kernels that the one approximate pass of a warm-up does not reach
         self.turn(nothing)
         self.leave(nothing)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        super().restore(state)
+        expect(0.0 <= self.kappa <= self.most, "has no such κ")
 
     @property
     def tilde(self) -> float:
@@ -169,7 +179,7 @@ def _leave(w, indices, centre, lam, kappa):
 class AcceleratedPasses(PlainPasses):
     """Approximate passes, accelerated but for the first of an iteration.
 
-    Between accelerated passes ``phi.state.w`` is w̃, until `end`.
+    Between accelerated passes ``phi.shared.w`` is w̃, until `end`.
 
     Parameters
     ----------
@@ -186,6 +196,8 @@ class AcceleratedPasses(PlainPasses):
     ended : bool
         Whether the last pass lowered F and there is no use in another one.
     """
+
+    STATE = ("acceleration",)  # between iterations
 
     def __init__(
         self, phi: DualIterate, visits: SeveralStepVisits, kappa: float, window: int = 1
@@ -204,7 +216,7 @@ class AcceleratedPasses(PlainPasses):
             self.ended, self._since = False, self._window
             self._dual = super().do(number, order, clock)
             return self._dual
-        state = self.phi.state
+        state = self.phi.shared
         w, average = state.w, state.average
         if number == 1:
             self.acceleration.begin(w, self.phi.indices)
@@ -233,7 +245,7 @@ class AcceleratedPasses(PlainPasses):
     def end(self) -> None:
         """Undo the accelerated passes of an iteration if they have lowered F all in all."""
         if self._saved:
-            w, indices = self.phi.state.w, self.phi.indices
+            w, indices = self.phi.shared.w, self.phi.indices
             self.acceleration.end(w)
             if self.phi.dual() < self._saved_dual:
                 w[slice(None) if indices is None else indices], *saved = self._saved

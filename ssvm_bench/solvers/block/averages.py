@@ -23,6 +23,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
+from ssvm_bench.base.state import Stateful
 from ssvm_bench.planes.dual_iterate import Average, DualIterate, no_average
 from ssvm_bench.solvers.tail import Tail
 
@@ -32,7 +33,7 @@ STEPS = ("exact", "approximate")
 """What an average is of."""
 
 
-class Averages:
+class Averages(Stateful):
     """Both averages, or none.
 
     Parameters
@@ -49,6 +50,8 @@ class Averages:
     exact, approximate : Average
     """
 
+    STATE = ("exact", "approximate", "_tails")
+
     def __init__(self, phi: DualIterate, wanted: bool, tail: bool = False) -> None:
         self.phi = phi
         self.wanted = wanted
@@ -59,7 +62,8 @@ class Averages:
         """Begin both averages anew, at the next iterate."""
         size = self.phi.w.size if self.wanted else 0
         self.exact, self.approximate = (no_average(size, self.tail) for _ in range(2))
-        self._tails = (Tail(), Tail())
+        of_sums = size + 1 if self.tail else 0
+        self._tails = Tail(of_sums), Tail(of_sums)
 
     @contextmanager
     def of_steps(self, exact: bool) -> Iterator[None]:

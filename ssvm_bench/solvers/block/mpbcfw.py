@@ -48,6 +48,7 @@ one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -55,6 +56,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import DualIterate
@@ -107,13 +109,19 @@ class Config(BlockConfig):
             )
 
 
-def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
+def build(
+    config: Config,
+    problem: Problem,
+    clock: Clock,
+    seed: int,
+    kind: type[MultiPlane] | None = None,
+) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, config.N)
     phi.set(line_search=config.step == "line_search")
     passes = PlainPasses(phi, Visits(OneStep(config.N, config.T)))
     order = Orders(problem.n, config.sampling, seed, config.approx_order)
-    return MultiPlane(config, passes, order, clock)
+    return (kind or MultiPlane)(config, passes, order, clock)
 
 
 class MultiPlane(DualSolver):
@@ -137,6 +145,9 @@ class MultiPlane(DualSolver):
         Outer iterations so far.
     """
 
+    STATE: ClassVar[tuple[str, ...]] = (
+        *("phi", "visits", "passes", "order", "averages", "iteration", "_begun"),
+    )
     alternates = True
 
     def __init__(
@@ -154,6 +165,11 @@ class MultiPlane(DualSolver):
         self.most_passes = config.M if config.N > 0 else 0
         self.refresh = refresh
         self.iteration = self._begun = 0
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Solver`."""
+        super().restore(state)
+        self.visits.fit(self.phi.blocks.n_planes)
 
     def begin(self) -> None:
         """Go to the start."""
@@ -189,7 +205,7 @@ class MultiPlane(DualSolver):
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
                 visited.append(part)
                 changed, skipped = changed + tally.changed, skipped + tally.skipped
-        if changed or skipped or not self.phi.state.line_search:
+        if changed or skipped or not self.phi.shared.line_search:
             return False
         return np.unique(np.concatenate(visited)).size == self.problem.n
 
@@ -245,7 +261,7 @@ class MultiPlane(DualSolver):
         }
 
 
-class Visits:
+class Visits(Stateful):
     """What a solver does at each term: a policy, and what it needs around passes.
 
     Attributes
@@ -278,6 +294,9 @@ class Visits:
         """Return the terms that an approximate pass should visit, if it is not the first."""
         return order
 
+    def fit(self, n_planes: np.ndarray) -> None:
+        """Fit what was restored to the planes; raise ``StateError`` if it does not."""
+
     def warm_start(self, n_planes: np.ndarray) -> None:
         """Get ready for another λ."""
 
@@ -285,7 +304,7 @@ class Visits:
         """Get ready for other planes of some terms."""
 
 
-class PlainPasses:
+class PlainPasses(Stateful):
     """Passes over the working sets, as Algorithm 3 has them.
 
     Parameters

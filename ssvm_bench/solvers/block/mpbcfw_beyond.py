@@ -80,5 +80,5 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
         passes = AcceleratedPasses(phi, visits, config.kappa, config.window)
     order = Orders(problem.n, "permutation", seed, config.approx_order)
     if config.sampling == "gap":
-        order = GapOrders(problem.n, seed, visits.policy.gaps, config.approx_order)
+        order = GapOrders(problem.n, seed, lambda: visits.policy.gaps, config.approx_order)
     return MultiPlane(config, passes, order, clock, config.refresh)

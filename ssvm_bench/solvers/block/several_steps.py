@@ -41,12 +41,14 @@ pairwise steps in blocks) and 3.3 (when the planes of a term will do); Shah et a
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
+from ssvm_bench.base.state import expect, like
 from ssvm_bench.planes import simplex
 from ssvm_bench.planes.operations import (
     approximate_visit,
@@ -65,6 +67,7 @@ from ssvm_bench.planes.operations import (
     visit_without_oracle,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
+from ssvm_bench.planes.stored import fitted, weights_of, with_weights
 from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
 
@@ -142,6 +145,25 @@ class SeveralStepVisits(Visits):
         super().__init__(
             SeveralSteps(**policy, simplex=numbers, gaps=gaps, planes_gaps=np.zeros(n))
         )
+
+    def state(self) -> dict[str, Any]:
+        """Return the weights, and the gaps."""
+        return {"weights": weights_of(self.policy.simplex), **self._gaps()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        gaps = self._gaps()
+        expect(state.keys() == {"weights", *gaps}, "has other names")
+        found = like(gaps, {name: state[name] for name in gaps})
+        numbers = with_weights(self.policy.simplex, state["weights"])
+        self.policy = self.policy._replace(simplex=numbers, **found)
+
+    def _gaps(self) -> dict[str, np.ndarray]:
+        return {"gaps": self.policy.gaps, "planes_gaps": self.policy.planes_gaps}
+
+    def fit(self, n_planes: np.ndarray) -> None:
+        """See `Visits`."""
+        self.policy = self.policy._replace(simplex=fitted(self.policy.simplex, n_planes))
 
     def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
         """Make room for a new plane at every visit, and look at the gaps."""

@@ -43,14 +43,16 @@ The scale: the report's risk is a sum, ours a mean; its λ and α are n times ou
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.base.state import array, expect
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
@@ -120,6 +122,15 @@ class Config(SolverConfig):
             )
 
 
+class Best(NamedTuple):
+    """The best iterate so far, and while it is pretrained the planes there, of each risk."""
+
+    primal: float
+    w: np.ndarray
+    stars: np.ndarray
+    offsets: np.ndarray
+
+
 class BundleMethod(Solver):
     """The bundle methods.
 
@@ -135,9 +146,16 @@ class BundleMethod(Solver):
         The best lower bound.
     alpha, gamma, reach : float
         α, γ, and the length of a step that a search for α̂ allows.
+    heights : ndarray
+        Of the planes that there were when the point was found, at the point; empty: not known.
     qps : int
         Number of reduced problems that were solved.
     """
+
+    STATE = (
+        *("model", "w", "primal", "point", "due", "lower", "proximal", "alpha", "gamma", "reach"),
+        *("_best", "qps", "qp_time", "gram_time", "_pretrains", "_sgd"),
+    )
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -146,11 +164,23 @@ class BundleMethod(Solver):
         self.qp_time = self.gram_time = 0.0
         self.qps = 0
         self._sgd: ssg.SubgradientMethod | None = None
-        self._best: tuple[float, np.ndarray, tuple[np.ndarray, np.ndarray] | None]
+        self._pretrains = config.init == "sgd"
         if config.init == "sgd":
             of_ssg = ssg.Config(name="ssg", kind="ssg", sampling="permutation", average="none")
             self._sgd = ssg.SubgradientMethod(of_ssg, problem, clock, seed)
+        self.heights = np.zeros(0)
         self._begin(np.zeros(problem.d))
+
+    def state(self) -> dict[str, Any]:
+        """See `Solver`."""
+        return {**super().state(), "heights": self.heights}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Solver`."""
+        rest = dict(state)
+        self.heights = array(self.heights, rest.pop("heights", None))
+        super().restore(rest)
+        expect(self.heights.size <= self.model.size, "has heights of planes that are not there")
 
     def _begin(self, w: np.ndarray) -> None:
         """Let w be w₁, and know nothing."""
@@ -162,12 +192,13 @@ class BundleMethod(Solver):
         self.proximal = self.config.prox and bool(w.any())
         self.alpha, self.gamma = 0.0, math.inf
         self.reach = self.config.K * math.sqrt(squared_norm(w))
-        self.solved: Reduced | None = None
-        self._best = math.inf, w, None
+        self.heights = np.zeros(0)
+        P, d = (self.config.P if self._sgd is not None else 0), self.problem.d
+        self._best = Best(math.inf, w, np.zeros((P, d)), np.zeros(P))
 
     def iterate(self) -> None:
         """Do a pass of the oracle at the point, and find the next point."""
-        if self._sgd is not None:
+        if self._pretrains and self._sgd is not None:
             self._pretrain(self._sgd)
             return
         self.learn(*self.sample(self.point))
@@ -186,14 +217,14 @@ class BundleMethod(Solver):
 
     def _begin_with(self, problem: Problem) -> None:
         w = self.reported().w
-        self.problem, self._sgd = problem, None
+        self.problem, self._pretrains = problem, False
         self.converged, self.ended = False, None
         self._begin(w)
 
     def reported(self) -> Iterate:
         """Return w_t, or the best iterate if the run ends early, and the lower bound."""
-        if self._sgd is not None or self.ended:
-            return Iterate(self._best[1].copy(), self.lower)
+        if self._pretrains or self.ended:
+            return Iterate(self._best.w.copy(), self.lower)
         return Iterate((self.point if self.due else self.w).copy(), self.lower)
 
     def working_set_mean(self) -> float:
@@ -213,14 +244,12 @@ class BundleMethod(Solver):
         sgd.iterate()
         w = sgd.reported().w
         primal, planes = self.sample(w)
-        if primal < self._best[0]:
-            self._best = primal, w, planes
+        if primal < self._best.primal:
+            self._best = Best(primal, w, *planes)
         if sgd.passes == _SGD_PASSES:
-            primal, w, best = self._best
-            assert best is not None
-            self._sgd = None
-            self._begin(w)
-            self.learn(primal, best)
+            best, self._pretrains = self._best, False
+            self._begin(best.w)
+            self.learn(best.primal, (best.stars, best.offsets))
 
     def sample(self, w: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
         """Return F(w), and a plane of each of the P risks at w."""
@@ -237,12 +266,12 @@ class BundleMethod(Solver):
         """Take in what the oracle said of the point, and find the next one."""
         begin = self.clock.now()
         if self.config.drop is not None and self.model.drop(self.config.drop):
-            self.solved = None
+            self.heights = np.zeros(0)
         self.model.add(*planes)
         added = self.clock.now()
         self.gram_time += added - begin
-        if primal < self._best[0]:
-            self._best = primal, self.point, None
+        if primal < self._best.primal:
+            self._best = self._best._replace(primal=primal, w=self.point)
         if self.due or self.primal - primal >= self.gamma:
             self._accept(primal)
         else:
@@ -269,8 +298,7 @@ class BundleMethod(Solver):
         """Let w_t be the point."""
         self.w, self.primal = self.point, primal
         if self.proximal:
-            solved = self.solved
-            self.model.move_center(self.w, None if solved is None else solved.heights)
+            self.model.move_center(self.w, self.heights)
 
     def _tune(self) -> None:
         """Find the point of the smallest α that is near enough to w_t (Algorithm 2, line 7)."""
@@ -298,7 +326,7 @@ class BundleMethod(Solver):
         return squared_norm(found.w - self.w) <= self.reach * self.reach
 
     def _next(self, found: Reduced, due: bool) -> None:
-        self.point, self.solved, self.due = found.w, found, due
+        self.point, self.heights, self.due = found.w, found.heights, due
 
     def _solve(self, alpha: float) -> Reduced:
         """Solve the reduced problem; with α = 0, that bounds F from below."""

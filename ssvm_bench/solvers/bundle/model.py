@@ -25,10 +25,12 @@ Sums are in a fixed order: the same bits on every machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.solvers.bundle import qp
@@ -36,6 +38,12 @@ from ssvm_bench.solvers.bundle import qp
 # mypy: disable-error-code="no-untyped-def"
 
 _ROOM = 64
+
+_OF_PLANES = ("_planes", "_offsets", "_block", "_used", "_along")
+_WEIGHTS = ("weights_0", "weights_1")
+
+_FEASIBLE = 1e-6
+"""By so much may the weights of a block miss 1, for rounding."""
 
 
 class Reduced(NamedTuple):
@@ -61,7 +69,7 @@ class Reduced(NamedTuple):
     heights: np.ndarray
 
 
-class Model:
+class Model(states.Stateful):
     """The planes of P blocks.
 
     Parameters
@@ -92,6 +100,46 @@ class Model:
         self._iteration = 0
         if truth:
             self.add(np.zeros((P, d)), np.zeros(P))
+
+    def state(self) -> dict[str, Any]:
+        """Return the planes that there are, their products and weights."""
+        m = self.size
+        of_planes = {name: getattr(self, name)[:m] for name in _OF_PLANES}
+        weights = {
+            f"weights_{int(key)}": self._weights[key][:m] if key in self._weights else np.zeros(0)
+            for key in (False, True)
+        }
+        rest = {"_center": self._center, "_iteration": self._iteration}
+        return {**of_planes, **weights, **rest, "gram": self._gram[:m, :m]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        own = self.state()
+        states.expect(state.keys() == own.keys(), "has other names")
+        center, iteration = (
+            states.like(own.pop(name), state[name]) for name in ("_center", "_iteration")
+        )
+        found = {name: states.array(like_it, state[name]) for name, like_it in own.items()}
+        m = len(found["_planes"])
+        sizes = {"_planes": (m, self.d), "gram": (m, m)}
+        for name, one in found.items():
+            there = one.shape == sizes.get(name, (m,)) or (one.size == 0 and name in _WEIGHTS)
+            states.expect(there, f"{name} has another shape")
+        blocks = np.unique(found["_block"])
+        states.expect(m == 0 or np.array_equal(blocks, np.arange(self.P)), "_block lacks a block")
+        self.size, self._center, self._iteration = m, center, iteration
+        while m > self._offsets.size:
+            self._grow()
+        for name in _OF_PLANES:
+            getattr(self, name)[:m] = found[name]
+        self._gram[:m, :m] = found["gram"]
+        self._weights = {}
+        for proximal, name in enumerate(_WEIGHTS):
+            if found[name].size:
+                sums = np.bincount(found["_block"], found[name])
+                feasible = (found[name] >= 0.0).all() and (np.abs(sums - 1.0) < _FEASIBLE).all()
+                states.expect(bool(feasible), f"{name} are no weights")
+                self._weights[bool(proximal)] = enlarged(found[name], self._offsets.size)
 
     def add(self, stars: np.ndarray, offsets: np.ndarray) -> None:
         """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,)."""

@@ -14,16 +14,21 @@ cached problem only. UB − LB = 1/n Σ_{i∈A} ( max(0, max_p g_ip) − Σ_p α
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import checkpoint
 from ssvm_bench.base.linalg import dot, squared_norm
+from ssvm_bench.base.state import Stateful, array, expect, like
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.planes.cache import PLANES, TERMS
 from ssvm_bench.planes.dual_iterate import at_zero
+from ssvm_bench.planes.stored import cache_of, with_cache
 from ssvm_bench.solvers.coordinate.nonnegative import cone
 from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation
@@ -38,7 +43,7 @@ _WORDS = 1 << 14
 """Random words that are drawn at once, at least."""
 
 
-class CachedProblem:
+class CachedProblem(Stateful):
     """The cache, its weights, and w.
 
     Parameters
@@ -64,6 +69,8 @@ class CachedProblem:
         |B|.
     """
 
+    STATE = ("fixed", "_fixed_w", "_fixed_offset", "_bits", "_orders")
+
     def __init__(
         self, problem: Problem, capacity: int, epsilon: float, floor: np.ndarray, seed: int
     ) -> None:
@@ -75,11 +82,37 @@ class CachedProblem:
         self._bits = np.random.PCG64([seed, 2])
         self._orders = np.random.PCG64([seed, 3])
         self.policy = coordinates(epsilon, True, self.cache.numbers, limits, np.zeros(terms))
-        self.state = at_zero(D, self.lam / self._unit)
+        self.shared = at_zero(D, self.lam / self._unit)
         self.fixed = 0
         self._fixed_w, self._fixed_offset = np.zeros(D), 0.0
         self._lowest = np.zeros(terms)
         self.fix(capacity)  # its kernels are there then, before any example is
+
+    def state(self) -> dict[str, Any]:
+        """Return the cache, w, and the random words that are left, besides."""
+        own, words = self._arrays(), self.policy.words
+        return {**super().state(), **own, "words": words, "cache": cache_of(self.cache)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        own, rest = self._arrays(), dict(state)
+        found = like(own, {name: rest.pop(name, None) for name in own})
+        words = array(self.policy.words, rest.pop("words", None))
+        expect(int(found["drawn"][0]) <= words.size, "has drawn words that are not there")
+        self.cache = with_cache(self.cache, rest.pop("cache", None), self.n)
+        super().restore(rest)
+        shared = {name: found.pop(name) for name in ("w", "offset")}
+        self.shared = self.shared._replace(**shared)
+        cone = self.policy.cone._replace(v=found.pop("v"))
+        self.policy = self.policy._replace(
+            simplex=self.cache.numbers, cone=cone, words=words, **found
+        )
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return what is as long as the cache, or as w, and counts."""
+        policy, shared = self.policy, self.shared
+        numbers = {name: getattr(policy, name) for name in ("violations", "drawn", "steps")}
+        return {**numbers, "v": policy.cone.v, "w": shared.w, "offset": shared.offset}
 
     @property
     def planes(self) -> int:
@@ -94,7 +127,7 @@ class CachedProblem:
     @property
     def offset(self) -> float:
         """φ∘."""
-        return self._unit * float(self.state.offset[0])
+        return self._unit * float(self.shared.offset[0])
 
     @property
     def steps(self) -> int:
@@ -103,7 +136,7 @@ class CachedProblem:
 
     def half_norm(self) -> float:
         """Return λ/2 ‖w‖²."""
-        return 0.5 * self.lam * float(squared_norm(self.state.w))
+        return 0.5 * self.lam * float(squared_norm(self.shared.w))
 
     def lower(self) -> float:
         """Return LB."""
@@ -111,11 +144,11 @@ class CachedProblem:
 
     def upper(self) -> float:
         """Return UB, by a look at all cached planes."""
-        return self._bound(caches.look(self.cache, self.state.w, self._lowest))
+        return self._bound(caches.look(self.cache, self.shared.w, self._lowest))
 
     def _bound(self, slack: float) -> float:
         """Return UB of the sum that it has over the cached examples."""
-        w, v = self.state.w, self._fixed_w
+        w, v = self.shared.w, self._fixed_w
         of_fixed = self._fixed_offset - self.lam * dot(v, w, w.size)
         return self.half_norm() + of_fixed + slack / self.n
 
@@ -150,7 +183,8 @@ class CachedProblem:
         self.draw(int(planes[terms].sum()))
         self.policy.met[0] = 0.0
         order = terms[permutation(terms.size, self._orders)]
-        evaluated = dual_iterate.approximate_pass(self.policy, self.cache.blocks, order, self.state)
+        cached = self.cache.blocks
+        evaluated = dual_iterate.approximate_pass(self.policy, cached, order, self.shared)
         clock.approximate(order.size, evaluated)
 
     def reserve(self, planes: int, nonzeros: int) -> None:
@@ -178,7 +212,7 @@ class CachedProblem:
         the farthest beyond the margin, and their weights the last to change.
         """
         cache, used = self.cache, self.cache.used
-        caches.look(cache, self.state.w, self._lowest)
+        caches.look(cache, self.shared.w, self._lowest)
         order = np.argsort(-self._lowest[: used[TERMS]], kind="stable")
         order = order[cache.example[order] >= 0]
         planes = cache.blocks.n_planes[order] - 1
@@ -191,10 +225,10 @@ class CachedProblem:
 
     def recompute(self) -> None:
         """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
-        w, limits, terms = self.state.w, self.policy.cone, np.arange(self.cache.used[TERMS])
+        w, limits, terms = self.shared.w, self.policy.cone, np.arange(self.cache.used[TERMS])
         v = limits.v if limits.floor.size else w
         v[:] = self._fixed_w
         offset = caches.add_terms(self.cache, terms, -1.0 / (self.lam * self.n), v) / self.n
         if limits.floor.size:
             np.maximum(v, limits.floor, out=w)
-        self.state.offset[0] = (self._fixed_offset + offset) / self._unit
+        self.shared.offset[0] = (self._fixed_offset + offset) / self._unit

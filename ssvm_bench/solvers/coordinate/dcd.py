@@ -44,6 +44,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -53,6 +54,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.state import Stateful, like, of
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import simplex
@@ -60,6 +62,7 @@ from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
 from ssvm_bench.planes.operations import grown
+from ssvm_bench.planes.stored import fitted, weights_of, with_weights
 from ssvm_bench.solvers.base import DualSolver
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
 from ssvm_bench.solvers.coordinate import line, turns
@@ -110,6 +113,7 @@ class DCD(DualSolver):
         UB, NaN if the last sweep has not computed it, and UB'.
     """
 
+    STATE = ("phi", "visits", "iteration", "upper", "tracked", "_orders")
     alternates = True
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
@@ -207,7 +211,7 @@ class DCD(DualSolver):
         }
 
 
-class Visits:
+class Visits(Stateful):
     """What a solver does at each term, and what that needs around sweeps: a line of planes, little.
 
     Attributes
@@ -224,6 +228,16 @@ class Visits:
         self.policy = policy
         self.violations = violations
 
+    def state(self) -> dict[str, Any]:
+        """Return the numbers of steps, and v of weights that must not be negative."""
+        return {"steps": self.policy.steps, "v": self.policy.cone.v}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`; the planes have been restored."""
+        found = like(Visits.state(self), state)
+        cone = self.policy.cone._replace(v=found["v"])
+        self.policy = self.policy._replace(steps=found["steps"], cone=cone)
+
     def prepare(self, order: np.ndarray, new: int) -> None:
         """Get ready for a sweep, in which ``new`` planes may come into each W_i.
 
@@ -238,7 +252,7 @@ class Visits:
 
     def recompute(self) -> None:
         """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
-        state, cone = self.phi.state, self.policy.cone
+        state, cone = self.phi.shared, self.policy.cone
         v = cone.v if cone.floor.size else state.w
         state.offset[0] = turns.sum_of_planes(self.policy, self.phi.blocks, state.lam, v)
         if cone.floor.size:
@@ -273,6 +287,27 @@ class TurnVisits(Visits):
         policy = turns.coordinates(config.epsilon, shuffles, numbers, limits, violations)
         super().__init__(phi, policy, violations)
 
+    def state(self) -> dict[str, Any]:
+        """Return the weights besides, and the random stream."""
+        return {
+            **super().state(),
+            "weights": weights_of(self.policy.simplex),
+            "violations": self.violations,
+            "bits": of(self._bits),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Visits`."""
+        rest = dict(state)
+        mine = {"violations": self.violations, "bits": self._bits}
+        found = like(mine, {name: rest.pop(name, None) for name in mine})
+        numbers = with_weights(self.policy.simplex, rest.pop("weights", None))
+        super().restore(rest)
+        self.violations = found["violations"]
+        self.policy = self.policy._replace(
+            simplex=fitted(numbers, self.phi.blocks.n_planes), violations=self.violations
+        )
+
     def prepare(self, order: np.ndarray, new: int) -> None:
         """Make room for weights and inner products, and draw random words."""
         super().prepare(order, new)
@@ -293,7 +328,7 @@ class TurnVisits(Visits):
 
     def drop_idle(self, T: int) -> None:
         """See `Visits`."""
-        turns.drop_idle(self.policy, self.phi.blocks, self.phi.state.now, T)
+        turns.drop_idle(self.policy, self.phi.blocks, self.phi.shared.now, T)
 
 
 def _check_products_fit(room: np.ndarray) -> None:

@@ -166,6 +166,8 @@ class DCDOnline(Solver):
         λ/2 ‖w‖² + Σ_i H_i, each H_i at the w with which the last pass met example i.
     """
 
+    STATE = ("cached", "seen", "upper", "tracked", "_bits")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
@@ -242,7 +244,7 @@ class DCDOnline(Solver):
         """Meet examples until something is due; return where to go on, and why it has stopped."""
         checkpoint()
         seen.tally[:ENTERED] = 0
-        parts = self.cached.cache, self.cached.policy, self.cached.state, self.plan, seen
+        parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
         with self.clock.exact(0) as made:
             if drawn is not None:
                 found = explore(drawn, False, *parts, order, position)
@@ -294,7 +296,7 @@ class DCDOnline(Solver):
             self.upper = math.nan
         if self.config.verify:
             with self.clock.exact(self.problem.n):
-                self.upper = self.problem.primal(self.problem.oracle.head.unpack(cached.state.w))
+                self.upper = self.problem.primal(self.problem.oracle.head.unpack(cached.shared.w))
             self.converged = self._is_close()
 
     def _is_close(self) -> bool:
@@ -303,7 +305,7 @@ class DCDOnline(Solver):
 
     def reported(self) -> Iterate:
         """Return w and LB."""
-        w = self.problem.oracle.head.unpack(self.cached.state.w)
+        w = self.problem.oracle.head.unpack(self.cached.shared.w)
         return Iterate(w, self.problem.dual(w, self.cached.offset))
 
     def working_set_mean(self) -> float:

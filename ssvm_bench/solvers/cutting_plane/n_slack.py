@@ -27,8 +27,9 @@ known; only then does the method stop.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,6 +72,8 @@ class Config(SolverConfig):
 class CuttingPlanes(DualSolver):
     """The method, from φ^i = 0 for all i."""
 
+    STATE = ("phi", "visits", "passes", "iteration", "qp_time", "_orders")
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(dual_iterate(problem, N=sys.maxsize), clock)
         self.config = config
@@ -81,6 +84,11 @@ class CuttingPlanes(DualSolver):
         self.iteration = 0
         self.qp_time = 0.0
         self._orders = Orders(problem.n, "permutation", seed)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Solver`."""
+        super().restore(state)
+        self.visits.fit(self.phi.blocks.n_planes)
 
     def iterate(self) -> None:
         """Ask the oracle of every term, with QPs in between."""

@@ -80,6 +80,11 @@ class OneSlack(DualSolver):
         The value of the reduced problem.
     """
 
+    STATE = (
+        *("phi", "model", "lower", "primal", "violation", "iteration", "_best"),
+        *("qp_time", "gram_time"),
+    )
+
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(dual_iterate(problem, N=config.cache), clock)
         self.config = config

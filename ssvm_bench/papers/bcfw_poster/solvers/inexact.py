@@ -75,7 +75,23 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> mpbcfw.M
             f"solver={config.name} needs an oracle with a compiled maximisation, as that of "
             "dataset=ocr is, which makes its own calls. Choose solver=bcfw."
         )
-    return mpbcfw.build(config, replace(problem, oracle=inexact(config, oracle)), clock, seed)
+    made = replace(problem, oracle=inexact(config, oracle))
+    return mpbcfw.build(config, made, clock, seed, InexactMultiPlane)
+
+
+class InexactMultiPlane(mpbcfw.MultiPlane):
+    """BCFW, which knows of its oracle how often it was called."""
+
+    STATE = (*mpbcfw.MultiPlane.STATE, "calls")
+
+    @property
+    def calls(self) -> int:
+        """Calls of the oracle so far."""
+        return int(self.problem.oracle.compiled.calls[0])
+
+    @calls.setter
+    def calls(self, calls: int) -> None:
+        self.problem.oracle.compiled.calls[0] = calls
 
 
 def inexact(config: Config, oracle: LabelingOracle) -> LabelingOracle:

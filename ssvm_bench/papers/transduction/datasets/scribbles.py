@@ -18,7 +18,6 @@ then learned from this picture alone.
 from __future__ import annotations
 
 import hashlib
-import pickle
 import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,7 +113,7 @@ def _prepared(config: Config, source: str) -> Arrays:
     pictures = raw.pictures(source)
     one = Pictures((pictures.names[i],), [pictures.encoded[i]], pictures.decode)
     parameters = replace(raw.parameters(source), n_segments=config.superpixels)
-    content = hashlib.sha256(pickle.dumps(one.encoded, 5)).hexdigest()
+    content = hashlib.sha256(repr(one.encoded).encode()).hexdigest()
     name = f"{config.pictures}-{content[:16]}-{config.superpixels}.ssvm-bench.npz"
 
     def make() -> Arrays:

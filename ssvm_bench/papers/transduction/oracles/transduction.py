@@ -28,6 +28,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.state import expect
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
@@ -205,6 +206,10 @@ class TransductiveProblem(Objective):
         """Return the share of right labels among those that are not observed; NaN if all are."""
         free = self.energy.free
         return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
+
+    def check_point(self, point: Point) -> None:
+        """Raise ``StateError`` if it has a label that there is not."""
+        expect(bool((point.y < self.n_labels).all()), "has a label that there is not")
 
     def size(self, point: Point) -> float:
         """Return ‖W‖_F, the root of ⟨α, Kα⟩."""

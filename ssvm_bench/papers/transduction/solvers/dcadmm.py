@@ -99,6 +99,11 @@ class Config(TransductiveConfig):
 class DCADMM(TransductiveSolver):
     """Algorithm 1."""
 
+    STATE = (
+        *TransductiveSolver.STATE,
+        *("rho", "_used", "multipliers", "beta", "_slopes", "_guess", "_unchanged"),
+    )
+
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
         n, L = self.scores.shape

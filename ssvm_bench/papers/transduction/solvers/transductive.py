@@ -10,6 +10,7 @@ label) that it stands on.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -67,6 +68,8 @@ class TransductiveSolver(Solver):
         Labels that the last iteration has changed.
     """
 
+    STATE: ClassVar[tuple[str, ...]] = ("W", "scores", "y", "label_changes")
+
     problem: TransductiveProblem
 
     def __init__(
@@ -85,6 +88,11 @@ class TransductiveSolver(Solver):
     ) -> TransductiveSolver:
         """Return the solver at α = 0; it makes no random choices."""
         return cls(config, problem, clock)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Solver`."""
+        super().restore(state)
+        self.problem.check_point(Point(self.W, self.y))
 
     def begin(self) -> None:
         """Find the first classifier and labels."""

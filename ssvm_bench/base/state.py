@@ -1,0 +1,159 @@
+"""What an object knows, as arrays and plain values; and an equal object that goes on from there.
+
+A class says once, in ``STATE``, which of its attributes change; all else is as it was built. So a
+state is compared with that of a new object before anything is taken from it: names, kinds and
+shapes are the same, counts and indices are not negative, and numbers are finite where those of the
+new object are. Who owns an array that grows, or an index into another one, looks at that besides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+_LARGEST = 1 << 62
+"""No count is as large."""
+
+
+class StateError(ValueError):
+    """A state that is none of an object; the message says where, and what is wrong."""
+
+    def __init__(self, what: str, where: str = "") -> None:
+        super().__init__(f"{where} {what}" if where else what)
+        self.what, self.where = what, where
+
+
+class Stateful:
+    """What has a state.
+
+    Attributes
+    ----------
+    STATE : tuple of str
+        The attributes that change: arrays, numbers, texts, ``PCG64``, what has a state itself, and
+        tuples and dataclasses of all these. A restored array is another one: who shares it with
+        others shares it again.
+    """
+
+    STATE: ClassVar[tuple[str, ...] | None] = ()
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs: arrays, which are not copied, and plain values."""
+        return {name: of(getattr(self, name)) for name in self.STATE or ()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another one; called right after the object was built.
+
+        Raises
+        ------
+        StateError
+            If it is none of such an object, which is of no use any more.
+        """
+        own = {name: getattr(self, name) for name in self.STATE or ()}
+        for name, found in like(own, state).items():
+            if found is not own[name]:
+                setattr(self, name, found)
+
+
+def of(value: Any) -> Any:
+    """Return the state of a value: an array, a plain value, or a mapping of such."""
+    if isinstance(value, Stateful):
+        return value.state()
+    if isinstance(value, np.random.PCG64):
+        return value.state["state"]["state"]  # its stream is that of its seed
+    if isinstance(value, np.generic):
+        return value.item()
+    inner = _fields(value)
+    return value if inner is None else {name: of(part) for name, part in inner.items()}
+
+
+def like(own: Any, state: Any) -> Any:
+    """Return the value that has a state; an object with one is changed in place.
+
+    Parameters
+    ----------
+    own : object
+        A new one of the same kind.
+    state : object
+        What `of` has returned, or anything else.
+
+    Raises
+    ------
+    StateError
+        If no value of this kind has it.
+    """
+    if isinstance(own, np.ndarray):
+        return array(own, state, own.shape)
+    if isinstance(own, Stateful):
+        expect(isinstance(state, Mapping), "is no mapping")
+        own.restore(state)
+        return own
+    inner = _fields(own)
+    if inner is not None:
+        expect(isinstance(state, Mapping), "is no mapping")
+        expect(inner.keys() == state.keys(), "has other names")
+        found = {}
+        for name, part in inner.items():
+            try:
+                found[name] = like(part, state[name])
+            except StateError as error:
+                where = f"{name}/{error.where}" if error.where else name
+                raise StateError(error.what, where) from None
+        if isinstance(own, dict):
+            return found
+        if dataclasses.is_dataclass(own) and not isinstance(own, type):
+            return dataclasses.replace(own, **found)
+        return own._replace(**found) if hasattr(own, "_replace") else tuple(found.values())
+    if isinstance(own, np.random.PCG64):
+        expect(type(state) is int and 0 <= state < 1 << 128, "is none of a bit generator")
+        before = own.state
+        own.state = {**before, "state": {**before["state"], "state": state}}
+        return own
+    return _plain(own, state)
+
+
+def array(own: np.ndarray, state: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a state that is an array like another one, and of a shape if one is given."""
+    expect(
+        isinstance(state, np.ndarray) and state.dtype == own.dtype and state.ndim == own.ndim,
+        f"is no array of {own.dtype} with {own.ndim} dimensions",
+    )
+    expect(shape is None or state.shape == shape, f"has the shape {state.shape}, not {shape}")
+    if own.dtype.kind == "f":
+        for what, test in (("NaN", np.isnan), ("an infinite number", np.isinf)):
+            expect(not test(state).any() or bool(test(own).any()), f"has {what}")
+    elif own.dtype.kind == "i" and state.size:
+        least = own.min(initial=0)
+        expect(least <= state.min() and state.max() < _LARGEST, "has an impossible number")
+    return state
+
+
+def expect(holds: bool, what: str) -> None:
+    """Raise ``StateError`` unless something holds of a state."""
+    if not holds:
+        raise StateError(what)
+
+
+def _plain(own: Any, state: Any) -> Any:
+    own = of(own)
+    expect(type(state) is type(own), f"is no {type(own).__name__}")
+    if isinstance(own, float):
+        finite = bool(np.isfinite(state))
+        expect(finite or not np.isfinite(own), "is not finite")
+    elif type(own) is int:
+        expect(min(own, 0) <= state < _LARGEST, "is an impossible number")
+    return state
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a tuple, a dataclass or a mapping; None: it is none of these."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, tuple):
+        names = getattr(value, "_fields", map(str, range(len(value))))
+        return dict(zip(names, value, strict=True))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None

@@ -1,0 +1,170 @@
+"""Checkpoints that others have made: no code of theirs is run, and no kernel reads what they say.
+
+What is changed here has the right checksums: they keep no one from writing what he likes.
+"""
+
+import hashlib
+import io
+import json
+import logging
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import USPS, config_of
+from regression import reference
+from test_checkpoints import WHOSE, new_recorder, problem_of, undisturbed_and_left
+
+import ssvm_bench
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.messages import shown_by
+from ssvm_bench.results import checkpoint_file
+from ssvm_bench.runs import checkpoints, loop
+
+CASES = 40
+SOLVERS = {
+    "labelings": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_fast", "solver.average=true"),
+    "rows": (*USPS, "solver=mpbcfw_fast", "prior.mean=0.1"),
+    "weights": (*USPS, "solver=dcd", "solver.planes=found"),
+    "cache": (*USPS, "solver=dcd_online", "solver.schedule=larank"),
+    "model": (*USPS, "solver=prox_bmrm"),
+}
+
+
+def test_nothing_in_the_package_unpickles_a_file():
+    """Besides what ruff looks at, S301 and S403."""
+    forbidden = re.compile(
+        r"allow_pickle\s*=\s*(?!False)|read_pickle|joblib\.load|\b(shelve|marshal|dill|cloudpickle)\b"
+    )
+    for path in Path(ssvm_bench.__file__).parent.rglob("*.py"):
+        assert not forbidden.findall(path.read_text()), path
+
+
+class Planted:
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return subprocess.Popen, (["touch", str(self.marker)],)
+
+
+def left_aside(tmp_path, content):
+    """Return why a checkpoint is left aside."""
+    config, said = config_of(tmp_path, *USPS, "solver=fw", data=()), []
+    (tmp_path / checkpoint_file.NAME).write_bytes(content)
+    problem = problem_of(config)
+    with shown_by(said.append):
+        found = checkpoints.resume(
+            tmp_path, WHOSE, config, problem, lambda: new_recorder(config, problem)
+        )
+    assert found is None
+    (told,) = said
+    return told
+
+
+def test_a_pickle_is_never_read(tmp_path):
+    import pickle
+
+    marker = tmp_path / "marker"
+    line = json.dumps({**WHOSE, "format": "1"}).encode() + b"\n" + pickle.dumps(Planted(marker))
+    told = left_aside(tmp_path, line + hashlib.sha256(line).digest())
+    assert "it was written by another version of the program" in told
+
+    about = json.dumps({"whose": WHOSE, "state": {"solver": {"npy": "solver/w"}}})
+    for name in ("solver/w", "more"):
+        file = io.BytesIO()
+        arrays = {name: np.array([Planted(marker)], object)}
+        np.savez(file, about=np.frombuffer(about.encode(), np.uint8), **arrays)
+        assert "it is damaged" in left_aside(tmp_path, file.getvalue())
+    assert "it is damaged" in left_aside(tmp_path, pickle.dumps(Planted(marker)))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        [],
+        {"solver": 1, "of_all": 2, "record": 3, "progress": 4},
+        {"solver": {}, "of_all": {}, "record": {"latent": None}, "progress": {}},
+        {"npy": "solver/w"},
+        {"solver": {"npy": ["about"]}},
+    ],
+)
+def test_another_state_is_told(tmp_path, state):
+    file = io.BytesIO()
+    about = json.dumps({"whose": WHOSE, "state": state}).encode()
+    np.savez(file, about=np.frombuffer(about, np.uint8))
+    assert "is left aside" in left_aside(tmp_path, file.getvalue())
+
+
+def arrays_of(state, path=()):
+    """Yield the mappings and keys of all arrays in a state."""
+    for key, value in state.items():
+        if isinstance(value, dict):
+            yield from arrays_of(value)
+        elif isinstance(value, np.ndarray) and value.size:
+            yield state, key
+
+
+def spoilt(array, rng):
+    """Return an array in which something is another value, or which has another shape."""
+    kind = rng.integers(8)
+    if kind == 0:
+        return array[:-1].copy()
+    if kind == 1:
+        return np.concatenate((array, array[-1:]))
+    found = array.copy()
+    flat = found.reshape(-1)
+    at = rng.integers(flat.size, size=min(flat.size, int(rng.integers(1, 4))))
+    if kind == 2:
+        flat[at] = flat[rng.integers(flat.size)]
+    elif kind == 3 and array.dtype.kind in "iu":
+        info = np.iinfo(array.dtype)
+        flat[at] = rng.choice([info.max, info.min, info.max // 2, info.max - 1])
+    elif kind == 3 and array.dtype.kind == "f":
+        flat[at] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1.0, 0.0])
+    elif kind == 4 and array.dtype.kind in "iu":
+        flat[at] += rng.choice([1, -1]).astype(array.dtype)
+    else:
+        bits = flat.view(np.uint8)
+        bits[rng.integers(bits.size)] ^= np.uint8(1 << rng.integers(8))
+    return found
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_spoilt_state_is_refused_or_goes_on(tmp_path, name):
+    """All of it, or one array: a wrong index would be memory that is not the program's."""
+    options = ("clock=work", "budget.max_iterations=14")
+    config = config_of(tmp_path / "run", *options, *SOLVERS[name], data=())
+    _, folders = undisturbed_and_left(config)
+    refused = 0
+    for case in range(CASES):
+        rng = np.random.default_rng(case)
+        state = checkpoint_file.read(folders[case % len(folders)], WHOSE)
+        arrays = list(arrays_of(state["solver"])) if case % 4 else list(arrays_of(state))
+        for _ in range(int(rng.integers(1, 3))):
+            where, key = arrays[rng.integers(len(arrays))]
+            where[key] = spoilt(where[key], rng)
+        with (tmp_path / checkpoint_file.NAME).open("wb") as file:
+            checkpoint_file.write(file, WHOSE, state)
+        problem = problem_of(config)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numbers that are out of range are still numbers
+            found = checkpoints.resume(
+                tmp_path, WHOSE, config, problem, lambda p=problem: new_recorder(config, p)
+            )
+            if found is None:
+                refused += 1
+                continue
+            solver, recorder, progress = found
+            solver.clock.start()
+            progress.resumed = [{"iteration": progress.iteration}]
+            try:
+                loop.loop(config, solver, recorder, progress=progress)
+            except RunFailedError as error:
+                logging.getLogger(__name__).info("%s", error)
+    assert 0 < refused < CASES

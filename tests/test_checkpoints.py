@@ -36,7 +36,7 @@ from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Silent
 from ssvm_bench.solvers.base import Solver
 
-LEFT_AT = (0, 3, 11)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
+LEFT_AT = (0, 2, 10)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
 
 POINTS = ("dataset=moons", "dataset.cliques=6", "dataset.clique_size=8")

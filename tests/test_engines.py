@@ -226,10 +226,6 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
     assert submitit.lines(tmp_path) == ["SLURM has no jobs of these results."]
 
 
-# ---- bad input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -250,6 +246,10 @@ def test_a_job_of_slurm_says_as_json_what_became_of_it(answer):
         assert found.answer.traceback == answer.traceback
 
 
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
 def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
     monkeypatch.setattr("ssvm_bench.jobs.options.find_spec", lambda name: None)
     result = call(*arguments, f"--backend={name}")

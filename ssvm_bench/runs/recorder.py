@@ -272,7 +272,7 @@ def _rows(state: Any) -> list[dict[str, Any]]:
     columns: list[Any] = list(state.values()) if isinstance(state, Mapping) else [None]
     for column in columns:
         expect(isinstance(column, np.ndarray) and column.ndim == 1, "has no columns")
-        expect(column.dtype in (np.int64, np.float64), "has rows that are no numbers")
+        expect(column.dtype.kind in "biuf", "has rows that are no numbers")
         expect(0 < column.size == columns[0].size, "has columns of several lengths")
     try:
         check_rows(pd.DataFrame(state))

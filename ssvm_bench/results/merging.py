@@ -211,8 +211,8 @@ def _is_checkpoint(path: Path, run: _Found) -> bool:
     try:
         if path.is_symlink():
             raise OSError("it is a link")
-        with checkpoint_file.reading(path.parent, checkpoint_file.identity(*whose)):
-            return True
+        checkpoint_file.read(path.parent, checkpoint_file.identity(*whose))
+        return True
     except (checkpoint_file.UnusableError, OSError) as error:
         logger.warning("%s is not copied: %s. The run itself is.", path, error)
         return False

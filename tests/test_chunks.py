@@ -98,8 +98,8 @@ def test_scores_are_shares_of_the_counts():
     truth, predicted = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 0, 1])
     found = scores.compare(names, 2, truth, predicted, np.array([0, 5]))
     assert (found.accuracy, found.unseen) == (0.4, 1)
-    assert found.confusion.tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0]]
-    assert found.of_label(0) == Counts(2, 2, 1)
+    assert found.confusion(np.arange(3)).tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0]]
+    assert found.labels[0] == Counts(2, 2, 1)
     assert found.chunks[""] == Counts(3, 2, 1)
     assert (found.chunks[""].precision, found.chunks[""].recall) == (0.5, 1 / 3)
     assert found.chunks[""].f1 == pytest.approx(0.4)
@@ -107,3 +107,14 @@ def test_scores_are_shares_of_the_counts():
     text = "\n".join(found.lines())
     assert "accuracy   40.00%  (2 of 5 parts)" in text
     assert scores.compare(["a", "O"], 2, truth[:4], predicted[:4], np.arange(5)).chunks == {}
+
+
+def test_many_unknown_labels_take_little_memory():
+    K = 40_000
+    names, truth = [f"B-{k}" for k in range(K)], np.arange(K)
+    found = scores.compare(names, 2, truth, truth % 2, np.array([0, K]))
+    assert (found.unseen, found.accuracy) == (K - 2, 2 / K)
+    written = found.as_dict()["confusion"]
+    assert written["pairs"][2] == ["B-2", "B-0", 1]
+    assert len(next(found.lines())) < 100
+    assert max(map(len, found.lines())) < 400

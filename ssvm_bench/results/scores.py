@@ -24,12 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 _PREFIXES = {*"BIELSU"}
-_SHOWN = 12  # labels of a confusion matrix in a terminal
+_SHOWN = 12  # labels of a confusion matrix in a terminal, and unknown ones
+_WHOLE = 1000  # labels of a confusion matrix that is written with its zeros
 
 
 class Counts(NamedTuple):
@@ -70,45 +72,78 @@ class Scores:
         Of the labels; those that training does not know are the last.
     n_known : int
         How many training knows.
-    confusion : ndarray of int64, shape (labels, labels)
-        Parts with the true label of the row for which that of the column was predicted.
+    pairs : ndarray of int64, shape (pairs, 3)
+        True label, predicted label, and of how many parts; pairs that there are, in their order.
     chunks : mapping
         Type → counts of chunks, ``""`` all; empty where labels are not those of chunks.
     """
 
     names: tuple[str, ...]
     n_known: int
-    confusion: np.ndarray
+    pairs: np.ndarray
     chunks: dict[str, Counts]
 
     @property
     def parts(self) -> int:
         """Number of parts."""
-        return int(self.confusion.sum())
+        return int(self.pairs[:, 2].sum())
 
     @property
     def accuracy(self) -> float:
         """Share of the parts with the right label."""
-        return float(np.trace(self.confusion)) / self.parts
+        return sum(of.found for of in self.labels) / self.parts
 
     @property
     def unseen(self) -> int:
         """Parts whose true label training does not know."""
-        return int(self.confusion[self.n_known :].sum())
+        return sum(of.true for of in self.labels[self.n_known :])
 
-    def of_label(self, k: int) -> Counts:
-        """Return how many parts have a label, how many were predicted to, and both."""
-        of_k = self.confusion[k].sum(), self.confusion[:, k].sum(), self.confusion[k, k]
-        return Counts(*map(int, of_k))
+    @cached_property
+    def labels(self) -> list[Counts]:
+        """How many parts have each label, how many were predicted to, and both."""
+        true, predicted, counts = self.pairs.T
+        right = np.where(true == predicted, counts, 0)
+        of_each = np.zeros((3, len(self.names)), np.int64)
+        for row, labels, number in zip(
+            of_each, (true, predicted, true), (counts, counts, right), strict=True
+        ):
+            np.add.at(row, labels, number)
+        return [Counts(*of) for of in of_each.T.tolist()]
+
+    def confusion(self, labels: np.ndarray) -> np.ndarray:
+        """Return parts with the true label of the row for which that of the column was predicted.
+
+        Parameters
+        ----------
+        labels : ndarray of integers
+            Of which labels, rising.
+        """
+        true, predicted, counts = self.pairs[np.isin(self.pairs[:, :2], labels).all(axis=1)].T
+        found = np.zeros((labels.size, labels.size), np.int64)
+        found[np.searchsorted(labels, true), np.searchsorted(labels, predicted)] = counts
+        return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything in plain types, for a JSON file."""
+        """Return everything in plain types, for a JSON file.
+
+        With more than 1000 labels, the confusions are ``pairs``: names of the true and the
+        predicted label, and their count.
+        """
+        K = len(self.names)
+        confusion: dict[str, Any] = {"labels": list(self.names)}
+        if K <= _WHOLE:
+            confusion["counts"] = self.confusion(np.arange(K)).tolist()
+        else:
+            confusion["pairs"] = [
+                [self.names[true], self.names[predicted], count]
+                for true, predicted, count in self.pairs.tolist()
+            ]
         found = {
             "parts": self.parts,
             "accuracy": self.accuracy,
             "unseen_labels": self.unseen,
-            "labels": {name: self.of_label(k).as_dict() for k, name in enumerate(self.names)},
-            "confusion": {"labels": list(self.names), "counts": self.confusion.tolist()},
+            "labels": dict(zip(self.names, (of.as_dict() for of in self.labels), strict=True)),
+            "confusion": confusion,
         }
         if self.chunks:
             found["chunks"] = {kind or "all": of.as_dict() for kind, of in self.chunks.items()}
@@ -116,9 +151,11 @@ class Scores:
 
     def lines(self) -> Iterator[str]:
         """Yield what is shown in a terminal."""
-        yield f"accuracy {self.accuracy:8.2%}  ({np.trace(self.confusion)} of {self.parts} parts)"
+        right = sum(of.found for of in self.labels)
+        yield f"accuracy {self.accuracy:8.2%}  ({right} of {self.parts} parts)"
         if self.unseen:
-            others = ", ".join(self.names[self.n_known :])
+            unknown = self.names[self.n_known :]
+            others = ", ".join(unknown[:_SHOWN]) + ", …" * (len(unknown) > _SHOWN)
             yield (
                 f"         {self.unseen} parts have labels that training does not know, and are "
                 f"wrong: {others}"
@@ -127,21 +164,22 @@ class Scores:
             yield ""
             yield from _table("chunks", {kind or "all": of for kind, of in self.chunks.items()})
         yield ""
-        yield from _table("labels", {name: self.of_label(k) for k, name in enumerate(self.names)})
+        yield from _table("labels", dict(zip(self.names, self.labels, strict=True)))
         yield ""
         yield from self._confusions()
 
     def _confusions(self) -> Iterator[str]:
         """Yield the confusion matrix of the labels that are confused most."""
-        sums = self.confusion.sum(axis=0) + self.confusion.sum(axis=1)
-        order = np.argsort(2 * np.diag(self.confusion) - sums, kind="stable")
+        true, predicted, right = np.array(self.labels).T
+        sums = true + predicted
+        order = np.argsort(2 * right - sums, kind="stable")
         some = np.sort(order[sums[order] > 0][:_SHOWN])
         left = np.count_nonzero(sums) - len(some)
         rest = f"; {left} labels that are confused least are left out" if left else ""
         yield f"confusion: true label by row, predicted by column{rest}"
         names = [self.names[k] for k in some]
         rows = [["", *names]]
-        for name, counts in zip(names, self.confusion[np.ix_(some, some)], strict=True):
+        for name, counts in zip(names, self.confusion(some), strict=True):
             rows.append([name, *map(str, counts)])
         first, *others = ([*map(len, column)] for column in zip(*rows, strict=True))
         for name, *cells in rows:
@@ -179,10 +217,10 @@ def compare(
         Example i has the parts ``offsets[i]:offsets[i + 1]``.
     """
     K = len(names)
-    pairs = truth.astype(np.int64) * K + predicted
-    confusion = np.bincount(pairs, minlength=K * K).reshape(K, K)
+    codes, counts = np.unique(truth.astype(np.int64) * K + predicted, return_counts=True)
+    pairs = np.column_stack((*np.divmod(codes, K), counts))
     chunks = count_chunks(names, truth, predicted, offsets) if are_chunks(names) else {}
-    return Scores(tuple(names), n_known, confusion, chunks)
+    return Scores(tuple(names), n_known, pairs, chunks)
 
 
 # ---- chunks -----------------------------------------------------------------------------------
@@ -255,7 +293,8 @@ def _chunks(
     names: Sequence[str], kinds: Sequence[str], labels: np.ndarray, offsets: np.ndarray
 ) -> np.ndarray:
     """Return a number for each chunk, of its first part, its last part and its type."""
-    kind = np.array([kinds.index(name[2:]) for name in names])[labels]
+    number = {kind: k for k, kind in enumerate(kinds)}
+    kind = np.array([number[name[2:]] for name in names])[labels]
     opens, closes = (
         np.array([name[:1] in letters for name in names])[labels] for letters in ("BSU", "ELSU")
     )

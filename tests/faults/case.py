@@ -3,10 +3,15 @@
 import importlib
 import os
 import random
+import resource
 import shutil
+import signal
+import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,3 +80,46 @@ def campaign(name: str, seconds: float, seed: int) -> tuple[Counter[str], Counte
             if time.monotonic() > deadline:
                 break
     return made, failed
+
+
+class Done(NamedTuple):
+    """What became of a call: its exit status, below 0 a signal's; CPU seconds and memory."""
+
+    returncode: int
+    stderr: str
+    seconds: float
+    megabytes: int
+
+
+def forked(work: Callable[[], int], log: Path, most: int, seconds: float = 300) -> Done:
+    """Do some work in a copy of this process, which may take ``most`` bytes more; -9: no end."""
+    begin = time.monotonic()
+    if not (process := os.fork()):
+        with log.open("wb") as stderr, Path(os.devnull).open("wb") as stdout:
+            os.dup2(stderr.fileno(), 2)
+            os.dup2(stdout.fileno(), 1)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most += pages * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        status = 70
+        try:
+            status = work()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        except BaseException:
+            traceback.print_exc(limit=-6)
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    while time.monotonic() < begin + seconds:
+        ended, status, used = os.wait4(process, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            break
+        time.sleep(0.005)
+    else:
+        os.kill(process, signal.SIGKILL)
+        _, _, used = os.wait4(process, 0)
+        code = -signal.SIGKILL
+    text = log.read_text(errors="replace")
+    return Done(code, text, used.ru_utime + used.ru_stime, used.ru_maxrss >> 10)

@@ -1,0 +1,275 @@
+"""Matrices and labels of a Python program whose arrays are not as they should be.
+
+Their structure says places outside of a matrix, or their entries are no numbers, too large, masked,
+or of mixed kinds. The estimator, and a plug-in's dataset, take what is there, or raise one error.
+"""
+
+import itertools
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles import multiclass
+from tests.faults.case import Case, Done, forked
+from tests.faults.own_files import BYTES, DTYPES, NUMBERS, STRUCTURED
+
+FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
+ARRAYS = ("data", "indices", "indptr", "row", "col", "coords", "offsets", "rows")
+
+
+def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
+    """Yield faults without end."""
+    for x in (np.eye(12, 3), sparse.csr_array(np.eye(12, 3)), np.eye(12, 3) / 3):
+        _fitted(x, "multiclass")
+        _fitted([x[:5], x[5:]], "chain")
+        _dataset(x)
+    while True:
+        seed, kind = rng.randrange(1 << 30), rng.choice(list(KINDS))
+        work = KINDS[kind]
+        done = forked(lambda work=work, seed=seed: work(random.Random(seed)), folder / "err", BYTES)
+        yield Case(kind, f"random.Random({seed})", failure(done))
+
+
+# ---- what is done -------------------------------------------------------------------------------
+
+
+def matrix(rng: random.Random) -> Any:
+    """Return a matrix of twelve rows and three columns, of some format, with something changed."""
+    dense = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
+    kind = rng.choice(FORMATS)
+    container = getattr(sparse, f"{kind}_{rng.choice(('array', 'matrix'))}")
+    made = container(
+        dense.astype(rng.choice((np.float64, np.float32, np.int8, np.uint8, np.int64)))
+    )
+    names = [name for name in ARRAYS if hasattr(made, name)]
+    for _ in range(rng.choice((1, 1, 2))):
+        if kind == "dok":
+            made._dict[rng.choice(((99, 0), (0, -1), (2**40, 1), (1,), ("a", 0)))] = rng.choice(
+                NUMBERS
+            )
+            continue
+        if rng.random() < 0.1:
+            made._shape = rng.choice(((12, 2), (5, 3), (12, 2**31), (-1, 3), (12,), (12, 2**40)))
+            continue
+        name = rng.choice(names)
+        _put(made, name, _changed(getattr(made, name), rng))
+    if kind in ("csr", "csc") and rng.random() < 0.2:
+        made.has_canonical_format = made.has_sorted_indices = True
+    return made
+
+
+def _put(made: Any, name: str, value: Any) -> None:
+    try:
+        setattr(made, name, value)
+    except Exception:  # scipy does not let it
+        return
+
+
+def _changed(found: Any, rng: random.Random) -> Any:
+    """Return one of a matrix's arrays with something changed."""
+    if isinstance(found, tuple):
+        k = rng.randrange(len(found))
+        return (*found[:k], _changed(found[k], rng), *found[k + 1 :])
+    array = np.array(found)
+    if array.dtype == object:
+        row = rng.randrange(len(array))
+        array[row] = rng.choice(([99], [-1, 0], [], [2**40], ["a"], None, [0] * 50, [1.5], 3))
+        return array
+    what = rng.randrange(6)
+    if what == 0 and array.size:
+        entries = array.astype(object)
+        entries.flat[rng.randrange(array.size)] = rng.choice((*NUMBERS, 12, 1000, -5))
+        for dtype in rng.sample((array.dtype, "i8", "u8", "f8", "i4"), 5):
+            try:
+                return entries.astype(dtype)
+            except (OverflowError, ValueError, TypeError):
+                continue
+    if what == 1:
+        with np.errstate(all="ignore"):
+            try:
+                return array.astype(rng.choice((*DTYPES, STRUCTURED)))
+            except (ValueError, TypeError):
+                return array
+    if what == 2:
+        return rng.choice((array[:-1], array[::-1], array[:0], array[None], array.ravel()[:1], 3))
+    if what == 3:
+        return np.concatenate((array.ravel(), array.ravel()))
+    if what == 4 and array.ndim == 1:  # as the offsets of no example
+        return np.where(np.arange(array.size) % 2, array.max(initial=0), 0).astype(array.dtype)
+    rng.shuffle(flat := array.ravel().tolist())
+    return np.array(flat, array.dtype).reshape(array.shape)
+
+
+def dense(rng: random.Random) -> Any:
+    """Return a dense matrix of odd numbers."""
+    x = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3)).astype(object)
+    number = rng.choice((*NUMBERS, "a", "1.5", None, 1j, np.datetime64(1, "s"), [1], b"1"))
+    if rng.random() < 0.8:
+        x[rng.randrange(12), rng.randrange(3)] = number
+    made: Any = x
+    for dtype in rng.sample((*DTYPES, "i8", "f8", "u8", "f8"), 8):
+        with np.errstate(all="ignore"):
+            try:
+                made = x.astype(dtype)
+                break
+            except (ValueError, TypeError, OverflowError):
+                continue
+    return rng.choice(
+        (
+            made,
+            made,
+            np.asfortranarray(made),
+            made[::-1],
+            made.tolist(),
+            np.ma.masked_equal(made, 1),
+        )
+        if made.dtype.kind in "iuf"
+        else (made, made.tolist())
+    )
+
+
+def labels(rng: random.Random) -> Any:
+    """Return twelve labels, most often odd ones."""
+    y = [k % 3 for k in range(12)]
+    if rng.random() < 0.5:
+        return y
+    odd = rng.choice((*NUMBERS, "a", b"a", None, 1j, np.datetime64(1, "s"), "", "a\nb", [0], True))
+    some = [*y]
+    some[rng.randrange(12)] = odd
+    made = rng.choice((some, [str(each) for each in some]))
+    if rng.random() < 0.5:
+        try:
+            return np.array(made).astype(rng.choice(DTYPES))
+        except (ValueError, TypeError, OverflowError):
+            return made
+    return made
+
+
+# ---- what must hold -----------------------------------------------------------------------------
+
+
+def _fitted(x: Any, structure: str) -> None:
+    y = np.arange(12) % 3
+    if structure == "chain":
+        y = [y[:5], y[5:]]
+    StructuredSVM(structure, solver="bcfw", max_iterations=2).fit(x, y).predict(x)
+
+
+def _dataset(x: Any, y: Any = None, **changes: Any) -> Dataset:
+    """Build a dataset of a plug-in, its oracle, and ask that."""
+    fields = {"x": x, "y": np.arange(12) % 3 if y is None else y, "offsets": np.arange(13)}
+    made = Dataset(name="mine", n_labels=3, structure="independent", **{**fields, **changes})
+    made.take(np.arange(3))
+    made.fingerprint  # noqa: B018
+    (run,) = compose_runs(["dataset=usps"])
+    oracle = multiclass.build(run.oracle, made)
+    oracle.risk(np.ones(oracle.d))
+    return made
+
+
+def estimator(rng: random.Random) -> int:
+    """Train on an odd matrix, or odd labels, then ask for predictions."""
+    structure = rng.choice(("multiclass", "chain", "graph"))
+    x = matrix(rng) if rng.random() < 0.6 else dense(rng)
+    y, right = labels(rng), np.eye(12, 3)
+    X: Any = x
+    if structure != "multiclass":
+        rows = [x] if hasattr(x, "tocsr") else [x[:5], x[5:]]  # scipy would cut without a look
+        ends = [0, 5, 12] if len(rows) == 2 else [0, 12]
+        y = [y[a:b] for a, b in itertools.pairwise(ends)]
+        X = [(each, [[0, 1], [1, rng.choice((2, 2, -1, 99, 0.5))]]) for each in rows]
+        X = X if structure == "graph" else rows
+    model = StructuredSVM(structure, solver="bcfw", max_iterations=2)
+    fits = rng.random() < 0.7
+    if not fits:
+        parts = right if structure == "multiclass" else [right]
+        model.fit(
+            [(right, [[0, 1]])] if structure == "graph" else parts,
+            np.arange(12) % 3 if structure == "multiclass" else [np.arange(12) % 3],
+        )
+    try:
+        if fits:
+            model.fit(X, y)
+        model.predict(X)
+        model.score(X, y)
+    except (ValueError, ConfigError, RunFailedError) as error:
+        return 0 if 0 < len(str(error)) < 2000 else _said("a message of no length, or a long one")
+    except TypeError as error:  # as scikit-learn has it, of what are no numbers at all
+        return 0 if "sklearn" in _where(error) else _raised(error)
+    return 0
+
+
+def plug_in(rng: random.Random) -> int:
+    """Make a dataset of odd arrays, as a plug-in may."""
+    x = matrix(rng) if rng.random() < 0.5 else dense(rng)
+    changes: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        with np.errstate(all="ignore"):
+            changes["offsets"] = _changed(np.arange(13), rng)
+    if rng.random() < 0.3:
+        changes["costs"] = _changed(np.ones(12), rng)
+    y = rng.choice((None, None, labels(rng)))
+    try:
+        made = _dataset(x, y, **changes)
+    except RunFailedError:
+        return 0
+    there = made.x if isinstance(made.x, np.ndarray) else made.x.toarray()
+    wanted = x if isinstance(x, np.ndarray) else _summed(x)
+    right = wanted.dtype.kind in "biufO" and there.tolist() == wanted.tolist()
+    if not right and not (wanted.dtype.char == "g" and np.array_equal(there.astype("g"), wanted)):
+        return _said("SILENT: other features")
+    if made.offsets.tolist() != np.asarray(changes.get("offsets", np.arange(13))).tolist():
+        return _said("SILENT: other offsets")
+    return 0
+
+
+def _summed(x: Any) -> np.ndarray:
+    """Return the numbers of a CSR matrix that is right, added up as Python's."""
+    found = np.zeros(x.shape, object)
+    for row in range(x.shape[0]):
+        for k in range(int(x.indptr[row]), int(x.indptr[row + 1])):
+            found[row, int(x.indices[k])] += x.data[k].item()
+    return found
+
+
+def _said(text: str) -> int:
+    print(text, file=sys.stderr)
+    return 99
+
+
+def _raised(error: BaseException) -> int:
+    import traceback
+
+    traceback.print_exception(error, limit=-4)
+    return 98
+
+
+def _where(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code.co_filename if trace is not None else ""
+
+
+KINDS: dict[str, Callable[[random.Random], int]] = {
+    "odd arrays given to the estimator": estimator,
+    "odd arrays of a plug-in": plug_in,
+}
+
+
+def failure(done: Done) -> str:
+    """Return what did not hold; empty if all did."""
+    if done.returncode == 0 and done.seconds < 20 and done.megabytes < 1500:
+        return ""
+    return (
+        f"status {done.returncode}, {done.seconds:.1f} s, {done.megabytes} MB: {done.stderr[-900:]}"
+    )

@@ -46,8 +46,8 @@ from ssvm_bench.config.compose import Composer
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import Table, convert
 from ssvm_bench.datasets import given as examples
+from ssvm_bench.datasets.arrays import LARGEST
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import LARGEST
 from ssvm_bench.datasets.given import Parts
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs import in_memory, prediction
@@ -289,6 +289,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
     def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[Parts, Any]:
         """Return the parts of all examples, with a matrix of numbers as features, and labels."""
         single, labels = self._is_multiclass, None
+        X = examples.looked_at(X)
         parts = None if single else examples.parts_of(X, self.structure)
         named = examples.are_named(X if parts is None else parts.features)
         if fits:

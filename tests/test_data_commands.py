@@ -231,7 +231,7 @@ def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
         np.array([0, 1], np.uint8),
         [("mine", np.array([0, 0], np.uint8))],
     )
-    for source_, note in (("real", ""), ("synthetic", "built-in stand-in (not the real data)")):
+    for source_, note in (("real", ""), ("synthetic", "synthetic, no real data")):
         figure = pictures.draw_rows([row], ("ground", "horse"), source_)
         titles = [panel.get_title() for panel in figure.axes]
         assert titles[:2] == ["my picture", "ground truth"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers import graphs, random_chains, random_graphs, random_multiclass
 from program import USPS, call, error_of, run_folders
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
@@ -59,6 +59,20 @@ def test_what_is_right_passes(data):
     assert replace(data, fold=np.arange(3), held_out={"test": data}).n == 3
 
 
+@pytest.mark.parametrize("dtype", ["f2", ">f8", "i8", "g", "?"])
+def test_arrays_get_the_types_of_a_dataset(dtype):
+    x = np.asfortranarray(CHAINS.x > 0).astype(dtype)
+    for given in (x, csr_array(x) if dtype not in ("f2", ">f8") else x):
+        data = replace(
+            CHAINS, x=given, offsets=CHAINS.offsets.astype(np.uint8), costs=np.ones(3, int)
+        )
+        kind = np.float64 if dtype == ">f8" else np.uint8
+        found = data.x if isinstance(data.x, np.ndarray) else data.x.toarray()
+        assert np.array_equal(found, x)
+        assert found.flags.c_contiguous
+        assert (data.x.dtype, data.offsets.dtype, data.costs.dtype) == (kind, np.int64, float)
+
+
 WRONG = {
     "label K": (CHAINS, {"y": changed(CHAINS.y, 4, 3)}, "part 0 of example 2 is 3, and labels"),
     "labels from 1": (CHAINS, {"y": 1 + np.arange(8) % 3}, "they seem to begin at 1"),
@@ -72,7 +86,7 @@ WRONG = {
     "offsets fall": (CHAINS, {"offsets": np.array([0, 5, 4, 8])}, "example 1 ends before"),
     "rows missing": (CHAINS, {"x": CHAINS.x[:-1]}, "there are 8 parts"),
     "no matrix": (CHAINS, {"x": CHAINS.x.ravel()}, "x must be a matrix"),
-    "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "features must be real numbers"),
+    "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "x must be an array of numbers"),
     "nan": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.nan)}, "part 0 of example 2 is nan"),
     "inf": (SPARSE, {"x": with_value(np.inf)}, "part 2 of example 0 is inf, not finite"),
     "huge": (CHAINS, {"x": CHAINS.x * 1e200}, "scale the features"),
@@ -85,6 +99,19 @@ WRONG = {
     "twice": (SQUARE, edges((0, 1), (1, 2), (0, 1)), "edge (0, 1) of example 0 is there twice"),
     "no edges": (GRAPHS, {"edges": None}, "a graph needs edges"),
     "edge offsets": (GRAPHS, {"edge_offsets": GRAPHS.edge_offsets[:-1]}, "edge_offsets end at"),
+    "masked": (CHAINS, {"x": np.ma.masked_equal(CHAINS.x, 0)}, "of shape (…, …), got MaskedArray"),
+    "csc": (CHAINS, {"x": csc_array(CHAINS.x)}, "must be an ndarray or a csr_array, got csc_array"),
+    "long": (
+        CHAINS,
+        {"x": np.full((8, 1), 2**53 + 1)},
+        "float64 does not hold this number exactly",
+    ),
+    "rows of examples": (CHAINS, {"x": CHAINS.x[:3]}, "repeat its row, as np.repeat(x, np.diff("),
+    "time": (
+        CHAINS,
+        {"offsets": CHAINS.offsets.astype("m8[s]")},
+        "offsets must be an array of int",
+    ),
     "folds": (CHAINS, {"fold": np.zeros(2)}, "of shape (3,), got float64 of shape (2,)"),
     "other features": (
         CHAINS,

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from helpers import random_chains, random_graphs, random_multiclass
 from program import call
+from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -27,7 +28,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import ssvm_bench
 from ssvm_bench import StructuredSVM, chunk_scores
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets import conll2000
+from ssvm_bench.datasets import conll2000, given
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
 from ssvm_bench.oracles.viterbi import build as viterbi
@@ -444,3 +445,48 @@ def test_chunk_scores_are_those_of_chunks():
         chunk_scores(truth, [["O"], ["O"]])
     with pytest.raises(ValueError, match="labels are not those of chunks: NN"):
         chunk_scores([["NN"]], [["NN"]])
+
+
+def spoilt(kind, name, place, value):
+    """Return a sparse matrix of a format with one of its arrays changed behind scipy's back."""
+    x = getattr(sparse, f"{kind}_array")(np.eye(6))
+    getattr(x, name)[place] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        spoilt("csr", "indices", 3, 10**6),
+        spoilt("csr", "indptr", slice(1, None, 2), 6),
+        spoilt("csr", "indptr", slice(None), [0, 6, 0, 6, 0, 6, 0]),
+        spoilt("csc", "indices", 3, -1),
+        spoilt("csc", "indptr", -1, 10**6),
+        spoilt("coo", "row", 3, 10**6),
+        spoilt("bsr", "indices", 3, 10**6),
+        spoilt("lil", "rows", 3, [10**6]),
+        spoilt("lil", "rows", 3, [1, 2]),
+        sparse.csr_array(np.eye(6)) * 1j,
+        np.ma.masked_equal(np.eye(6), 1),
+        np.eye(6).astype("m8[s]"),
+    ],
+)
+def test_a_matrix_is_looked_at_before_scipy_does(x):
+    for structure, X, y in (("multiclass", x, [0, 1] * 3), ("chain", [x], [[0, 1] * 3])):
+        with pytest.raises(ValueError, match=r".."):
+            StructuredSVM(structure).fit(X, y)
+
+
+def test_small_integers_at_one_place_are_added_up():
+    ends = np.array([0, 2, 2])
+    x = sparse.csr_array((np.array([100, 100], np.int8), np.zeros(2, int), ends), shape=(2, 1))
+    (first, _) = given.dataset(
+        given.parts_of(x, "independent"), "independent", np.arange(2), None, 0.0
+    ).x.toarray()
+    assert first.tolist() == [200]
+
+
+def test_labels_of_two_kinds_are_not_mixed():
+    for y in ([["a", 1]], [["a"], [1]], [[1.0, np.nan]], [[None, "a"]]):
+        with pytest.raises(ValueError, match="labels"):
+            StructuredSVM("chain").fit([np.eye(len(each)) for each in y], y)

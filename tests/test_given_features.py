@@ -38,12 +38,15 @@ def test_rows_are_found_by_picture_and_superpixel_in_any_order(tmp_path):
         ),
         ({"superpixel": np.array([0, 1, 2, 0, 7])}, r"lacks superpixel 1 of picture 2 \(1 of 5"),
         ({"superpixel": np.array([0, 1, 1, 0, 1])}, "has a superpixel twice"),
-        ({"superpixel": np.array([0, 1, 2, 0, -1])}, "superpixel must be 5 integers of 0 or more"),
-        ({"picture": PICTURE[:4]}, "picture must be 5 integers"),
-        ({"picture": PICTURE + 0.5}, "picture must be 5 integers"),
-        ({"features": FEATURES.ravel()}, r"features must be numbers of shape \(m, f\)"),
-        ({"features": np.full((5, 2), "a")}, "features must be numbers"),
-        ({"features": np.full((5, 2), None)}, "cannot be read"),
+        (
+            {"superpixel": np.array([0, 1, 2, 0, -1])},
+            "superpixel of entry 4 is -1, and must be at least 0",
+        ),
+        ({"picture": PICTURE[:4]}, r"picture must be an array of integers of shape \(5,\)"),
+        ({"picture": PICTURE + 0.5}, r"picture must be an array of integers of shape \(5,\)"),
+        ({"features": FEATURES.ravel()}, r"features must be an array of numbers of shape \(…, …\)"),
+        ({"features": np.full((5, 2), "a")}, "features must be an array of numbers"),
+        ({"features": np.full((5, 2), None)}, "pickled objects are refused"),
         ({"features": None}, "has no array"),
         ({"features": FEATURES * [np.nan, 1]}, "superpixel 0 of picture 0 is no finite number"),
         ({"features": FEATURES * 1e300}, "superpixel 0 of picture 0 is no finite number"),
@@ -57,12 +60,12 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path, changes, message):
 
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "features.npz"
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"can(not|) be read"):
         given_features.read(path, PICTURE, SUPERPIXEL)
     for content in (b"", b"nonsense", stored(tmp_path).read_bytes()[:200]):
         path.write_bytes(content)
-        with pytest.raises(ConfigError, match="cannot be read"):
+        with pytest.raises(ConfigError, match=r"can(not|) be read"):
             given_features.read(path, PICTURE, SUPERPIXEL)
     np.save(tmp_path / "one.npy", FEATURES)
-    with pytest.raises(ConfigError, match=r"no \.npz file"):
+    with pytest.raises(ConfigError, match=r"no \.npz that can be read"):
         given_features.read(tmp_path / "one.npy", PICTURE, SUPERPIXEL)

@@ -6,12 +6,14 @@ Features of columns are compared with templates that are applied token by token,
 import gzip
 import itertools
 import json
+import zipfile
 
 import numpy as np
 import pytest
 from program import call, error_of, run_here
 from scipy.sparse import csr_array
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
@@ -126,7 +128,7 @@ def test_templates_are_read_from_a_file_of_crfpp(tmp_path):
     assert one == "%x[0,0]"
     for text, message in (
         ("U0:%x[0]\n", "Line 1 of .*is no template"),
-        ("U0:%x[0,0]\nB1:%x[0,0]\n", "line 2 of .*bigram of labels with an observation"),
+        ("U0:%x[0,0]\nB1:%x[0,0]\n", "Line 2 of .*bigram of labels with an observation"),
         ("# none\n", "there is no template in"),
     ):
         given.write_text(text)
@@ -211,6 +213,9 @@ ROWS_OF_TWO = {
 }
 
 
+TWO = {"x": np.ones((2, 1)), "y": np.arange(2)}
+
+
 def test_sparse_arrays_are_read(tmp_path):
     assert load(saved(tmp_path, **ROWS_OF_TWO)).x.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
 
@@ -238,8 +243,8 @@ def test_arrays_say_their_structure(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": np.array([[object()]], object)}, "array 'x' has pickled objects, which are refused"),
-        ({"z": np.ones(2)}, "it has an array 'z'; known are x"),
+        ({"x": np.array([[object()]], object)}, "array 'x' cannot be used: pickled objects"),
+        ({"z": np.ones(2)}, "has an array 'z', which is none of its names. Valid: "),
         ({"y": np.ones(2)}, "it has no array x"),
         ({"x": np.ones((2, 2))}, "it has no array y"),
         (
@@ -255,9 +260,15 @@ def test_arrays_say_their_structure(tmp_path):
         ({"x": np.ones((2, 1)), "y": np.arange(2), "offsets": np.array([0, 3])}, "offsets end"),
         ({"x": np.ones((2, 1)), "y": np.arange(2), "structure": "tree"}, "structure is 'tree'"),
         ({"x": np.ones((2, 1)), "y": np.arange(2), "costs": np.array(["a", "b"])}, "costs must be"),
-        ({"x": np.ones((2, 1)), "y": np.arange(2), "edges": np.ones((1, 2))}, "edges must be an"),
+        (
+            {"x": np.ones((2, 1)), "y": np.arange(2), "edges": np.ones((1, 2))},
+            "a graph needs edges",
+        ),
         ({"x": np.ones((2, 1)), "y": np.array([0, np.inf])}, "y must be texts or integers"),
-        ({"x": np.ones((2, 1)), "y": np.arange(2), "test.x": np.ones((1, 1))}, "has no labels"),
+        (
+            {"x": np.ones((2, 1)), "y": np.arange(2), "test.x": np.ones((1, 1))},
+            "its test examples: there a",
+        ),
         ({**ROWS_OF_TWO, "indices": np.array([0, 3])}, "row 1 of x has feature 3, and features"),
         ({**ROWS_OF_TWO, "indices": np.array([0, -1])}, "row 1 of x has feature -1, and features"),
         ({**ROWS_OF_TWO, "indptr": np.array([0, 2, 1])}, "row ends of x end at 1, and there are 2"),
@@ -266,11 +277,98 @@ def test_arrays_say_their_structure(tmp_path):
         ({**ROWS_OF_TWO, "data": np.array(["a", "b"])}, "the non-zeros of x must be an array of n"),
         ({**ROWS_OF_TWO, "shape": np.array([3, 3])}, "its CSR matrix has 2 rows, and its shape 3"),
         ({**ROWS_OF_TWO, "shape": np.array([2.0, 3])}, "shape must be an array of integers"),
+        ({**ROWS_OF_TWO, "shape": np.array([2, 2**40])}, "shape of entry 1 is 1099511627776"),
+        ({**ROWS_OF_TWO, "indptr": np.array([0, 2, 0])}, "row ends of x end at 0, and there are 2"),
+        ({**ROWS_OF_TWO, "indices": np.array([0, 1 << 24], ">i4")}, "row 1 of x has feature 16777"),
+        ({**TWO, "x": np.array([[2**53 + 1], [0]])}, "x of row 0 is 9007199254740993, and float64"),
+        ({**TWO, "x": np.ones((2, 1)).astype("m8[s]")}, "x must be an array of numbers"),
+        ({**TWO, "x": np.zeros((2, 0))}, "no features"),
+        ({**TWO, "y": np.array([1e300, 1])}, r"y must be texts or integers .* is 1e\+300"),
+        ({**TWO, "y": np.array([2**64 - 1, 0], np.uint64)}, "y of part 0 is 18446744073709551615"),
+        ({**TWO, "y": np.array([2.0**53 + 2, 1])}, "y must be texts or integers"),
+        ({**TWO, "offsets": np.arange(3).astype("m8[s]")}, "offsets must be an array of integers"),
+        ({**TWO, "costs": np.ones(2) + 1j}, "costs must be an array of numbers"),
+        ({**TWO, "labels": np.array(["a", "a"])}, "the name 'a' is twice in labels"),
+        ({**TWO, "labels": np.array(["a", "\ud800"])}, "in labels is no name"),
+        ({**TWO, "labels": np.array(["a", "b\x1b"])}, "in labels is no name"),
+        ({**TWO, "y": np.array(["a\nb", "c"])}, r"'a\\nb' in y is no name"),
+        ({**TWO, "y": np.array([" ", "c"])}, "in y is no name"),
+        ({**TWO, "features": np.array(["\0a"])}, "in features is no name"),
+        ({"X": np.ones((2, 1)), "y": np.arange(2)}, "which is none of its names. Did you mean x"),
+        (
+            {**TWO, "test.x": np.ones((2, 1)), "test.y": np.ones((2, 2))},
+            "its test examples: y must",
+        ),
     ],
 )
 def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, message):
     with pytest.raises(RunFailedError, match=message):
         load(saved(tmp_path, **arrays))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u8", ">i4", "i2"])
+def test_integers_of_any_type_are_offsets_and_edges(tmp_path, dtype):
+    edges = {"edges": np.array([[0, 1], [0, 1]], dtype), "edge_offsets": np.array([0, 1, 2], dtype)}
+    arrays = {"x": np.ones((4, 1)), "y": np.arange(4), "offsets": np.array([0, 2, 4], dtype)}
+    data = load(saved(tmp_path, **arrays, **edges)).take(np.array([1, 0]))
+    assert (data.offsets.tolist(), data.edges.tolist()) == ([0, 2, 4], [[0, 1], [0, 1]])
+    assert (data.offsets.dtype, data.edges.dtype) == (np.int64, np.int32)
+
+
+def test_entries_at_one_place_are_added_up_whatever_their_type(tmp_path):
+    twice = {"indices": np.zeros(2, int), "indptr": np.array([0, 2, 2])}
+    data = load(saved(tmp_path, **{**ROWS_OF_TWO, **twice, "data": np.array([100, 100], np.int8)}))
+    assert data.x.toarray().tolist() == [[200, 0, 0], [0, 0, 0]]
+    often = load(written(tmp_path, TEXT), f"dataset.templates={300 * ['U:%x[0,0]']}")
+    assert often.x.toarray().max() == 300
+
+
+def header_says(path, name, shape, dtype="<f8"):
+    """Let an array of an npz say another shape than it has."""
+    with zipfile.ZipFile(path) as stored:
+        members = {of: stored.read(of) for of in stored.namelist()}
+    said = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    members[name] = b"\x93NUMPY\x01\0" + len(said).to_bytes(2, "little") + said + bytes(80)
+    with zipfile.ZipFile(path, "w") as stored:
+        for of, content in members.items():
+            stored.writestr(of, content)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [("(10**9,)", "<f8"), ("(1000000000,)", "<f8"), ("(10000, )", "<U0")]
+)
+def test_an_array_is_as_large_as_it_says(tmp_path, shape, dtype):
+    path = saved(tmp_path, **TWO)
+    header_says(path, "y.npy", shape, dtype)
+    with pytest.raises(RunFailedError, match="its array 'y' cannot be used"):
+        load(path)
+
+
+def test_small_files_take_little_memory(tmp_path, monkeypatch):
+    """What would take more than there is, is refused before it is there."""
+    monkeypatch.setattr(memory, "available", lambda: 10_000_000)
+    for content, message in (
+        (gzip.compress(b"\n" * 1_000_000), "The 1000000 lines of a file would take about 140 MB"),
+        (gzip.compress(b"1 1:1\n" * 100_000), "The 100000 lines of a file would take"),
+        ("1 1:1\n2 2147483647:1\n", "Weights of 2147483647 features would take about 68719 MB"),
+    ):
+        with pytest.raises(RunFailedError, match=message):
+            load(written(tmp_path, content))
+    with pytest.raises(RunFailedError, match=r"The arrays of an .npz would take about 16 MB"):
+        load(saved(tmp_path, x=np.ones((1_000_000, 2)), y=np.arange(2)))
+    with pytest.raises(RunFailedError, match=r"19 features of each of 30000 parts would take abo"):
+        load(written(tmp_path, "a b c\n" * 30000))
+
+
+def test_templates_are_counted_and_none_is_a_bigram_of_labels(tmp_path):
+    path = written(tmp_path, TEXT)
+    many = written(tmp_path, "U:%x[0,0]\n" * 1001, "many")
+    for given, message in (
+        (many, "must be 1 to 1000 templates, got 1001"),
+        ("['B01:%x[0,0]']", "is a bigram of labels with an observation"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(path, f"dataset.templates={given}")
 
 
 def test_features_with_names_may_come_in_any_order():

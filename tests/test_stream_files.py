@@ -196,7 +196,7 @@ GRAPHS = random_graphs([3] * N, 2, 4)
         (CHAINS, entries("x", put(0, np.nan)), "of example 4 is nan, not finite"),
         (CHAINS, entries("x", put(0, 1e200)), "of example 4 is 1e+200, over 1e+100"),
         (THIN, entries("columns", put(0, 40)), "has feature 40, and features are 0 to 39"),
-        (THIN, entries("nonzeros", put(0, -1)), "it is damaged: example 4 has"),
+        (THIN, entries("nonzeros", put(0, -1)), "is -1, and must be at least 0"),
         (THIN, entries("nonzeros", put(0, 9)), "it is damaged: example 4 has"),
         (CHAINS, cut, "it is damaged: a cell of example 4 is cut short"),
         (GRAPHS, entries("edges", put(0, 7)), "of example 4"),

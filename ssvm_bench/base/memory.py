@@ -1,8 +1,9 @@
-"""How much memory is free: of the machine, and of the container that the process is in."""
+"""How much memory is free: of the machine, of the container, and of what the process may have."""
 
 from __future__ import annotations
 
 import re
+import resource
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ssvm_bench.base.errors import RunFailedError
 
 _MACHINE = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
+_PROCESS = Path("/proc/self/statm")
 
 
 def available() -> int | None:
@@ -23,6 +25,10 @@ def available() -> int | None:
             int((_CONTAINER / f"memory.{name}").read_text()) for name in ("max", "current")
         )
         found.append(most - now)
+    if (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+        with suppress(OSError, ValueError):
+            pages = int(_PROCESS.read_text().split()[0])
+            found.append(max(limit - pages * resource.getpagesize(), 1))
     return min(filter(None, found), default=None)
 
 

@@ -181,7 +181,10 @@ def _array(content: bytes) -> np.ndarray:
         raise ValueError(f"it is no .npy file of numbers ({error})") from error
     if values.dtype.kind not in "fiu":
         raise ValueError(f"its entries are no real numbers, but {values.dtype}")
-    return np.ascontiguousarray(values, np.float64)
+    numbers = np.ascontiguousarray(values, np.float64)
+    if not np.array_equal(numbers.astype(values.dtype), values, equal_nan=True):
+        raise ValueError(f"float64 does not hold its entries, {values.dtype}, exactly")
+    return numbers
 
 
 def _check(option: str, name: str, values: np.ndarray) -> None:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal
-from ssvm_bench.datasets import checks, sources
+from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
@@ -113,7 +114,7 @@ def simulate() -> Arrays:
 def to_fields(arrays: Arrays) -> dict[str, Any]:
     """Return the fields of all people."""
     return {
-        "x": checks.csr(arrays, N_FEATURES),
+        "x": csr(arrays, N_FEATURES),
         "y": arrays["y"].astype(np.uint8),
         "offsets": np.arange(arrays["y"].size + 1),
         "fold": arrays["fold"],

@@ -137,14 +137,14 @@ class Dataset:
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check everything that kernels rely on.
+        """Check everything that kernels rely on, and put arrays into the types above.
 
         Raises
         ------
         RunFailedError
             If something is out of range (:mod:`ssvm_bench.datasets.checks`).
         """
-        checks.check(self)
+        vars(self).update(checks.check(self))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.random import uniform
-from ssvm_bench.datasets import checks, sources
+from ssvm_bench.datasets import sources
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
@@ -164,7 +165,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
         *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
     )
     return {
-        "x": checks.csr(arrays, len(names)),
+        "x": csr(arrays, len(names)),
         **{name: arrays[name] for name in ("y", "offsets", "fold")},
         "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
         "vocabulary": vocabulary,

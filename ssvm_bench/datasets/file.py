@@ -99,8 +99,11 @@ class Config(FileConfig, BiasConfig):
             text = str(given)
             read = columns.read_templates
             given = (text,) if "%x[" in text else tuple(each.text for each in read(given))
-        if given is not None and not given:
-            raise ConfigError(f"{columns.OPTION} is empty. Name templates, or leave it out.")
+        if given is not None and not 0 < len(given) <= columns.MOST_TEMPLATES:
+            raise ConfigError(
+                f"{columns.OPTION} must be 1 to {columns.MOST_TEMPLATES} templates, got "
+                f"{len(given)}; leave it out for the usual ones."
+            )
         for text in given or ():
             columns.parse_template(text)
         return given
@@ -194,7 +197,10 @@ def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
         splits: dict[str, dict[str, Any]] = {}
         vocabulary, splits[""] = FORMATS[format_].learned(found.pop(""), *how)
         for name, content in found.items():
-            splits[name] = _labelled(FORMATS[format_].fields(content, vocabulary))
+            try:
+                splits[name] = _labelled(FORMATS[format_].fields(content, vocabulary))
+            except ContentError as error:
+                raise ContentError(f"its {name} examples: {error}") from error
     for name, file in config._held_out():
         if isinstance(file, Path):
             with _explained(file):
@@ -204,7 +210,7 @@ def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
 
 def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
     if "y" not in fields:
-        raise ContentError("it has no labels")
+        raise ContentError("there are no labels (of an .npz: test.y beside test.x)")
     return fields
 
 

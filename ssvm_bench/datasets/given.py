@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import shown
+from ssvm_bench.datasets.arrays import REAL, array, label_type, normalised, sparse
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
-from ssvm_bench.datasets.checks import array, label_type, normalised
 from ssvm_bench.datasets.reading import parsing
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
@@ -79,6 +79,21 @@ def are_named(parts: Any) -> bool:
     return isinstance(first, list | tuple) and isinstance(first[0], str)
 
 
+def looked_at(X: Any, name: str = "X") -> Any:
+    """Return features that scikit-learn and scipy can take: a sparse matrix as CSR.
+
+    Raises
+    ------
+    ValueError
+        A sparse matrix has entries outside of it, or other ones than numbers; or some are masked.
+    """
+    if hasattr(X, "tocsr"):
+        return sparse(X, name)
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array: fill in what is masked, or leave it out")
+    return X
+
+
 def parts_of(X: Any, structure: str) -> Parts:
     """Return the parts of all examples.
 
@@ -99,8 +114,10 @@ def parts_of(X: Any, structure: str) -> Parts:
                 raise ValueError(f"X[{i}] must be a list of features with names, as X[0] is")
         sizes, joined = [*map(len, X)], list(chain.from_iterable(X))
     else:
+        rows = [looked_at(each, f"X[{i}]") for i, each in enumerate(X)]
         rows = [
-            each if hasattr(each, "tocsr") else _array(each, f"X[{i}]") for i, each in enumerate(X)
+            each if hasattr(each, "tocsr") else _array(each, f"X[{i}]")
+            for i, each in enumerate(rows)
         ]
         for i, each in enumerate(rows):
             if each.dtype.kind not in "biufO":
@@ -197,10 +214,13 @@ def dataset(
     """
     from scipy.sparse import csr_array
 
-    x = normalised(parts.features)
-    if not isinstance(x, np.ndarray):
-        x = csr_array(x)
+    x = parts.features
+    if isinstance(x, np.ndarray):
+        x = array(x, "X", REAL, (None, None))
+    else:
+        x = csr_array(x, dtype=np.float64)  # the sum of small integers may be none
         x.sum_duplicates()
+    x = normalised(x)
     y = np.zeros(x.shape[0], np.int64) if codes is None else codes
     names = tuple(map(str, classes.tolist()))
     fields = {**parts._asdict(), "x": x, "y": y.astype(label_type(len(names)))}
@@ -274,6 +294,10 @@ def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
 
 def _stacked(rows: Sequence[Any]) -> Any:
     if all(isinstance(each, np.ndarray) for each in rows):
+        kind = np.result_type(*{each.dtype for each in rows})
+        if kind.kind in REAL:  # which may not hold the integers of some examples
+            some = (None, None)
+            rows = [array(x, f"X[{i}]", REAL, some, dtype=kind) for i, x in enumerate(rows)]
         return np.concatenate(rows)
     from scipy.sparse import csr_array, vstack
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from ssvm_bench.config.validation import Natural
 from ssvm_bench.datasets import local_patterns, picture_table
+from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Boxes

@@ -22,7 +22,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import checks, reading, sources
+from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import ParsedFile
@@ -127,7 +128,7 @@ def simulate() -> Arrays:
 def to_fields(arrays: Arrays) -> dict[str, Any]:
     """Return the fields of all digits, with raw grey values."""
     return {
-        "x": checks.csr(arrays, N_PIXELS),
+        "x": csr(arrays, N_PIXELS),
         "y": arrays["y"],
         "offsets": np.arange(arrays["y"].size + 1),
         "fold": arrays["fold"],

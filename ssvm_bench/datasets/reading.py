@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,8 +19,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.base.files import opened
+from ssvm_bench.base.memory import check_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +45,7 @@ def parsing(what: str) -> Iterator[None]:
     """Turn whatever a parser of foreign bytes raises, in the block, into a `ContentError`."""
     try:
         yield
-    except (ContentError, MemoryError):
+    except (ContentError, SsvmBenchError, MemoryError):
         raise
     except Exception as error:
         reason = shown(str(error).partition("\n")[0].rstrip("."), 120)
@@ -54,9 +57,11 @@ def explained(what: str, advice: str) -> Iterator[None]:
     """Turn whatever is wrong with content, or a file, in the block, into a `RunFailedError`."""
     try:
         yield
-    except (ContentError, OSError) as error:
+    except (ContentError, OSError, MemoryError) as error:
         reason: object = error
-        if isinstance(error, OSError) and str(error.filename) in what:
+        if isinstance(error, MemoryError):
+            reason = "it takes more memory than there is"
+        elif isinstance(error, OSError) and str(error.filename) in what:
             reason = error.strerror
         raise RunFailedError(f"{what}: {reason}. {advice}") from error
 
@@ -114,6 +119,72 @@ def unpack(packed: bytes, most: int = MOST) -> bytes:
         return b"".join(stream)
 
 
+def npy(content: bytes) -> np.ndarray:
+    """Return the array in the bytes of an ``.npy`` file; nothing is unpickled.
+
+    Raises
+    ------
+    ContentError
+        It is none, has other bytes than its shape says, or is one of objects.
+    """
+    with parsing("it is no array in numpy's format"):
+        file = io.BytesIO(content)
+        version = np.lib.format.read_magic(file)
+        of_version = {
+            1: np.lib.format.read_array_header_1_0,
+            2: np.lib.format.read_array_header_2_0,
+        }
+        shape, _, dtype = of_version[version[0]](file)
+        if dtype.hasobject:
+            raise ContentError(
+                "pickled objects are refused: they could run any program. Write arrays of numbers "
+                "or texts"
+            )
+        # before anything is allocated; entries of no bytes could be any number
+        there = len(content) - file.tell()
+        if math.prod(shape) * dtype.itemsize != there or math.prod(shape) > len(content):
+            raise ContentError(f"it says that it has the shape {shape}, and has {there} bytes")
+        file.seek(0)
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield name and content of each array in the bytes of an ``.npz`` file.
+
+    Raises
+    ------
+    ContentError
+        It is none, or an array is not as `npy` wants it, or there twice.
+    RunFailedError
+        Its arrays do not fit into the memory.
+    """
+    seen = set()
+    with (
+        parsing("it is no .npz that can be read"),
+        zipfile.ZipFile(io.BytesIO(content)) as stored,
+    ):
+        size = sum(member.file_size for member in stored.infolist())
+        check_room(size, "The arrays of an .npz", "Store fewer examples.")
+        for member in stored.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name in seen:
+                raise ContentError(f"its array {shown(name)!r} is there twice")
+            seen.add(name)
+            try:
+                yield name, npy(stored.read(member))
+            except ContentError as error:
+                raise ContentError(f"its array {shown(name)!r} cannot be used: {error}") from error
+
+
+def check_room_of_lines(text: bytes) -> None:
+    """Raise ``RunFailedError`` if the memory cannot hold the lines of a user's text, taken apart.
+
+    Estimated from below: 200 bytes for a line, 80 for an empty one.
+    """
+    lines, empty = text.count(b"\n"), text.count(b"\n\n")
+    check_room(200.0 * lines - 120.0 * empty, f"The {lines} lines of a file", "Use fewer of them.")
+
+
 def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = ()) -> pd.DataFrame:
     """Return the table in the bytes of a gzip-compressed (or already unpacked) text file.
 
@@ -138,21 +209,22 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     if not text:
         raise ContentError("the file is empty")
     text = b"\n".join(_lines(text, n_columns))
-    # every line has its columns, so the parser has nothing to guess (3: quotes are characters)
-    table = pd.read_csv(
-        io.BytesIO(text),
-        sep=r"\s+",
-        header=None,
-        quoting=3,
-        encoding="latin-1",
-        low_memory=False,
-        dtype=dict.fromkeys(text_columns, str),
-        na_filter=False,
-    )
+    with parsing("it is no table of text"):
+        # every line has its columns, so the parser has nothing to guess (3: quotes are characters)
+        table = pd.read_csv(
+            io.BytesIO(text),
+            sep=r"\s+",
+            header=None,
+            quoting=3,
+            encoding="latin-1",
+            low_memory=False,
+            dtype=dict.fromkeys(text_columns, str),
+            na_filter=False,
+        )
     for column in table.columns.difference(list(text_columns)):
         raw = table[column]
-        if raw.dtype.kind not in "iu":
-            table[column] = pd.to_numeric(raw, errors="coerce")
+        if raw.dtype.kind not in "iu":  # of integers beyond 64 bits, texts are numbers, too
+            table[column] = pd.to_numeric(raw.astype(str), errors="coerce")
             check_lines(
                 np.isfinite(table[column].to_numpy(np.float64)),
                 lambda k, raw=raw, column=column: (  # type: ignore[misc]

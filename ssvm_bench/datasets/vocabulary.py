@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.checks import LARGEST, MOST_LABELS, label_type
+from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type
 from ssvm_bench.datasets.reading import ContentError
 
 _ORACLES = {
@@ -163,7 +163,7 @@ class Vocabulary:
             if not isinstance(texts, tuple) or not all(isinstance(each, str) for each in texts):
                 raise ContentError(f"its {name} are no list of texts")
             "".join(texts).encode()
-            if len(set(texts)) < len(texts):
+            if len(set(texts)) < len(texts) and name != "templates":
                 raise ContentError(f"its {name} are not distinct")
         for name in ("form", "structure", "boundary"):
             if not isinstance(getattr(self, name), str):

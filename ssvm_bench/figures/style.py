@@ -76,7 +76,7 @@ SOURCES = {
     "real": "real data",
     SIMULATED: "drawn as in the paper",
     ALTERED: "altered files (not the real data)",
-    "synthetic": "built-in stand-in (not the real data)",
+    "synthetic": "synthetic, no real data",
 }
 """Where a dataset came from → what a reader reads of it."""
 

@@ -20,7 +20,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot_at
-from ssvm_bench.datasets.checks import label_type
+from ssvm_bench.datasets.arrays import label_type
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""

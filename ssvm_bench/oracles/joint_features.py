@@ -31,8 +31,8 @@ from scipy.sparse import csr_array
 
 from ssvm_bench.base.jit import allocating_kernel, implements, kernel
 from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.oracles import scoring
 
 # mypy: disable-error-code="no-untyped-def"
@@ -49,7 +49,7 @@ class JointFeatures(NamedTuple):
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     truth : ndarray of uint8 or uint16, shape (parts,)
-        Ground-truth labels, of `checks.label_type`.
+        Ground-truth labels, of `arrays.label_type`.
     indptr, indices, values : ndarrays of int64, uint16 (or wider), and the dataset's type
         ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
     gram_start : ndarray of int64, shape (n + 1,)

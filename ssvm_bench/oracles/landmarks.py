@@ -42,8 +42,8 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets import local_patterns
+from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
-from ssvm_bench.datasets.checks import label_type
 from ssvm_bench.datasets.structures import Boxes
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.base import OracleConfig

@@ -10,6 +10,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.config import registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _LARGEST = 1e300
 """A bound of what float64 holds, with room for sums."""
+
+_VECTORS = 4
+"""Of d numbers that any run has at least: w, a gradient, and what evaluations take."""
 
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 
@@ -76,6 +80,11 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
             f"oracle={config.name} built {type(built).__name__} with n = {sizes[0]} and d = "
             f"{sizes[1]}, not an Oracle with two numbers above 0: see ssvm_bench/oracles/base.py."
         )
+    check_room(
+        _VECTORS * 8.0 * built.d,
+        f"A run with d = {built.d} weights",
+        "Use fewer features or labels: one index that is too large is enough for so many.",
+    )
     return built
 
 
@@ -207,7 +216,9 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
                 "Use a larger lam, or scale the features."
             )
         if not lam / float(variance.max()) < _LARGEST:
-            raise ConfigError(f"prior.variance={widest:g} is too small: λ/σ² can overflow.")
+            if variance.max() < 1:
+                raise ConfigError(f"prior.variance={widest:g} is too small: λ/σ² can overflow.")
+            raise ConfigError(f"lam={lam:g} is too large: λ/σ² can overflow.")
     if not bound * float(np.abs(mean).max()) < _LARGEST:
         raise ConfigError(f"prior.mean is too large for {of}: ⟨μ, φ⋆⟩ can overflow.")
 

@@ -19,7 +19,8 @@ import filelock
 import numpy as np
 
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import cache, checks, sources
+from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
@@ -122,7 +123,7 @@ class PictureFile(RawFile):
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields of a graph dataset."""
         rest = ("y", "offsets", "edges", "edge_offsets")
-        x = checks.csr(arrays, N_FEATURES)
+        x = csr(arrays, N_FEATURES)
         return {"x": x, **{name: arrays[name] for name in rest}}
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:

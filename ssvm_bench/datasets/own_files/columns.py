@@ -38,14 +38,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.checks import csr
+from ssvm_bench.datasets.arrays import csr, names, normalised
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "columns"
 ENDS = ("__BOS__", "__EOS__")
 OPTION = "dataset.templates"
+
+MOST_TEMPLATES = 1000
+"""Each is a pass over all parts."""
+
+_BYTES_OF_FEATURE = 24
+"""Of a part, at least, while templates are applied."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -85,7 +92,10 @@ def parse(raw: bytes) -> Columns:
     ContentError
         There is nothing in it, or it is no text; or names the first line that has another number
         of columns than the first one.
+    RunFailedError
+        Its lines do not fit into the memory.
     """
+    reading.check_room_of_lines(raw)
     lines = [line.split() for line in raw.removeprefix(_BOM).splitlines()]
     counts = np.fromiter(map(len, lines), np.int64, len(lines))
     places = np.flatnonzero(counts)
@@ -151,8 +161,13 @@ def parse_template(text: str, where: str = "") -> Template:
     Raises
     ------
     ConfigError
-        It refers to nothing, or in another notation.
+        It refers to nothing, or in another notation; or is a bigram of labels.
     """
+    if text.startswith("B"):
+        raise ConfigError(
+            f"{where}{OPTION}: {shown(text)} is a bigram of labels with an observation. Bigrams of "
+            "labels are learned without: write a unigram, U…."
+        )
     pieces = _REFERENCE.split(text)
     literals = pieces[::3]
     if len(literals) == 1 or any("%" in literal for literal in literals):
@@ -186,11 +201,6 @@ def read_templates(file: Path) -> list[Template]:
     for k, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#") or line == "B":  # bigrams of labels are learned anyway
             continue
-        if line.startswith("B"):
-            raise ConfigError(
-                f"{OPTION}: line {k} of {file} is a bigram of labels with an observation, "
-                f"{shown(line)}. Bigrams of labels are learned without: write a unigram, U…."
-            )
         found.append(parse_template(line, f"Line {k} of {file}: "))
     if not found:
         raise ConfigError(f"{OPTION}: there is no template in {file}.")
@@ -248,6 +258,11 @@ def apply_templates(
     """
     import pandas as pd
 
+    check_room(
+        float(offsets[-1]) * len(used) * _BYTES_OF_FEATURE,
+        f"{len(used)} features of each of {offsets[-1]} parts",
+        f"Use fewer templates ({OPTION}) or examples.",
+    )
     parts, lengths, number = np.arange(offsets[-1]), np.diff(offsets), dict[str, int]()
     begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
 
@@ -381,15 +396,16 @@ def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:
 def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict[str, Any]:
     """Return the fields; x is how often each part has each feature, uint8."""
     there = indices >= 0
+    kind = np.uint8 if indices.shape[1] < 256 else np.float64  # a part may have a feature so often
     arrays = {
-        "data": np.ones(np.count_nonzero(there), np.uint8),
+        "data": np.ones(np.count_nonzero(there), kind),
         "indices": indices[there],
         "indptr": np.cumsum([0, *there.sum(axis=1)]),
     }
     x = csr(arrays, vocabulary.n_features)
     x.sum_duplicates()
-    made: dict[str, Any] = {"x": x, "offsets": found.offsets}
+    made: dict[str, Any] = {"x": normalised(x), "offsets": found.offsets}
     if len(found.columns) == vocabulary.columns:
         labels = found.columns[-1]
-        made |= vocabulary.fields(labels.values, labels.codes)
+        made |= vocabulary.fields(names(labels.values, "labels"), labels.codes)
     return made

@@ -24,7 +24,6 @@ Pickled objects are refused.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,9 +31,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ssvm_bench.base import files
+from ssvm_bench.base.errors import nearest, shown
+from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.arrays import REAL, array, csr, normalised
+from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import REAL, array, csr, normalised
-from ssvm_bench.datasets.reading import MOST_OF_USERS, ContentError, parsing, too_large
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "npz"
@@ -45,7 +47,7 @@ STRUCTURES = ("independent", "regression", "chain", "graph")
 _SPARSE = ("data", "indices", "indptr", "shape")
 _OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "costs", "margins")
 _OF_DATASET = ("structure", "labels", "features")
-_MOST_PARTS = np.iinfo(np.int32).max
+_MOST = np.iinfo(np.int32).max
 _KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
 
 Arrays = Mapping[str, np.ndarray]
@@ -58,27 +60,18 @@ def parse(raw: bytes) -> dict[str, Arrays]:
     ------
     ContentError
         It is no ``.npz``, or has arrays of another name, or of objects.
+    RunFailedError
+        Its arrays do not fit into the memory.
     """
     found: dict[str, dict[str, np.ndarray]] = {}
-    with (
-        parsing("it is no .npz that can be read"),
-        np.load(io.BytesIO(raw), allow_pickle=False) as stored,
-    ):
-        if sum(member.file_size for member in stored.zip.infolist()) > MOST_OF_USERS:
-            raise too_large(MOST_OF_USERS)
-        for name in stored.files:
-            split, _, key = name.rpartition(".")
-            if key not in _KNOWN or split not in ("", *HELD_OUT):
-                raise ContentError(f"it has an array {name!r}; known are {', '.join(_KNOWN)}")
-            try:
-                found.setdefault(split, {})[key] = np.asarray(stored[name])
-            except ValueError as error:
-                if "pickle" not in str(error):
-                    raise
-                raise ContentError(
-                    f"its array {name!r} has pickled objects, which are refused: they could run "
-                    "any program. Write arrays of numbers or texts"
-                ) from error
+    for name, values in reading.npz(raw):
+        split, _, key = name.rpartition(".")
+        if key not in _KNOWN or split not in ("", *HELD_OUT):
+            hint = nearest(key.lower(), _KNOWN).rstrip(".")
+            raise ContentError(
+                f"it has an array {shown(name)!r}, which is none of its names. {hint}"
+            )
+        found.setdefault(split, {})[key] = values
     if "" not in found:
         raise ContentError("it has no array x, the features of the parts")
     whole = {key: found[""][key] for key in _OF_DATASET if key in found[""]}
@@ -101,16 +94,16 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
     n_features = int(_x(found).shape[1])
-    if features and (len(features) != n_features or len(set(features)) != n_features):
+    if features and len(features) != n_features:
         raise ContentError(
-            f"it has {len(set(features))} different names of features for {n_features} columns of x"
+            f"it has {len(features)} names of features for {n_features} columns of x"
         )
     vocabulary = Vocabulary(labels, FORMAT, structure, n_features, tuple(features))
     return vocabulary, fields(found, vocabulary)
 
 
 def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the fields of a `Dataset`; without labels if there are none.
+    """Return the fields of a `Dataset`, which looks at their ranges; without ``y`` if none.
 
     Features with names may come in another order: those that are missing are 0, and others are
     passed over.
@@ -128,13 +121,8 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
     made: dict[str, Any] = {"x": normalised(_in_order(found, vocabulary))}
     made["offsets"] = np.arange(made["x"].shape[0] + 1)
     made |= {name: found[name] for name in _OF_EXAMPLES if name in found}
-    for name in {"costs", "margins"} & made.keys():
-        made[name] = array(made[name], name, REAL).astype(np.float64)
-    if "edges" in made:
-        edges = array(made["edges"], "edges", shape=(None, 2), low=0, high=_MOST_PARTS, row="edge")
-        made["edges"] = edges.astype(np.int32)
     if "y" in found and structure == "regression":
-        made["y"] = array(found["y"], "y", REAL).astype(np.float64)
+        made["y"] = found["y"]
     elif "y" in found:
         made |= vocabulary.fields(*_labels(found))
     return made
@@ -149,9 +137,10 @@ def _structure(found: Arrays) -> str:
         return structure
     if "edges" in found:
         return "graph"
-    offsets = found.get("offsets")
-    several = offsets is not None and offsets.ndim == 1 and bool((np.diff(offsets) > 1).any())
-    return "chain" if several else "independent"
+    if "offsets" not in found:
+        return "independent"
+    offsets = array(found["offsets"], "offsets", dtype=np.int64)
+    return "chain" if (np.diff(offsets) > 1).any() else "independent"
 
 
 def _x(found: Arrays) -> Any:
@@ -159,14 +148,17 @@ def _x(found: Arrays) -> Any:
     if "x" in found:
         x = found["x"]
     elif all(name in found for name in _SPARSE):
-        rows, columns = array(found["shape"], "shape", shape=(2,), low=0).tolist()
+        rows, columns = array(found["shape"], "shape", shape=(2,), low=1, high=_MOST).tolist()
         x = csr(found, columns)
         if x.shape[0] != rows:
             raise ContentError(f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
         return x
     else:
         raise ContentError("it has no array x, and no data, indices, indptr and shape")
-    return array(x, "x", REAL, (None, None))
+    x = array(x, "x", REAL, (None, None))
+    if not x.size:
+        raise ContentError(f"x has the shape {x.shape}, and no features")
+    return x
 
 
 def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
@@ -182,11 +174,17 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
     if tuple(names) == vocabulary.features:
         return x
     number = vocabulary.number_of_feature
-    pairs = [(k, number[name]) for k, name in enumerate(names) if name in number]
-    from scipy.sparse import csr_array
-
-    ones, places = np.ones(len(pairs), x.dtype), np.array(pairs, np.int64).reshape(-1, 2).T
-    return x @ csr_array((ones, places), shape=(len(names), n_features))
+    place = np.array([number.get(name, -1) for name in names])
+    known = place >= 0
+    if isinstance(x, np.ndarray):
+        wanted = np.zeros((len(x), n_features), x.dtype)
+        wanted[:, place[known]] = x[:, known]
+        return wanted
+    kept = known[x.indices]
+    ends = np.concatenate(([0], np.cumsum(kept)))[x.indptr]
+    return csr(
+        {"data": x.data[kept], "indices": place[x.indices[kept]], "indptr": ends}, n_features
+    )
 
 
 def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
@@ -197,13 +195,12 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     if y.dtype.kind in "US":
         values, codes = np.unique(y, return_inverse=True)
         return _texts(values, "y"), codes
-    with np.errstate(invalid="ignore"):
-        whole = y.astype(np.int64) if y.dtype.kind in "biuf" else y[:0]
-    if not np.array_equal(whole, y):
+    try:
+        whole = array(y, "y", REAL, row="part", dtype=np.int64)
+    except ContentError as error:
         raise ContentError(
-            f"y must be texts or integers, and is {y.dtype} (numbers to predict: "
-            "structure='regression')"
-        )
+            f"y must be texts or integers (numbers to predict: structure='regression'): {error}"
+        ) from error
     if "labels" not in found:
         values, codes = np.unique(whole, return_inverse=True)
         return [str(value) for value in values.tolist()], codes
@@ -212,15 +209,15 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:
-    """Return an array of texts, or of numbers that are names, as a list."""
+    """Return an array of texts, or of numbers that are names, as a list of names."""
     if array.ndim != 1 or array.dtype.kind not in "USiu":
-        raise ContentError(f"{name} must be a list of texts, and is {array.dtype}")
-    if array.dtype.kind == "S":
-        try:
-            return [value.decode() for value in array.tolist()]
-        except UnicodeDecodeError as error:
-            raise ContentError(f"{name} has bytes that are no text in UTF-8") from error
-    return [str(value) for value in array.tolist()]
+        raise ContentError(
+            f"{name} must be a list of texts, and is {array.dtype} of shape {array.shape}"
+        )
+    if array.dtype.kind != "S":
+        return checked_names([str(value) for value in array.tolist()], name)
+    with reading.parsing(f"{name} has bytes that are no text in UTF-8"):
+        return checked_names([value.decode() for value in array.tolist()], name)
 
 
 def write(dataset: Dataset, path: Path) -> Path:

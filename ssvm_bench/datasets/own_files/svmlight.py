@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets.checks import normalised
+from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.arrays import LARGEST_WHOLE, normalised
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
@@ -53,9 +54,12 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     ------
     ContentError
         It has no rows; or the first line that is no row, and why.
+    RunFailedError
+        They do not fit into the memory.
     """
     from scipy.sparse import csr_array
 
+    reading.check_room_of_lines(raw)
     numbered = ((k, line.partition(b"#")[0]) for k, line in enumerate(raw.split(b"\n"), 1))
     rows = [(k, line) for k, line in numbered if line.strip()]
     if not rows:
@@ -69,6 +73,7 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
     for wrong, rows_of, what in (
         (~np.isfinite(y), np.arange(y.size), "a label that is not a finite number"),
+        (np.abs(y) > LARGEST_WHOLE, np.arange(y.size), "a label that float64 may not tell apart"),
         (~np.isfinite(x.data), row, "a value that is not a finite number"),
         (x.indices >= f, row, f"an index above {f}, the number of features"),
     ):
@@ -82,6 +87,8 @@ def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
 
     if b"qid" in text:
         raise ValueError("it has a query")
+    if b"_" in text:
+        raise ValueError("a number has no _ in it")
     x, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
     return x, y
 

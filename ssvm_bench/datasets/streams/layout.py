@@ -30,8 +30,8 @@ import numpy as np
 
 from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.arrays import MOST_LABELS, array, csr
 from ssvm_bench.datasets.base import OF_EXAMPLES, Dataset
-from ssvm_bench.datasets.checks import MOST_LABELS, csr
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Windows
 
@@ -50,6 +50,8 @@ ARRAYS = {"y", "x", "columns", "nonzeros", "edges"}
 
 SCALES = (1, 255, 1000)
 """Integers, grey values of a byte, numbers of three decimals."""
+
+FORMS = ("dense", "rows", "bits")
 
 CODES = ("|u1", "<i2")
 """Types of the integers that stand for features."""
@@ -218,9 +220,9 @@ class Digest:
             bits = np.packbits(mask, axis=1, bitorder="little")
             found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
         for name, (values, lengths) in found.items():
-            for what, array in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
+            for what, part in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
                 digest = self._digests.setdefault(f"{name} {what}", hashlib.sha256())
-                digest.update(np.ascontiguousarray(array).data)
+                digest.update(np.ascontiguousarray(part).data)
 
     def hexdigest(self) -> str:
         """Return 32 hexadecimal digits."""
@@ -245,6 +247,9 @@ def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
         Cells of an example do not fit each other; ranges are the business of the `Dataset`.
     """
     found = {name: _entries(table.column(name), dtype) for name, dtype in header.dtypes.items()}
+    for name in {"nonzeros", "edges"} & found.keys():
+        whole = array(found[name].values, name, low=0, high=np.iinfo(np.int32).max)
+        found[name] = found[name]._replace(values=whole)
     y, codes, shape = found["y"], found["x"], (found["y"].values.size, header.n_features)
     made: dict[str, Any] = {"y": y.values, "offsets": ends_of(y.lengths)}
     if header.encoding.form == "dense":
@@ -409,6 +414,8 @@ class Header:
             and next(iter(self.splits)) == TRAIN
             and ARRAYS & self.dtypes.keys() - {"edges"} == {"y", "x"} | sparse
             and kinds <= set("iuf")
+            and coded.form in FORMS
+            and coded.scale in SCALES
             and coded.stored in (coded.dtype, *CODES)
             and coded.stored == self.dtypes["x"]
         ):

@@ -14,15 +14,18 @@ nothing in it is unpickled, or believed before it is looked at.
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.base.files import opened
+from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.arrays import REAL, array
+from ssvm_bench.datasets.reading import ContentError
 
 NAMES = ("picture", "superpixel", "features")
+
+_MOST = np.iinfo(np.int32).max
 
 
 def read(path: Path, pictures: np.ndarray, superpixels: np.ndarray) -> np.ndarray:
@@ -74,22 +77,21 @@ def read(path: Path, pictures: np.ndarray, superpixels: np.ndarray) -> np.ndarra
 def _arrays(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the three arrays, if they are such."""
     try:
-        if not zipfile.is_zipfile(path):
-            raise ValueError("it is no .npz file")
-        with opened(path) as file, np.load(file, allow_pickle=False) as content:
-            picture, superpixel, features = (content[name] for name in NAMES)
+        found = dict(reading.npz(reading.content(path, reading.MOST_OF_USERS)))
+        features = array(found["features"], "features", REAL, (None, None))
+        if not features.size:
+            raise ContentError(f"features have no entry, of shape {features.shape}")
+        picture, superpixel = (
+            array(found[name], name, shape=(len(features),), low=0, high=_MOST, dtype=np.int64)
+            for name in NAMES[:2]
+        )
     except KeyError as error:
         raise _wrong(path, f"it has no array {shown(error.args[0])}") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or shown(error, 200)
-        raise _wrong(path, f"it cannot be read ({reason})") from error
-    m = len(features) if features.ndim == 2 else -1
-    if m < 1 or not features.shape[1] or features.dtype.kind not in "fiu":
-        raise _wrong(path, f"features must be numbers of shape (m, f), got {features.shape}")
-    for name, numbers in (("picture", picture), ("superpixel", superpixel)):
-        if numbers.dtype.kind not in "iu" or numbers.shape != (m,) or numbers.min() < 0:
-            raise _wrong(path, f"{name} must be {m} integers of 0 or more, one a row of features")
-    return picture.astype(np.int64), superpixel.astype(np.int64), features
+    except OSError as error:
+        raise _wrong(path, f"it cannot be read ({error.strerror or error})") from error
+    except ContentError as error:
+        raise _wrong(path, str(error)) from error
+    return picture, superpixel, features
 
 
 def _wrong(path: Path, what: str) -> ConfigError:

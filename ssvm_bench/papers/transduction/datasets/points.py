@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.datasets.arrays import BOOL, REAL, array, offsets_of
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.checks import REAL, array, explained, offsets_of
+from ssvm_bench.datasets.checks import explained
 from ssvm_bench.datasets.reading import ContentError
 
 POINTS = "points"
@@ -171,7 +172,7 @@ def check(dataset: Any) -> None:
     with explained(dataset):
         if dataset.n != dataset.y.size:
             raise ContentError("a point has one part, and some examples have several")
-        array(dataset.labeled, "labeled", np.bool_, (dataset.n,))
+        array(dataset.labeled, "labeled", BOOL, (dataset.n,))
         _labelled(dataset)
         if dataset.cliques is not None:
             _cliques(dataset.cliques, dataset.n, dataset.n_labels)

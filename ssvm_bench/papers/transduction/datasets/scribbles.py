@@ -31,7 +31,8 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, Share, one_of
-from ssvm_bench.datasets import cache, checks, stanford, weizmann
+from ssvm_bench.datasets import cache, stanford, weizmann
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
@@ -168,7 +169,7 @@ def load(config: Config) -> Dataset:
     if config.superpixels is None:
         x = whole.take(np.array([config.picture])).x
     else:
-        x = checks.csr(_prepared(config, whole.source), N_FEATURES)
+        x = csr(_prepared(config, whole.source), N_FEATURES)
     if config.features is not None:
         x = given_features.read(config.features, np.full(y.size, config.picture), np.arange(y.size))
     dataset = Points(

@@ -1,0 +1,266 @@
+"""The one door for foreign arrays: whatever a file, a Python program or a plug-in brings.
+
+`array`, `csr` and `sparse` look at the kind of arrays, their shape and range; whether another type
+holds their numbers exactly; and the structure of a sparse matrix, before scipy touches it. `names`
+looks at names of labels and features.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ssvm_bench.base.errors import shown
+from ssvm_bench.datasets import reading
+from ssvm_bench.datasets.reading import ContentError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+INTEGERS, BOOL, REAL = "iu", "b", "biuf"
+"""Kinds of entries, as numpy's types name them; an interval of time is of none of them."""
+
+_WORDS = {INTEGERS: "integers", BOOL: "bool", REAL: "numbers"}
+
+MOST_LABELS = 1 << 16
+"""Labelings are kept in two bytes a label, or in one."""
+
+LARGEST = 1e100
+"""Of a feature: ‖ϕ‖²/λ must not overflow in float64."""
+
+LARGEST_WHOLE = 1 << 53
+"""Of whole numbers that float64 tells apart."""
+
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of characters that no name has: controls, surrogates, ends of lines."""
+
+_LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
+
+
+def array(
+    found: Any,
+    name: str,
+    kind: str = INTEGERS,
+    shape: tuple[int | None, ...] = (None,),
+    low: float | None = None,
+    high: float = LARGEST,
+    row: str = "entry",
+    dtype: Any = None,
+) -> np.ndarray:
+    """Return an array from elsewhere, in this machine's byte order, if it is what it should be.
+
+    Parameters
+    ----------
+    found : object
+    name : str
+        What it is called in messages.
+    kind : str
+        `INTEGERS`, `BOOL` or `REAL`.
+    shape : tuple
+        Its shape; None: any size.
+    low, high : float
+        Its smallest and its largest entry; NaN is in no range. Without ``low``, there is no range.
+    row : str
+        What a row of it is called.
+    dtype : dtype, optional
+        The type to return, which must hold all entries exactly; None: its own.
+
+    Raises
+    ------
+    ContentError
+        It is something else; the message says what, and which row is out of range.
+    """
+    # of a masked array, the numbers behind the mask would come back
+    is_array = isinstance(found, np.ndarray) and not isinstance(found, np.ma.MaskedArray)
+    if not (
+        is_array
+        and found.dtype.kind in kind
+        and len(shape) == found.ndim
+        and all(size in (None, there) for size, there in zip(shape, found.shape, strict=True))
+    ):
+        sizes = ", ".join("…" if size is None else str(size) for size in shape)
+        got = f"{found.dtype} of shape {found.shape}" if is_array else type(found).__name__
+        comma = "," * (len(shape) == 1)
+        raise ContentError(
+            f"{name} must be an array of {_WORDS[kind]} of shape ({sizes}{comma}), got {got}"
+        )
+    found = np.asarray(found)
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
+    if low is not None:
+        good = (found >= low) & (found <= high)
+        if not good.all():
+            least = "above 0" if 0 < low < 1 else f"at least {low:g}"
+            _refuse(found, good, name, row, f"must be {least}, and at most {high:.12g}")
+    return found if dtype is None else _exactly(found, np.dtype(dtype), name, row)
+
+
+def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndarray:
+    """Return numbers as another type, if they are the same in it."""
+    is_whole, size = found.dtype.kind != "f", found.dtype.itemsize
+    if dtype.kind == "f":
+        if is_whole and size == 8:  # comparisons with float64 would round
+            good = (found >= -LARGEST_WHOLE) & (found <= LARGEST_WHOLE)
+        elif size <= dtype.itemsize:
+            return found.astype(dtype, copy=False)
+        else:
+            good = (found.astype(dtype) == found) | np.isnan(found)
+    elif is_whole:
+        if np.can_cast(found.dtype, dtype):
+            return found.astype(dtype, copy=False)
+        limits = np.iinfo(dtype)
+        good = (found >= limits.min) & (found <= limits.max)
+    else:
+        good = (np.abs(found) <= LARGEST_WHOLE) & (found == np.rint(found))
+    if not good.all():
+        _refuse(found, good, name, row, f"{dtype} does not hold this number exactly")
+    return found.astype(dtype)
+
+
+def _refuse(found: np.ndarray, good: np.ndarray, name: str, row: str, why: str) -> None:
+    """Raise `ContentError` for the first entry that is not good."""
+    at = tuple(np.argwhere(~good)[0])
+    value = found[at] if found.dtype.kind in INTEGERS else f"{found[at]:.12g}"
+    raise ContentError(f"{name} of {row} {at[0] if at else 0} is {value}, and {why}")
+
+
+def names(found: list[str], what: str) -> list[str]:
+    """Return names of labels or features, if they differ and a line of text can hold each.
+
+    Raises
+    ------
+    ContentError
+        One is there twice, is blank, or has a character that is none of a text, or ends a line.
+    """
+    for name in found:
+        if not name.strip() or not (
+            name.isprintable()
+            or not any(unicodedata.category(character) in _UNPRINTABLE for character in name)
+        ):
+            raise ContentError(
+                f"'{shown(name)}' in {what} is no name: names are not blank, and have no line "
+                "breaks, control characters or surrogates"
+            )
+    if len(set(found)) < len(found):
+        twice, _ = Counter(found).most_common(1)[0]
+        raise ContentError(f"the name '{shown(twice)}' is twice in {what}")
+    return found
+
+
+def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
+    """Return offsets, int64, if they go from 0 to ``end`` in steps of at least so much."""
+    offsets = array(found, name, dtype=np.int64)
+    if offsets.size < 2 or offsets[0] != 0:
+        raise ContentError(
+            f"{name} must begin with 0 and have an entry for the end of each example"
+        )
+    if offsets[-1] != end:
+        raise ContentError(f"{name} end at {offsets[-1]}, and there are {end} {what}")
+    steps = np.diff(offsets)
+    if steps.min() < least:
+        i = int(np.flatnonzero(steps < least)[0])
+        how = "is empty" if steps[i] == 0 else f"ends before it begins ({name})"
+        raise ContentError(f"example {i} {how}")
+    return offsets
+
+
+def csr(arrays: Mapping[str, np.ndarray], n_columns: int) -> csr_array:
+    """Return the matrix of foreign ``data``, ``indices`` and ``indptr``, with narrow indices."""
+    from scipy.sparse import csr_array
+
+    data = array(arrays["data"], "the non-zeros of x", REAL)
+    indptr = array(arrays["indptr"], "the row ends of x", dtype=np.int64)
+    shape = indptr.size - 1, n_columns
+    indices = check_csr(data.size, arrays["indices"], indptr, shape, "row {} of x".format)
+    if indptr[-1] < 1 << 31:  # else scipy would widen the columns, too
+        indptr = indptr.astype(np.int32)
+    return csr_array((data, indices.astype(np.int32), indptr), shape=shape)
+
+
+def sparse(found: Any, name: str) -> csr_array:
+    """Return a sparse matrix of scipy's, whose arrays may be anything, as CSR of float64.
+
+    Raises
+    ------
+    ContentError
+        Its arrays do not make a matrix of real numbers.
+    """
+    from scipy import sparse as scipy_sparse
+
+    with reading.parsing(f"{name} is no {found.format} matrix"):
+        if found.format == "dok":
+            found = found.tocoo()
+        elif found.format == "lil":
+            if [*map(len, found.rows)] != [*map(len, found.data)]:
+                raise ContentError(f"{name} has rows with other numbers of columns than of entries")
+            found = found.tocsr()
+        kind, (rows, columns) = found.format, found.shape
+        shape = (None,) * np.ndim(found.data)
+        data = array(found.data, f"the entries of {name}", REAL, shape, dtype=np.float64)
+        if kind in ("csr", "csc", "bsr"):
+            _, *block = data.shape if kind == "bsr" else (0, 1, 1)
+            sizes = [*map(divmod, found.shape, block)]
+            if sizes[0][1] or sizes[1][1]:
+                raise ContentError(f"{name} has blocks of {block}, and the shape {found.shape}")
+            major, minor = (columns, rows) if kind == "csc" else (sizes[0][0], sizes[1][0])
+            where = f"row {{}} of {name}" if kind == "csr" else f"part {{}} of {name}"
+            check_csr(len(data), found.indices, found.indptr, (major, minor), where.format)
+            arrays: Any = data, found.indices, found.indptr
+        else:  # scipy looks at these itself
+            places = (found.offsets,) if kind == "dia" else found.coords
+            at = [array(of, f"the places of entries of {name}", dtype=np.int64) for of in places]
+            arrays = data, at[0] if kind == "dia" else tuple(at)
+        return getattr(scipy_sparse, f"{kind}_array")(arrays, shape=found.shape).tocsr()
+
+
+def check_csr(
+    n: int, indices: Any, indptr: Any, shape: Any, row: Callable[[int], str]
+) -> np.ndarray:
+    """Check where the n non-zeros of a matrix are, of which ``row`` names a row; return columns."""
+    indices = array(indices, "the columns of x")
+    array(indptr, "the row ends of x", shape=(shape[0] + 1,))
+    offsets_of(indptr, "the row ends of x", indices.size, "non-zeros", 0)
+    if indices.size != n:
+        raise ContentError(f"x has {indices.size} columns for {n} non-zeros")
+    # a negative column is a large one where the sign is a bit
+    if indices.size and indices.view(f"u{indices.itemsize}").max() >= shape[1]:
+        k = int(np.flatnonzero((indices < 0) | (indices >= shape[1]))[0])
+        where = row(int(np.searchsorted(indptr, k, side="right")) - 1)
+        raise ContentError(
+            f"{where} has feature {indices[k]}, and features are 0 to {shape[1] - 1}"
+        )
+    return indices
+
+
+# ---- types that kernels are compiled for --------------------------------------------------------
+
+
+def label_type(n_labels: int) -> np.dtype:
+    """Return the type in which labels are kept: of one byte, if it is enough."""
+    return _LABELS[n_labels > 256]  # an instance: comparing with a class is slow
+
+
+def normalised(x: Any) -> Any:
+    """Return features in a type that kernels are compiled for: uint8, if it is enough, or float64.
+
+    Parameters
+    ----------
+    x : ndarray or csr_array, shape (parts, f)
+
+    Raises
+    ------
+    ContentError
+        Neither holds a number exactly.
+    """
+    values = x if isinstance(x, np.ndarray) else x.data
+    with np.errstate(invalid="ignore"):
+        small = values.astype(np.uint8)
+    if not np.array_equal(small, values):
+        row = "row" if x is values else "non-zero"
+        small = array(values, "x", REAL, (None,) * values.ndim, row=row, dtype=np.float64)
+    if x is values:
+        return np.ascontiguousarray(small)
+    return type(x)((small, x.indices, x.indptr), shape=x.shape)

@@ -297,3 +297,12 @@ def test_a_finished_run_leaves_the_state_of_an_extension(tmp_path, two):
     shutil.rmtree(folder)
     merging.merge([a], tmp_path / "c")
     assert sorted(run_folders(tmp_path / "c")) == ["seed=0", "seed=0.partial"]
+
+
+def test_a_merge_removes_what_a_killed_one_has_left(tmp_path, two):
+    a, _, (in_a, _) = two
+    merging.merge([a], tmp_path / "c")
+    (folder,) = find_runs(tmp_path / "c")
+    shutil.copytree(in_a, folder.with_name(".seed=0.tmp-ssvm-bench-0123456789ab"))
+    merging.merge([a], tmp_path / "c")
+    assert run_folders(tmp_path / "c", hidden=True) == ["seed=0"]

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results import checkpoint_file, checks
+from ssvm_bench.results.left_overs import sweep
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import PARTIAL, Content, lock, partial_folder, write_folder
 from ssvm_bench.results.trace import UNFINISHED
@@ -95,6 +96,7 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     RunFailedError
         If runs contradict each other, or cannot be written.
     """
+    sweep(into)
     found, damaged = [], 0
     for k, root in enumerate((into, *roots)):
         if k > 0 and not (root / "runs").is_dir():

@@ -15,6 +15,7 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import slurm_cluster
@@ -340,6 +341,17 @@ def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, 
     assert result.exit_code == 1
     assert "has another version of the program: other sources of ssvm-bench" in result.stderr
     assert run_folders(tmp_path / "results") == []
+
+
+@needs_dask
+@pytest.mark.parametrize("status", ["closing", "closed"])
+def test_a_scheduler_that_ends_ends_the_command(status):
+    from ssvm_bench.jobs.dask import Dask
+
+    executor = Dask.__new__(Dask)
+    executor._client = SimpleNamespace(status=status)
+    with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command goes on"):
+        executor.wait(0.0)
 
 
 def can_unshare():

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import distributed
 
 from ssvm_bench.base import interrupts, scheduler
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
@@ -29,7 +30,8 @@ class Dask(Executor):
 
     def __init__(self, options: Options, token: CancelToken) -> None:
         super().__init__(token)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "distributed.client"):  # which has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._cluster: Any = None
         if options.address is not None:
             self._client = scheduler.connect(options.address, 1)
@@ -68,7 +70,12 @@ class Dask(Executor):
             future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
-        """Return a job that has ended."""
+        """Return a job that has ended; raise ``RunFailedError`` if the scheduler has."""
+        if self._client.status in ("closing", "closed"):  # it has tried to reconnect
+            raise RunFailedError(
+                "The dask scheduler has ended. Runs that it had begun end after their iteration; "
+                "start it again, or leave out --backend: the same command goes on with them."
+            )
         try:
             future = self._ended.get(timeout=seconds)
         except queue.Empty:

@@ -66,10 +66,14 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     cells = {name: TABLE_1[name, labeled, kernel] for name in SETS}
     ours, sdp = ({of: cell[k] for of, cell in cells.items()} for k in (1, 0))
     ahead = {of: sdp[of] for of in SETS if ours[of].mean > sdp[of].mean}
+    steadier = {of: sdp[of] for of in SETS if ours[of].deviation < sdp[of].deviation}
     said = {
         "table_1": (by.accuracy(ours, AS_PRINTED), {of: _spread(ours[of]) for of in SETS}),
         "sdp": (by.above(sdp, AS_PRINTED), {of: _spread(cell) for of, cell in ahead.items()}),
-        "consistent": (by.deviation(sdp, AS_PRINTED), {of: _spread(sdp[of]) for of in SETS}),
+        "consistent": (
+            by.deviation(sdp, AS_PRINTED),
+            {of: _spread(cell) for of, cell in steadier.items()},
+        ),
     }
     for name, (measured, printed) in said.items():
         low = math.nextafter(0.0, 1.0) if name == "sdp" else -math.inf

@@ -7,7 +7,7 @@ are only known to lie in a range are compared where that suffices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pandas as pd
@@ -34,7 +34,7 @@ CONSTANTS = "constants"
 """The claim that is about them."""
 
 CLASSICAL = "classical"
-"""The claim that is about the classical bundle method."""
+"""What the claims about the classical bundle method begin with."""
 
 NEAR_BEST = 2.0
 """Constants that work well take at most so many times the iterations of the best ones."""
@@ -53,7 +53,7 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
     """Tell whether there are runs that a claim is about: of T and K, those with others."""
-    if claim.key == CLASSICAL:
+    if claim.key.startswith(CLASSICAL):
         return bool(block["solver"].str.startswith(RIVAL).any())
     return claim.key != CONSTANTS or len(usual(block)) < len(block)
 
@@ -101,8 +101,9 @@ def _all(judged: Sequence[bool | None]) -> bool | None:
 QPS = (1.5, 3.5)
 """What is rounded to 2 or 3: QPs an iteration."""
 
-RIVAL, KIWIEL = "classical_bundle", "alpha=null"
-"""The classical bundle method, and the option by which it chooses α itself."""
+RIVAL = "classical_bundle"
+CONTROLS = {"alpha=null": "α by Kiwiel's rule", "alpha=10.0": "α = 10 λ"}
+"""The classical bundle method, and how its prox term is controlled: option → words."""
 
 PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
 
@@ -120,23 +121,21 @@ def _fewer_iterations(block: pd.DataFrame) -> Measured:
     return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
 
 
-def _less_efficient(block: pd.DataFrame) -> Measured:
-    rivals = block[block["solver"].str.startswith(RIVAL)]
-    plain, texts, holds = _runs(block, *PLAIN), {}, None
-    for lam in sorted(set(rivals["lam_n"]) & set(plain), reverse=True):
-        mine = of(plain[lam], "iterations")
-        found = {
-            row["options"]: of(row, "iterations") for row in rows_of(rivals) if row["lam_n"] == lam
-        }
-        own = next((one for text, one in found.items() if text in ("", KIWIEL)), None)
-        if own is None:
-            raise UnmeasurableError("no finished runs of the classical method with its own rule")
-        holds = own.below(mine)  # at last, at the smallest λ
-        shown = " and ".join(
-            one.text("{:.0f}".format) + f" ({text})" * bool(text) for text, one in found.items()
-        )
-        texts[lam] = f"{shown} against {mine.text('{:.0f}'.format)}"
-    return compared(holds, _listed(texts))
+def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
+    """Return the measure for runs of the classical method with some options."""
+
+    def measure(block: pd.DataFrame) -> Measured:
+        plain, texts, holds = _runs(block, *PLAIN), {}, None
+        for row in rows_of(block[block["solver"] == f"{RIVAL} {options}"]):  # from the largest λ
+            if (lam := row["lam_n"]) in plain:
+                mine, theirs = of(plain[lam], "iterations"), of(row, "iterations")
+                holds = theirs.below(mine)
+                texts[lam] = " against ".join(one.text("{:.0f}".format) for one in (theirs, mine))
+        if not texts:
+            raise UnmeasurableError(f"no finished runs with {options}")
+        return compared(holds, _listed(texts))
+
+    return measure
 
 
 def _growing_speedup(block: pd.DataFrame) -> Measured:
@@ -256,7 +255,11 @@ CLAIMS = (
     ),
     SAID.claim("best_planes", _best_planes),
     SAID.claim("few_qps", _few_qps, words={"least": f"{QPS[0]:g}", "most": f"{QPS[1]:g}"}),
-    SAID.claim(CLASSICAL, _less_efficient),
+    *(
+        SAID.claim(CLASSICAL, _less_efficient(options), key=f"{CLASSICAL} {options}", words=words)
+        for options, control in CONTROLS.items()
+        for words in [{"control": control}]
+    ),
     SAID.claim(CONSTANTS, _constants, words={"times": f"{NEAR_BEST:g}"}),
 )
 

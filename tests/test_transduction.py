@@ -1,5 +1,7 @@
 """Solvers of transduction: what theory says of them, and who else finds the same."""
 
+import copy
+
 import numpy as np
 import plain_dcadmm
 import pytest
@@ -387,3 +389,13 @@ def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels():
             run.N[np.ix_(told, told)], observed[told][:, None] == observed[told]
         )
         assert 0 <= run.N.min() <= run.N.max() <= 1
+
+
+def test_a_restored_relaxation_goes_on():
+    made = posed(clouds(12, seed=3), nu=0.3)
+    one, other = iterated(solver(made, "sdp"), 5), solver(made, "sdp")
+    other.restore(copy.deepcopy(one.state()))
+    for run in (one, other):
+        iterated(run, 5)
+    np.testing.assert_array_equal(one.N, other.N)
+    np.testing.assert_array_equal(one.W, other.W)

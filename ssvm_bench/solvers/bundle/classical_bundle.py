@@ -86,15 +86,8 @@ class ClassicalBundle(Solver):
 
     STATE = (
         *("w", "point", "primal", "risk", "model", "lower", "alpha", "predicted"),
-        *(
-            "serious_streak",
-            "null_streak",
-            "variation",
-            "qps",
-            "serious_steps",
-            "qp_time",
-            "gram_time",
-        ),
+        *("serious_streak", "null_streak", "variation"),
+        *("qps", "serious_steps", "qp_time", "gram_time"),
     )
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:

@@ -102,6 +102,7 @@ class DCADMM(TransductiveSolver):
     STATE = (
         *TransductiveSolver.STATE,
         *("rho", "_used", "multipliers", "beta", "_slopes", "_guess", "_unchanged"),
+        "cg_iterations",
     )
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:

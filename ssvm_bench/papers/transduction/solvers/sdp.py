@@ -76,6 +76,8 @@ class Relaxation(TransductiveSolver):
     A, M, N, U : ndarrays, shape (n, n)
     """
 
+    STATE = (*TransductiveSolver.STATE, "M", "N", "U")
+
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
         n, y = problem.n, problem.energy.observed

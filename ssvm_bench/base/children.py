@@ -156,7 +156,7 @@ def hand_out(
                 if isinstance(answer, BaseException):
                     raise answer
                 yield busy.pop(child), answer
-            interrupts.checkpoint()
+            interrupts.end_if_urgent()
 
 
 def map_in_order(

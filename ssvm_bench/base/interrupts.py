@@ -8,7 +8,7 @@ in a library, or leaves compiled code half done. There are two states.
   temporary name then, as after ``kill -9``, and children end with their parent.
 * In a `deferred` block, signals are counted. With one, a run ends after its iteration and the
   evaluation; with more, it ends where it gets control next: after the compiled pass, or at the
-  next `checkpoint` between two calls of an oracle in Python.
+  next `end_if_urgent` between two calls of an oracle in Python.
 
 Signals that are ignored (``nohup``) stay ignored.
 """
@@ -41,7 +41,7 @@ _SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
 
 
 class EndedEarlyError(Exception):
-    """Raised at a `checkpoint`: the iteration is given up."""
+    """Raised by `end_if_urgent`: the iteration is given up."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ def deferred() -> Iterator[Arrived]:
             signal.raise_signal(arrived.last)
 
 
-def checkpoint() -> None:
+def end_if_urgent() -> None:
     """Raise `EndedEarlyError` if the run is to end at once; for loops over slow Python calls."""
     if _current is not None and _current.count > 1:
         raise EndedEarlyError

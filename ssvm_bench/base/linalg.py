@@ -17,13 +17,14 @@ from ssvm_bench.base.jit import kernel
 
 @kernel
 def line_search(slope, curvature, limit=1.0):
-    """Return argmax over γ in [0, limit] of γ · slope − γ²/2 · curvature; ``limit`` if it is flat.
+    """Return argmax over γ in [0, limit] of γ · slope − γ²/2 · curvature.
 
     Parameters
     ----------
     slope, curvature : float
-        Both may be scaled by the same factor. A slope that is not positive gives 0. A curvature
-        that has overflowed gives NaN: a step of length 0 would look like an optimum.
+        Both may be scaled by the same factor. A slope that is not positive gives 0, a curvature of
+        0 ``limit``. A curvature that has overflowed gives NaN: a step of length 0 would look like
+        an optimum.
     limit : float
         Longest step.
     """

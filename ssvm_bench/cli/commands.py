@@ -8,6 +8,7 @@ the work are imported by the command that needs them, so that ``--help`` answers
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,8 +20,15 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli import completion
-from ssvm_bench.cli.options import FILE, PROGRAM, Command, Commands, Settings, print_outcomes
+from ssvm_bench.cli.options import (
+    FILE,
+    PROGRAM,
+    Command,
+    Commands,
+    Settings,
+    completed,
+    print_outcomes,
+)
 from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
@@ -46,6 +54,9 @@ KINDS = {
 _LISTED = f"[{'|'.join(KINDS)}]"
 
 FORMATS = ("png", "pdf", "svg")
+
+COMPLETES = "_SSVM_BENCH_COMPLETE"
+"""Set by a shell that asks for completions."""
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -104,6 +115,8 @@ class Cli(Commands):
         """Run a command line and exit."""
         arguments = list(sys.argv[1:] if args is None else args)
         settings = Settings()
+        if COMPLETES in os.environ:
+            import_module("ssvm_bench.cli.completion")
         extra.update(standalone_mode=False, prog_name=PROGRAM, obj=settings)
         try:
             status = super().main(arguments, **extra)
@@ -176,7 +189,7 @@ class Run(Command):
 
 @main.command("run", cls=Run)
 @click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
-@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.pass_obj
 def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) -> int:
     """Train one solver on one dataset and write its trace.
@@ -253,8 +266,8 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
 
 
 @main.command("plot")
-@click.argument("name", shell_complete=completion.names("experiments"))
-@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
+@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
     "--format",
     "formats",
@@ -301,8 +314,8 @@ def list_command(settings: Settings, kind: str | None) -> None:
 
 @main.command("check")
 @click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
-@click.argument("name", shell_complete=completion.names("kind"))
-@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
+@click.argument("name", shell_complete=completed("names", "kind"))
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:
     """Check the contract of an oracle, a solver or a dataset on small instances.

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli import completion
-from ssvm_bench.cli.options import FILE, Commands, Settings
+from ssvm_bench.cli.options import FILE, Commands, Settings, completed
 from ssvm_bench.config import ORDERS, SOURCES, catalog
 
 source_option = click.option(
@@ -49,7 +48,7 @@ def data(context: click.Context) -> None:
 
 
 @data.command("status")
-@click.argument("name", required=False, shell_complete=completion.names("dataset"))
+@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
 def status_command(name: str | None = None, verify: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
@@ -70,7 +69,7 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
 
 
 @data.command("check")
-@click.argument("name", shell_complete=completion.names("dataset"))
+@click.argument("name", shell_complete=completed("names", "dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
     """Read the raw files whole, and tell what differs from the genuine ones.
@@ -92,7 +91,7 @@ def check_command(context: click.Context, name: str) -> None:
 
 
 @data.command("fetch")
-@click.argument("name", required=False, shell_complete=completion.names("dataset"))
+@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 def fetch_command(name: str | None) -> None:
     """Download a dataset, or all that are not there yet."""
     from ssvm_bench.datasets import sources
@@ -102,7 +101,7 @@ def fetch_command(name: str | None) -> None:
 
 
 @data.command("prepare")
-@click.argument("name", required=False, shell_complete=completion.names("dataset"))
+@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @source_option
 @trust_option
 def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
@@ -118,7 +117,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 
 
 @data.command("show")
-@click.argument("name", shell_complete=completion.names("dataset"))
+@click.argument("name", shell_complete=completed("names", "dataset"))
 @click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
 @click.option(
     "--run",
@@ -155,9 +154,9 @@ def show_command(name: str, **chosen: Any) -> None:
 
 
 @data.command("export")
-@click.argument("name", shell_complete=completion.names("dataset"))
+@click.argument("name", shell_complete=completed("names", "dataset"))
 @click.argument("file", type=FILE)
-@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
     "--repeat",
     metavar="K",

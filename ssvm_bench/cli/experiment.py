@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from ssvm_bench.cli import completion
-from ssvm_bench.cli.options import PROGRAM, Command, Settings, print_outcomes
+from ssvm_bench.cli.options import PROGRAM, Command, Settings, completed, print_outcomes
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
 from ssvm_bench.results.provenance import LOCAL
@@ -19,8 +18,8 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | N
 
 
 @click.command("experiment", cls=Command)
-@click.argument("name", shell_complete=completion.names("experiments"))
-@click.argument("overrides", nargs=-1, shell_complete=completion.overrides)
+@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
     "--jobs",
     metavar="N",

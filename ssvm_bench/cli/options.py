@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,18 @@ class Settings:
         found = catalog.check_folders(self.folders)
         registry.use(found)
         return found
+
+
+def completed(name: str, *arguments: str) -> Callable[..., list[str]]:
+    """Return what completes a parameter: a function of `completion`, which only shells need."""
+
+    def complete(*of_click: Any) -> list[str]:
+        from ssvm_bench.cli import completion
+
+        found = getattr(completion, name)
+        return (found(*arguments) if arguments else found)(*of_click)
+
+    return complete
 
 
 def _settings(ctx: click.Context, param: click.Parameter, value: Any) -> None:

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
@@ -156,7 +156,7 @@ class Oracle(Terms):
         """Yield the `best_plane` of each of some terms, by the caller's calls."""
         if self.caller is None:
             for i in terms:
-                checkpoint()
+                end_if_urgent()
                 yield self.best_plane(w, i)
         else:
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
@@ -166,7 +166,7 @@ class Oracle(Terms):
         """Yield the `argmax` of each of some terms, by the caller's calls."""
         if self.caller is None:
             for i in terms:
-                checkpoint()
+                end_if_urgent()
                 yield self.argmax(w, i)
         else:
             yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
@@ -285,7 +285,7 @@ class Oracle(Terms):
         """Return the labelings that `predict` finds, of all examples one after the other."""
         found = []
         for i in range(self.n):
-            checkpoint()
+            end_if_urgent()
             found.append(self.predict(w, i))
         return np.concatenate(found)
 
@@ -293,7 +293,7 @@ class Oracle(Terms):
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
         total = 0.0
         for i in range(self.n):
-            checkpoint()
+            end_if_urgent()
             total += checks.check_loss(self, i, self.loss(i, self.predict(w, i)))
         return total / self.n
 

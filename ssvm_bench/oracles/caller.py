@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
@@ -41,7 +41,7 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
         return oracle.own_labelings(w, terms, loss), perf_counter() - begin
     labelings = []
     for k in range(terms.size):
-        checkpoint()
+        end_if_urgent()
         time.sleep(delay)
         labelings += oracle.own_labelings(w, terms[k : k + 1], loss)
     return labelings, perf_counter() - begin
@@ -104,7 +104,7 @@ class Caller(ABC):
         """Sleep for so many calls, which are made at once by what knows of no caller."""
         begin = perf_counter()
         while (left := begin + calls * self.delay - perf_counter()) > 0:
-            checkpoint()
+            end_if_urgent()
             time.sleep(min(left, _NAP))
         self.waited += perf_counter() - begin
         self.seconds += perf_counter() - begin

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
@@ -284,7 +284,7 @@ class LabelingOracle(PartsOracle):
             oracle.compiled = self.answering(self.pack(w), np.asarray(terms, np.int64))
             oracle.caller = None
         for i in terms:
-            checkpoint()
+            end_if_urgent()
             yield oracle.best_plane(w, i)
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:

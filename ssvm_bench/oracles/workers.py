@@ -29,7 +29,7 @@ import numpy as np
 from ssvm_bench.base import scheduler
 from ssvm_bench.base.children import Child, DiedError, answer_calls, hand_out
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described
-from ssvm_bench.base.interrupts import EndedEarlyError, checkpoint
+from ssvm_bench.base.interrupts import EndedEarlyError, end_if_urgent
 from ssvm_bench.config import registry
 from ssvm_bench.oracles.caller import Answer, Caller, Oracle, answer
 
@@ -355,7 +355,7 @@ class Cluster(WorkerCaller):
         (shared,) = client.scatter([w], broadcast=True, hash=False, timeout=scheduler.SECONDS)
         futures = [client.submit(call_there, *about, shared, *task, pure=False) for task in tasks]
         while True:
-            checkpoint()
+            end_if_urgent()
             try:
                 with client.as_current():
                     distributed.wait(futures, timeout=_POLL_SECONDS)
@@ -368,7 +368,7 @@ class Cluster(WorkerCaller):
         """Wait until there is a worker. Raise ``RunFailedError`` if none comes."""
         begin = monotonic()
         while self._client.status != "running" or scheduler.count(self._client) == 0:
-            checkpoint()
+            end_if_urgent()
             sleep(_POLL_SECONDS)
             if monotonic() - begin > scheduler.SECONDS:
                 raise RunFailedError(

@@ -2,10 +2,12 @@
 
 ===================  ==========================================================================
 `LabelingIterate`    planes are labelings; a whole pass is one compiled call
-`RowIterate`         planes are sparse rows, for any oracle; it is called from Python
 `_AllLabels`         all labels of examples of one part, from the beginning
-`_GivenRows`         all planes, as the oracle lists them
+`RowIterate`         planes are sparse rows, for any oracle; it is called from Python
+`GivenRows`          all planes, as the oracle lists them
 ===================  ==========================================================================
+
+The last two are in :mod:`.row_iterates`.
 
 With all planes from the beginning, a solver asks no oracle: an exact pass visits the terms with all
 their planes instead.
@@ -14,26 +16,23 @@ their planes instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.base import Plane, Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import longest, unary_scores
 from ssvm_bench.oracles.signed_features import SignedOracle
-from ssvm_bench.planes import labelings, rows
+from ssvm_bench.planes import labelings
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Support, set_candidate
 from ssvm_bench.planes.operations import (
     exact_visit,
-    gather,
     insert,
-    insert_truth,
     look_ahead,
     visit_without_oracle,
 )
@@ -45,6 +44,8 @@ def dual_iterate(problem: Problem, N: int) -> DualIterate:
     """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
     if isinstance(problem.oracle, LabelingOracle):
         return LabelingIterate(problem, problem.oracle, N)
+    from ssvm_bench.planes.row_iterates import RowIterate
+
     return RowIterate(problem, N)
 
 
@@ -55,6 +56,8 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     the label of an example. φ^i stays at the ground truth's plane: solvers of this kind keep the
     weights of the planes.
     """
+    from ssvm_bench.planes.row_iterates import GivenRows
+
     oracle = problem.oracle
     if (
         isinstance(oracle, LabelingOracle)
@@ -67,11 +70,7 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     if constraints is None:
         return None
     constraints.check(problem.n, problem.d)
-    from ssvm_bench.planes import given_rows
-
-    line = given_rows.line_rows(constraints, problem.d)
-    blocks = given_rows.fixed_rows(constraints, problem.d) if line is None else line
-    return _GivenRows(problem, blocks, N=int(blocks.n_planes.max()))
+    return GivenRows.of(problem, constraints)
 
 
 # ---- labelings ---------------------------------------------------------------------------------
@@ -206,44 +205,6 @@ def _scale_labelings(policy, blocks, scale, now):
         scale_term(policy, blocks, i, scale, now)
 
 
-# ---- rows --------------------------------------------------------------------------------------
-
-
-class RowIterate(DualIterate):
-    """Planes are sparse rows; the oracle is called from Python, term by term."""
-
-    _phi_i = rows.CHANGED
-
-    def __init__(self, problem: Problem, N: int) -> None:
-        super().__init__(problem, rows.allocate(problem.n, problem.d), N)
-        begin_at_candidates(self.blocks, N)
-
-    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
-        changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared
-        at = state.w if len(terms) < 2 else state.w.copy()
-        planes = self.problem.oracle.best_planes(at, terms)
-        for i in terms:
-            start = perf_counter()
-            plane, _ = next(planes)
-            seconds += perf_counter() - start
-            self.blocks = rows.put(self.blocks, i, plane)
-            changed += _visit_candidate(policy, self.blocks, i, state)
-        return changed, seconds
-
-    def _scale_terms(self, policy: Any, scale: float) -> None:
-        truth = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
-        for i in range(self.problem.n):
-            self.blocks = rows.put(self.blocks, i, truth)
-            scale_term(policy, self.blocks, i, scale, self._state.now)
-
-
-@kernel
-def _visit_candidate(policy, blocks, i, state):
-    """Do an `exact_visit`, after ``gather``."""
-    gather(blocks, state.w, i)
-    return exact_visit(policy, blocks, i, state)
-
-
 # ---- all planes from the beginning -------------------------------------------------------------
 
 
@@ -263,18 +224,6 @@ class _AllLabels(LabelingIterate):
         return tally._replace(share=0.0)  # it takes the time of calls; nobody is asked
 
 
-class _GivenRows(DualIterate):
-    """All planes, given as rows: `FixedRows` or `LineRows`."""
-
-    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        before = policy.steps.sum()
-        self._approximate_pass(policy, order, self.shared)
-        return Tally(int(policy.steps.sum() - before), share=0.0, calls=order.size)
-
-    def _scale_terms(self, policy: Any, scale: float) -> None:
-        _scale_weights(policy, self.blocks, scale, self._state.now)
-
-
 @allocating_kernel
 def _insert_all_labels(blocks):
     """Put all labels of the only part of every term into its W_i, behind what is there."""
@@ -284,10 +233,3 @@ def _insert_all_labels(blocks):
             y[0] = label
             set_candidate(blocks, i, y)
             insert(blocks, i, 0)
-
-
-@kernel
-def _scale_weights(policy, blocks, scale, now):
-    """Do `scale_term` for all terms of a storage that has no φ^i: only the policy has weights."""
-    for i in range(blocks.n_planes.size):
-        insert_truth(policy, blocks, i, scale, now)

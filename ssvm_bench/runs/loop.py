@@ -112,7 +112,7 @@ def _round(
 ) -> str:
     """Do a round, or what is left of it."""
     while True:
-        interrupts.checkpoint()
+        interrupts.end_if_urgent()
         reason = _exhausted(config.budget, progress.iteration, solver.clock.now() - progress.begin)
         if reason is None:
             reason = "converged" if solver.converged else solver.ended

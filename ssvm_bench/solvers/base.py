@@ -24,6 +24,10 @@ from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 if TYPE_CHECKING:
     from ssvm_bench.planes.dual_iterate import DualIterate
 
+STEPS = ("line_search", "2n/(k+2n)")
+STARTS = TRUTH, ORACLE = ("truth", "oracle")
+"""φ begins at the planes of the true labelings, which are 0, or of those found at w = 0."""
+
 
 @dataclass(frozen=True)
 class SolverConfig(Options):

@@ -27,13 +27,9 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import best_scale, line_search, rounded_once
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.oracles.base import Problem, Risk
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import ORACLE, STARTS, STEPS, TRUTH, Iterate, Solver, SolverConfig
 
 CODE_VERSION = 1
-
-STEPS = ("line_search", "2n/(k+2n)")
-STARTS = TRUTH, ORACLE = ("truth", "oracle")
-"""φ begins at the planes of the true labelings, which are 0, or of those found at w = 0."""
 
 
 @dataclass(frozen=True)

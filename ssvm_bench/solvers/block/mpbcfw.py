@@ -61,10 +61,17 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.iterates import dual_iterate
-from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
+from ssvm_bench.solvers.base import (
+    ORACLE,
+    STARTS,
+    STEPS,
+    TRUTH,
+    DualSolver,
+    Iterate,
+    SolverConfig,
+)
 from ssvm_bench.solvers.block.averages import AVERAGING, TAIL, Averages
 from ssvm_bench.solvers.block.steps import AtOracle, OneStep
-from ssvm_bench.solvers.fw import ORACLE, STARTS, STEPS, TRUTH
 from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
 
 CODE_VERSION = 1

@@ -67,7 +67,7 @@ from ssvm_bench.planes.operations import (
     visit_without_oracle,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
-from ssvm_bench.planes.stored import fitted, weights_of, with_weights
+from ssvm_bench.planes.stored_weights import fitted, weights_of, with_weights
 from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
 

@@ -7,6 +7,8 @@ n times the paper's: with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩ (n times t
 
     γ = clip( λ n g / ‖δ⋆‖², 0, 1 )      φ^i += γ δ/n      w −= γ/(λ n) δ⋆      φ∘ += γ/n δ∘
 
+γ is computed and clipped by :func:`ssvm_bench.base.linalg.line_search`.
+
 ======  ===================
 symbol  name
 ======  ===================

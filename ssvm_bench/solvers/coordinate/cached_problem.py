@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.linalg import dot, squared_norm
 from ssvm_bench.base.state import Stateful, array, expect, like
 from ssvm_bench.oracles.base import Problem
@@ -28,7 +28,7 @@ from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.planes.cache import PLANES, TERMS
 from ssvm_bench.planes.dual_iterate import at_zero
-from ssvm_bench.planes.stored import cache_of, with_cache
+from ssvm_bench.planes.stored_weights import cache_of, with_cache
 from ssvm_bench.solvers.coordinate.nonnegative import cone
 from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation
@@ -161,7 +161,7 @@ class CachedProblem(Stateful):
         """
         (live,) = np.nonzero(self.cache.example[: self.terms] >= 0)
         for _ in range(most):
-            checkpoint()
+            end_if_urgent()
             steps = self.steps
             self._sweep(live, clock)
             if self.steps == steps:

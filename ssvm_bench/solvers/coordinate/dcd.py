@@ -62,7 +62,7 @@ from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
 from ssvm_bench.planes.operations import grown
-from ssvm_bench.planes.stored import fitted, weights_of, with_weights
+from ssvm_bench.planes.stored_weights import fitted, weights_of, with_weights
 from ssvm_bench.solvers.base import DualSolver
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
 from ssvm_bench.solvers.coordinate import line, turns

@@ -62,7 +62,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, one_of
 from ssvm_bench.oracles import checks
@@ -242,7 +242,7 @@ class DCDOnline(Solver):
         drawn: Answered | None = None,
     ) -> tuple[int, int]:
         """Meet examples until something is due; return where to go on, and why it has stopped."""
-        checkpoint()
+        end_if_urgent()
         seen.tally[:ENTERED] = 0
         parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
         with self.clock.exact(0) as made:
@@ -333,7 +333,7 @@ def _ask_one_by_one(
     n, (cache, policy, state, plan, seen) = oracle.n, parts
     reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
     while position < order.size and reason == NOTHING and fault == checks.NONE:
-        checkpoint()
+        end_if_urgent()
         asked, start = order[position : position + 1], perf_counter()
         if isinstance(oracle, LabelingOracle):
             answered = oracle.answering(state.w, asked)

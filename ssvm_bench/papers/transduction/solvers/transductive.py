@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.interrupts import checkpoint
+from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
@@ -149,7 +149,7 @@ def train(
     multipliers, beta = np.zeros_like(scores), np.empty_like(scores)
     guess, rho = np.full(y.size, -np.inf), 1.0
     for step in range(_MOST_STEPS):
-        checkpoint()
+        end_if_urgent()
         losses.steps(problem.loss, y, scores + multipliers / rho, rho, beta, guess)
         W = kernel.fit(rho * beta - multipliers, problem.lam, rho, W)
         before, scores = scores, kernel.scores(W)

@@ -18,7 +18,6 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, ZshComplete, add_completion_class, split_arg_string
 
-from ssvm_bench.cli.options import Settings
 from ssvm_bench.config import catalog, registry
 
 _PACKAGE = Path(__file__).parents[1]
@@ -106,7 +105,7 @@ def overrides(context: click.Context, _: Any, incomplete: str) -> list[str]:
 
 
 def _folders(context: click.Context) -> list[Path]:
-    settings = context.find_object(Settings)
+    settings = context.find_root().obj
     return settings.config_dirs() if settings is not None else []
 
 

@@ -103,7 +103,7 @@ def _changed(found: Any, rng: random.Random) -> Any:
         return rng.choice((array[:-1], array[::-1], array[:0], array[None], array.ravel()[:1], 3))
     if what == 3:
         return np.concatenate((array.ravel(), array.ravel()))
-    if what == 4 and array.ndim == 1:  # as the offsets of no example
+    if what == 4 and array.ndim == 1 and array.dtype.kind in "iuf":  # as the offsets of no example
         return np.where(np.arange(array.size) % 2, array.max(initial=0), 0).astype(array.dtype)
     rng.shuffle(flat := array.ravel().tolist())
     return np.array(flat, array.dtype).reshape(array.shape)

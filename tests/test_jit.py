@@ -183,3 +183,11 @@ def test_the_clock_inside_kernels_does_not_run_backwards():
     readings = [nanoseconds(timespec) for _ in range(100)]
     assert readings == sorted(readings)
     assert readings[-1] > readings[0]
+
+
+def test_kernels_of_one_name_that_differ_in_a_constant_are_two():
+    def made(name):
+        return {"one": kernel(lambda x: x + 1.0), "two": kernel(lambda x: x + 2.0)}[name]
+
+    assert made("one")(1.0) == 2.0
+    assert made("two")(1.0) == 3.0

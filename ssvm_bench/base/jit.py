@@ -34,6 +34,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 
 import llvmlite
@@ -132,7 +133,9 @@ class KernelCache(FunctionCache):
         if CACHE_FOLDER is None:
             raise FileNotFoundError
         kind = type(self._dispatcher).__name__
-        key = self._index_key(sig, codegen), _source_of(self._source), kind
+        # numba's key has the bytecode, in which a constant is its number
+        constants = [c for c in self._py_func.__code__.co_consts if not isinstance(c, CodeType)]
+        key = self._index_key(sig, codegen), _source_of(self._source), kind, constants
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         name = f"{self._source.stem}.{self._py_func.__qualname__}"
         return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"

@@ -111,7 +111,8 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """Return a row for each dataset and configuration of MP-BCFW, in the order of its options."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
-        if case.variant.start != USUAL.start or "bcfw" not in case.solvers:
+        of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
+        if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
         target = by.target_gap(case.repeats("bcfw"))
         usual = Runs("mpbcfw").by_seed(by.as_printed(case))

@@ -145,7 +145,8 @@ def overlaps(of: Iterable[tuple[Case, Sequence[str]]]) -> pd.DataFrame:
 
 def _row(case: Case, label: str) -> dict[str, Any]:
     runs = list(case.runs[label].values())
-    row: dict[str, Any] = {"data": name_of(case), **row_of(case, label, overlap)}
+    of_run = overlap if all("iou" in run.frame for run in runs) else lambda _: np.nan
+    row: dict[str, Any] = {"data": name_of(case), **row_of(case, label, of_run)}
     config: Any = runs[0].metadata["config"]
     row["problem"] = _problem(case, config)
     row["converged"] = sum(run.summary.get("stop_reason") == "converged" for run in runs)
@@ -160,7 +161,8 @@ def _row(case: Case, label: str) -> dict[str, Any]:
 def _problem(case: Case, config: Mapping[str, Any]) -> str:
     """Return what else tells a problem: ν, and the weight of the pairs."""
     potts = config.get("oracle", {}).get("potts")
-    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}")
+    told = ", all frames annotated" * (config["dataset"].get("annotated") == "all")
+    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + told
 
 
 def said_of(table: pd.DataFrame) -> str:
@@ -183,9 +185,9 @@ OVERLAP_CELLS: Cells = {
     "method": lambda row: style.solver_label(row["solver"]),
     "runs": lambda row: f"{row['runs']}",
     "IoU": lambda row: (
-        percent(row["iou"]) + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
+        _share(row, "iou") + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
     ),
-    "least": lambda row: percent(row["min"]),
+    "least": lambda row: _share(row, "min"),
     "paper's IoU": lambda row: (
         NONE if np.isnan(row["printed"]) else f"{100 * row['printed']:.2f} %"
     ),
@@ -193,7 +195,7 @@ OVERLAP_CELLS: Cells = {
     "false pixels": lambda row: _share(row, FALSE),
     "missed pixels": lambda row: _share(row, MISSED),
     "separated": lambda row: _share(row, TOLD),
-    "wrong superpixels": lambda row: percent(row["wrong"]),
+    "wrong superpixels": lambda row: _share(row, "wrong"),
     "objective": lambda row: f"{row['objective']:.4g}",
     **COSTS,
     "converged": lambda row: f"{row['converged']} of {row['runs']}",

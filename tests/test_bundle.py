@@ -277,7 +277,11 @@ def test_bmrm_is_the_algorithm(data):
         made.iterate()
         w = made.reported().w
         reduced = LAM / 2 * w @ w + max(plane @ np.append(w, 1.0) for plane in planes)
-        assert reduced == pytest.approx(made.lower, abs=1e-8)
+        assert max(reduced, 0.0) == pytest.approx(made.lower, abs=1e-8)
+        for step in np.random.default_rng(0).normal(size=(20, posed.d)):
+            other = w + 1e-2 * step
+            value = max(plane @ np.append(other, 1.0) for plane in planes)
+            assert LAM / 2 * other @ other + value >= reduced - 1e-9
 
 
 @pytest.mark.parametrize("options", [{}, {"alpha": 10.0}])

@@ -110,7 +110,7 @@ def test_other_pixels_have_a_block_of_their_own():
 
 def test_stand_ins_are_not_compared_with_the_report():
     (found,) = risks.tables(risks.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")]))
-    assert "stand-in" in found.title
+    assert "synthetic, no real data" in found.title
     assert [row[0] for row in found.rows] == ["BMRM"]
 
 

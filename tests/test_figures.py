@@ -359,7 +359,7 @@ def test_the_figure_shows_source_size_and_curves():
     line = figure.axes[2].lines[0]
     assert line.get_ydata() == pytest.approx([4.5, 1.5, 0.6])
     figure, _ = draw_some(source="synthetic")
-    assert "stand-in" in figure.axes[0].get_title(loc="left")
+    assert "synthetic, no real data" in figure.axes[0].get_title(loc="left")
 
 
 def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():

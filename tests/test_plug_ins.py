@@ -363,7 +363,7 @@ def test_small_instances_are_of_every_structure(structure):
 def test_a_check_fails_with_its_exit_status(mine):
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
-    (mine / "solver" / "mine.py").write_text(SOLVER.replace("self.w, 0.0)", "self.w, 9.0)"))
+    (mine / "solver" / "mine.py").write_text(SOLVER.replace("self.w, 0.0)", "self.w, 9.00)"))
     del sys.modules[MODULE]
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert result.exit_code == 1

@@ -122,11 +122,9 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
         built = module.build(config.solver, own, clock, config.seed)
-    if not isinstance(built, Solver):
-        raise RunFailedError(
-            f"solver={config.solver.name} built {type(built).__name__}, not a Solver: see "
-            "ssvm_bench/solvers/base.py."
-        )
+        if not isinstance(built, Solver):
+            wrong = f"solver={config.solver.name} built {type(built).__name__}, not a Solver"
+            raise TypeError(f"{wrong}: see ssvm_bench/solvers/base.py")
     return built
 
 

@@ -16,7 +16,7 @@ LOOKS = {
     "prox_bmrm": Look("Prox-BMRM", "#4B0092", "--"),
     "p_bmrm": Look("P-BMRM", "#4B0092", ":", "P", SHADES),
     "prox_p_bmrm": Look("Prox-P-BMRM", "#4B0092", "-."),
-    "classical_bundle": Look("Classical bundle", "#882255"),
+    "classical_bundle": Look("Classical bundle", "#6B4E16"),
 }
 
 PAPER = Paper(

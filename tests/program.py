@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -210,18 +211,24 @@ def run_folders(folder, *, hidden=False):
 
 
 @contextmanager
-def at_most_calls(most):
-    """Fail if a block calls more functions than that: what it costs on any machine."""
-    calls = 0
+def count_calls():
+    """Count the functions that a block calls: what it costs on any machine."""
+    counted = SimpleNamespace(calls=0)
 
     def count(frame, event, argument):
-        nonlocal calls
-        calls += event in ("call", "c_call")
+        counted.calls += event in ("call", "c_call")
 
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        yield
+        yield counted
     finally:
         sys.setprofile(before)
-    assert calls <= most
+
+
+@contextmanager
+def at_most_calls(most):
+    """Fail if a block calls more functions than that."""
+    with count_calls() as counted:
+        yield
+    assert counted.calls <= most

@@ -22,6 +22,14 @@ settings.register_profile("ssvm-bench", deadline=None, derandomize=True)
 settings.load_profile("ssvm-bench")
 
 
+def pytest_make_parametrize_id(val, argname):
+    """Name a case by the size of its bytes: gzip writes the second in which it packs them.
+
+    Workers of pytest that collect in two different seconds would have two different suites.
+    """
+    return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def grid(tmp_path):
     """Return the file of an experiment of four runs."""

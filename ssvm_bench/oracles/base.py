@@ -260,13 +260,7 @@ class Oracle(Terms):
         return self, 0
 
     def with_latent(self, values: np.ndarray) -> Oracle:
-        """Return the oracle with other latent values, which `latent` of one has returned.
-
-        Raises
-        ------
-        StateError
-            If they cannot be.
-        """
+        """Return the oracle with other latent values, as :meth:`Objective.with_latent` does."""
         raise NotImplementedError(f"{type(self).__name__} does not take latent values")
 
     def fresh(self) -> Oracle:

@@ -268,7 +268,12 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
     found = [processors_note(traces)]
     if beside := sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces):
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
-    wall = [trace for trace in traces if trace.metadata.get("clock") == "wall"]
+    wall = [
+        trace
+        for trace in traces
+        if trace.metadata.get("clock") == "wall"
+        and not trace.metadata["config"]["oracle"].get("delay")  # one that sleeps
+    ]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
     differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)
     if differ:

@@ -18,4 +18,4 @@ streams/neighbours.parquet: | $(PROGRAM)
 	$(BIN)/ssvm-bench data export usps $@ --source real \
 	    --repeat 5 --order neighbours --jitter shift=1
 
-FIGURES += dual_coordinate dual_coordinate_full dual_coordinate_planes
+FIGURES += dual_coordinate dual_coordinate_delay dual_coordinate_full dual_coordinate_planes

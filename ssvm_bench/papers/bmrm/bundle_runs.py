@@ -32,6 +32,9 @@ SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""
 
+CONTROLS = {"alpha=null": "α by Kiwiel's rule", "alpha=10.0": "α = 10 λ"}
+"""How the prox term of the classical bundle method is controlled: option → words."""
+
 RATIOS = ("speedup",)
 """Quantities of the report that can be compared on other data than its own."""
 
@@ -70,7 +73,8 @@ class Method(NamedTuple):
         name = style.solver_label(self.solver)
         if self.solver in SEVERAL:
             name = name.replace("P-BMRM", f"P={self.P}-BMRM")
-        return f"{name} ({self.options})" if self.options else name
+        words = " ".join(CONTROLS.get(text, text) for text in self.options.split(" "))
+        return f"{name} ({words})" if words else name
 
 
 def of_bundles(traces: Sequence[Trace]) -> list[Trace]:

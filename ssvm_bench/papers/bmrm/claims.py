@@ -52,10 +52,13 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
-    """Tell whether there are runs that a claim is about: of T and K, those with others."""
+    """Tell whether there are runs of the methods that a claim is about; of T and K, of others."""
+    solvers = {solver_of(row) for row in rows_of(block)} - {PLAIN[0]}
     if claim.key.startswith(CLASSICAL):
-        return bool(block["solver"].str.startswith(RIVAL).any())
-    return claim.key != CONSTANTS or len(usual(block)) < len(block)
+        return RIVAL in solvers
+    if claim.key == CONSTANTS:
+        return len(usual(block)) < len(block)
+    return bool(solvers - {RIVAL})
 
 
 def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -102,9 +105,6 @@ QPS = (1.5, 3.5)
 """What is rounded to 2 or 3: QPs an iteration."""
 
 RIVAL = "classical_bundle"
-CONTROLS = {"alpha=null": "α by Kiwiel's rule", "alpha=10.0": "α = 10 λ"}
-"""The classical bundle method, and how its prox term is controlled: option → words."""
-
 PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
 
 
@@ -257,7 +257,7 @@ CLAIMS = (
     SAID.claim("few_qps", _few_qps, words={"least": f"{QPS[0]:g}", "most": f"{QPS[1]:g}"}),
     *(
         SAID.claim(CLASSICAL, _less_efficient(options), key=f"{CLASSICAL} {options}", words=words)
-        for options, control in CONTROLS.items()
+        for options, control in bundle_runs.CONTROLS.items()
         for words in [{"control": control}]
     ),
     SAID.claim(CONSTANTS, _constants, words={"times": f"{NEAR_BEST:g}"}),

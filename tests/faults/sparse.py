@@ -79,7 +79,7 @@ def _changed(found: Any, rng: random.Random) -> Any:
     if isinstance(found, tuple):
         k = rng.randrange(len(found))
         return (*found[:k], _changed(found[k], rng), *found[k + 1 :])
-    array = np.array(found)
+    array = np.atleast_1d(found).copy()
     if array.dtype == object:
         row = rng.randrange(len(array))
         array[row] = rng.choice(([99], [-1, 0], [], [2**40], ["a"], None, [0] * 50, [1.5], 3))

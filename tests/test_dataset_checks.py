@@ -89,6 +89,12 @@ WRONG = {
     "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "x must be an array of numbers"),
     "nan": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.nan)}, "part 0 of example 2 is nan"),
     "inf": (SPARSE, {"x": with_value(np.inf)}, "part 2 of example 0 is inf, not finite"),
+    "inf of a small type": (
+        CHAINS,
+        {"x": changed(CHAINS.x, (4, 1), np.inf, np.float32)},
+        "part 0 of example 2 is inf, not finite",
+    ),
+    "inf costs": (CHAINS, {"costs": np.array([1, np.inf, 1], np.float32)}, "example 1 is inf, and"),
     "huge": (CHAINS, {"x": CHAINS.x * 1e200}, "scale the features"),
     "column d": (SPARSE, {"x": with_column(2)}, "part 2 of example 0 has feature 2, and"),
     "column −1": (SPARSE, {"x": with_column(-1)}, "part 2 of example 0 has feature -1"),

@@ -286,6 +286,7 @@ def test_arrays_say_their_structure(tmp_path):
         ({**TWO, "y": np.array([1e300, 1])}, r"y must be texts or integers .* is 1e\+300"),
         ({**TWO, "y": np.array([2**64 - 1, 0], np.uint64)}, "y of part 0 is 18446744073709551615"),
         ({**TWO, "y": np.array([2.0**53 + 2, 1])}, "y must be texts or integers"),
+        ({**TWO, "y": np.array([1, np.inf], np.float16)}, "y of part 1 is inf"),
         ({**TWO, "offsets": np.arange(3).astype("m8[s]")}, "offsets must be an array of integers"),
         ({**TWO, "costs": np.ones(2) + 1j}, "costs must be an array of numbers"),
         ({**TWO, "labels": np.array(["a", "a"])}, "the name 'a' is twice in labels"),

@@ -29,8 +29,8 @@ _WORDS = {INTEGERS: "integers", BOOL: "bool", REAL: "numbers"}
 MOST_LABELS = 1 << 16
 """Labelings are kept in two bytes a label, or in one."""
 
-LARGEST = 1e100
-"""Of a feature: ‖ϕ‖²/λ must not overflow in float64."""
+LARGEST = np.float64(1e100)
+"""Of a feature: ‖ϕ‖²/λ must not overflow in float64. Python's number is infinite in float32."""
 
 LARGEST_WHOLE = 1 << 53
 """Of whole numbers that float64 tells apart."""
@@ -114,7 +114,7 @@ def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndar
         limits = np.iinfo(dtype)
         good = (found >= limits.min) & (found <= limits.max)
     else:
-        good = (np.abs(found) <= LARGEST_WHOLE) & (found == np.rint(found))
+        good = (np.abs(found) <= np.float64(LARGEST_WHOLE)) & (found == np.rint(found))
     if not good.all():
         _refuse(found, good, name, row, f"{dtype} does not hold this number exactly")
     return found.astype(dtype)

@@ -213,6 +213,14 @@ def test_oracles_accept_the_structures_that_they_name(data, fits):
                 module.build(config, data)
 
 
+@pytest.mark.parametrize("kind", ["multiclass", "binary"])
+def test_an_oracle_of_one_label_takes_no_examples_of_several_parts(kind):
+    module = registry.module("oracle", kind)
+    data = replace(random_chains([1, 2], 2, 1), structure="independent")
+    with pytest.raises(ConfigError, match="those of tiny have several parts"):
+        module.build(module.Config("one", kind), data)
+
+
 def test_an_oracle_that_says_nothing_accepts_every_structure_and_has_no_expectations():
     config = OracleConfig("mine", "mine")
     config.check_structure(random_chains([2], 2, 1))

@@ -203,6 +203,15 @@ class CostsConfig(ClassesConfig):
     takes_costs: ClassVar[bool] = True
     takes_margins: ClassVar[bool] = True
 
+    def check_structure(self, dataset: Dataset) -> None:
+        """Raise ``ConfigError`` unless every example has one label."""
+        super().check_structure(dataset)
+        if dataset.y.size != dataset.n:
+            raise ConfigError(
+                f"oracle={self.name} is for examples of one part, and those of {dataset.name} have "
+                "several parts. Let each part be an example, or the structure be chain or graph."
+            )
+
     def example_costs(self, dataset: Dataset) -> np.ndarray | None:
         """Return C_i of all examples; None if all are 1. Raises as `part_weights` does."""
         of_class = self.part_weights(dataset)

@@ -18,6 +18,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary
 from ssvm_bench.results.reading import read, read_weights
 from ssvm_bench.results.trace import NAMES
@@ -381,6 +382,8 @@ def test_features_with_names_may_come_in_any_order():
         found = npz.fields({**given, **names}, known)["x"]
         dense = found if isinstance(found, np.ndarray) else found.toarray()
         assert dense.tolist() == [[3, 0, 1], [6, 0, 4]]
+    with pytest.raises(ContentError, match="no name of its features, as x, was trained on"):
+        npz.fields({"x": x, "features": np.array(["x", "y", "z"])}, known)
 
 
 @pytest.mark.parametrize("name", ["ocr", "usps"])

@@ -176,6 +176,8 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
     number = vocabulary.number_of_feature
     place = np.array([number.get(name, -1) for name in names])
     known = place >= 0
+    if not known.any():
+        raise ContentError(f"no name of its features, as {shown(names[0])}, was trained on")
     if isinstance(x, np.ndarray):
         wanted = np.zeros((len(x), n_features), x.dtype)
         wanted[:, place[known]] = x[:, known]

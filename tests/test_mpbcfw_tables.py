@@ -5,7 +5,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.mpbcfw import rule, tables
+from ssvm_bench.papers.mpbcfw import tables
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 COUNTED = {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
@@ -77,12 +77,12 @@ def test_the_rule_is_drawn_from_runs_of_one_iteration():
         run("mpbcfw", [9, 9], [0, dual], time=[0, time], rule="fixed", M=number)
         for number, (time, dual) in ends.items()
     ]
-    assert outputs(rule.KIND, traces) == []  # how many the rule makes is not known
+    assert outputs(tables.KINDS[3], traces) == []  # how many the rule makes is not known
     traces += [run("mpbcfw", [9, 9], [0, 4.2], time=[0, 7.0], passes=3)]
-    table = rule.passes(traces, best(traces)).set_index("passes")
+    table = tables.passes(traces, best(traces)).set_index("passes")
     assert table["pays"].tolist() == [False, False, True, True, False]
     assert table["last"].loc[[1, 2, 3]].tolist() == [2.0, 1.0, pytest.approx(0.2)]
     assert table["iteration"].loc[[0, 3]].tolist() == [0.25, pytest.approx(0.6)]
-    (output,) = outputs(rule.KIND, traces)
+    (output,) = outputs(tables.KINDS[3], traces)
     titles = [panel.get_title(loc="left") for panel in output.figure.axes]
     assert [title.split(": ")[1] for title in titles] == ["after 1 pass", "after 3 passes"]

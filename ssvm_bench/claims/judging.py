@@ -21,7 +21,7 @@ What no trace can tell about a claim that fails is in the paper's `remarks`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -142,7 +142,8 @@ def evaluate(
         and (not paper.beside_runs_of or case.solvers & paper.beside_runs_of)
     ]
     rows = []
-    for (source, variant), here in grouped(known, _together).items():
+    together = grouped(known, lambda case: (shown_as(case.source), case.variant))
+    for (source, variant), here in together.items():
         of = _by_dataset(paper, here)
         nothing = ProblemInstance("", math.nan)
         for claim in (claim for claim in paper.claims if _asked(claim, variant)):
@@ -155,13 +156,9 @@ def evaluate(
                         row = _judge(claim, name, case, len(of[name]) > 1, paper.remarks)
                         # what asks for runs of its own is shown where there are some
                         judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
-                rows += (_with_runs(judged) or judged[:1]) if paper.partial else judged
+                with_runs = [row for row in judged if not row.note.startswith(NO_RUNS)]
+                rows += (with_runs or judged[:1]) if paper.partial else judged
     return _with_both_costs(rows)
-
-
-def _with_runs(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are not just without runs."""
-    return [row for row in rows if not row.note.startswith(NO_RUNS)]
 
 
 def _asked(claim: Claim, variant: Variant) -> bool:
@@ -169,11 +166,6 @@ def _asked(claim: Claim, variant: Variant) -> bool:
     if claim.given and variant.counted:
         return False
     return not claim.variants or variant.suffix.strip() in claim.variants
-
-
-def _together(case: Case) -> tuple[str, Variant]:
-    """Return what cases have in common that are in one table."""
-    return shown_as(case.source), case.variant
 
 
 def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
@@ -222,13 +214,14 @@ def judge(claim: Claim, subject: Any) -> Row:
         found = claim.measure(subject).within(claim.low, claim.high)
     except UnmeasurableError as error:
         return _unmeasurable(claim, str(error))
-    median = float(np.median(found.values))
+    repeats = len(found.values)
+    median, low, high = ends = [float(of(found.values)) for of in (np.median, np.min, np.max)]
     return _unmeasurable(claim, found.note)._replace(
-        ours=found.text or _text(found.values, claim.show),
+        ours=found.text or words.median(ends, repeats, claim.show),
         median=median,
-        min=float(found.values.min()),
-        max=float(found.values.max()),
-        repeats=len(found.values),
+        min=low,
+        max=high,
+        repeats=repeats,
         agree=sum(found.holds(float(value)) for value in found.values),
         verdict=HOLDS if found.holds(median) else FAILS,
     )
@@ -256,14 +249,6 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) 
 def _unmeasurable(claim: Claim, note: str) -> Row:
     row = Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
     return row._replace(beside=claim.beside)
-
-
-def _text(values: np.ndarray, show: Callable[[float], str]) -> str:
-    median, low, high = (
-        "not reached" if math.isinf(value) else show(float(value))
-        for value in (np.median(values), values.min(), values.max())
-    )
-    return f"{median} ({low} – {high})" if len(values) > 1 else median
 
 
 def _title(case: Case, dataset: str, several: bool) -> str:

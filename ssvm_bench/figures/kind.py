@@ -168,6 +168,35 @@ class Kind:
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
 
 
+def table_kind(
+    name: str,
+    title: str,
+    tabulate: Callable[[Sequence[Trace], BestValues], pd.DataFrame],
+    blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
+    **more: Any,
+) -> Kind:
+    """Return a kind of one table and its document, which are written if it has rows.
+
+    Parameters
+    ----------
+    name, title : str
+        Of the kind and its files, and of the document.
+    tabulate : callable
+        Runs and best values → table.
+    blocks : callable
+        What the figure is made from, and the table → the document.
+    more
+        Further attributes of the kind.
+    """
+
+    def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+        table = tabulate(data.traces, data.best)
+        if len(table):
+            yield Output(name, table, title, list(blocks(data, table)))
+
+    return Kind(name, outputs=outputs, **{"choices": Choices(("table",)), **more})
+
+
 @dataclass(frozen=True)
 class CurveFigure:
     """What the figures of curves over an x axis have in common.

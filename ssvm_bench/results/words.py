@@ -83,6 +83,21 @@ def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> s
     return "–".join(dict.fromkeys(text(end) for end in ends))
 
 
+def reached(value: float, text: Callable[[float], str]) -> str:
+    """Return what it took to get somewhere; infinite: a run did not get there."""
+    return "not reached" if math.isinf(value) else text(value)
+
+
+def median(ends: Sequence[float], repeats: int, text: Callable[[float], str]) -> str:
+    """Return a median, and of several repeats their minimum and maximum behind it.
+
+    >>> median((2.0, 1.0, math.inf), 3, times), median((2.0, 2.0, 2.0), 1, times)
+    ('2× (1× – not reached)', '2×')
+    """
+    middle, low, high = (reached(value, text) for value in ends)
+    return f"{middle} ({low} – {high})" if repeats > 1 else middle
+
+
 def counts(values: Sequence[int]) -> str:
     """Return the range of whole numbers."""
     return span((min(values), max(values)), "{:.0f}".format)

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Table, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
@@ -103,14 +102,11 @@ READING = (
 )
 
 
-# ---- the kind of figure -----------------------------------------------------------------------
-
-
-def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = risks(data.traces)
-    if len(table):
-        title = "Validation and test loss of the bundle methods"
-        yield Output("risks", table, title, [READING, *notes(table), *tables(table)])
-
-
-KIND = Kind("risks", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)
+KIND = table_kind(
+    "risks",
+    "Validation and test loss of the bundle methods",
+    lambda traces, _: risks(traces),
+    lambda _, table: [READING, *notes(table), *tables(table)],
+    section=bundle_runs.SECTION,
+    documents=True,
+)

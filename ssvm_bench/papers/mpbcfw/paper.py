@@ -23,7 +23,7 @@ from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.mpbcfw import choices, rule, tables
+from ssvm_bench.papers.mpbcfw import choices, tables
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results.words import percent, seconds, times
 
@@ -141,7 +141,7 @@ PAPER = Paper(
     folder=Path(__file__).parent,
     title="the MP-BCFW paper",
     order=0,
-    kinds=(*tables.KINDS, rule.KIND),
+    kinds=tables.KINDS,
     looks=LOOKS,
     file="claims",
     claims=CLAIMS,

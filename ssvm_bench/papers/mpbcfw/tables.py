@@ -1,17 +1,29 @@
-"""What the MP-BCFW paper says without a figure of its own: tables of runs that vary one option.
+"""What the MP-BCFW paper says of runs that vary one option: tables, and its Figure 3, on runs.
 
 =========  ======================================================================================
 scale      at how many iterations the multi-plane primal is lower, for each λ and start
 slope      time to a gap with the slope rule, with fixed numbers of passes, and with other T
 averages   dual suboptimality of the average over exact steps, of that over approximate ones, and
            of the interpolation between them (section 3.5), each over the interpolation's
+rule       Figure 3: the rule that ends approximate passes
 =========  ======================================================================================
+
+The paper draws a sketch for its Figure 3. Here it is the first iteration of runs that differ in the
+number M of its approximate passes alone: the run with M begins with what that with M − 1 has done,
+so that their ends are the points of one curve, F against time. After each pass,
+
+.. code-block:: text
+
+    last       (F_M − F_{M−1}) / (t_M − t_{M−1})      slope of the last segment
+    iteration  (F_M − F(start)) / (t_M − t(start))    slope of the dashed line
+
+and another pass is made while ``last > iteration``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,14 +31,16 @@ import pandas as pd
 from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
 from ssvm_bench.claims.claim import UnmeasurableError
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Table
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.document import Block, Cells, table_of
+from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # ---- λ and the first iterations ---------------------------------------------------------------
 
@@ -76,32 +90,24 @@ OF_SCALE = (
 )
 
 
-def _order(row: Mapping[Any, Any]) -> tuple[int, bool, float]:
-    return list(PAIRS).index(row["pair"]), row["start"] != USUAL.start, row["lam"]
+SCALE: Cells = {
+    "pair": lambda row: ", ".join(map(solver_label, PAIRS[row["pair"]])),
+    "start": lambda row: row["start"],
+    "λ": lambda row: words.lam(row["lam"], row["n"]),
+    "repeats": lambda row: f"{row['repeats']}",
+    "iterations": lambda row: f"{row['iterations']}",
+    "lower at": lambda row: f"{row['lower']:.3g} ({row['lower_min']} – {row['lower_max']})",
+    "in all, from": lambda row: (
+        f"{row['last_not_lower'] + 1}" if row["last_not_lower"] < row["iterations"] else words.NONE
+    ),
+}
 
 
-def _of_scale(data: FigureData) -> tuple[pd.DataFrame, list[Block]]:
-    table = scale(data.traces, data.best)
-    blocks: list[Block] = [OF_SCALE]
-    header = ("pair", "start", "λ", "repeats", "iterations", "lower at", "in all, from")
-    for dataset, of in grouped(table.to_dict("records"), lambda row: row["dataset"]).items():
-        cells = [
-            [
-                ", ".join(map(solver_label, PAIRS[row["pair"]])),
-                row["start"],
-                words.lam(row["lam"], row["n"]),
-                f"{row['repeats']}",
-                f"{row['iterations']}",
-                f"{row['lower']:.3g} ({row['lower_min']} – {row['lower_max']})",
-                f"{row['last_not_lower'] + 1}" * (row["last_not_lower"] < row["iterations"])
-                or words.NONE,
-            ]
-            for row in sorted(
-                of, key=lambda row: (row["pair"] != "plain", row["start"], row["lam"])
-            )
-        ]
-        blocks.append(Table(dataset_name(str(dataset)), header, cells, 3))
-    return table, blocks
+def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
+    yield OF_SCALE
+    for dataset, rows in table.groupby("dataset", sort=False):
+        of = rows.assign(other=rows["pair"] != "plain").sort_values(["other", "start", "lam"])
+        yield table_of(dataset_name(str(dataset)), SCALE, of.to_dict("records"), 3)
 
 
 # ---- the slope rule, and T --------------------------------------------------------------------
@@ -123,7 +129,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
                 continue
             both = sorted(runs.keys() & at.keys())
             times = [by.reach(runs[seed], target, "time") for seed in both]
-            ratios = [by.reach(runs[seed], target, "time") / at[seed] for seed in both]
+            ratios = [time / at[seed] for time, seed in zip(times, both, strict=True)]
             iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
             rows.append(
                 {
@@ -157,36 +163,23 @@ OF_SLOPE = (
 )
 
 
-def _of_slope(data: FigureData) -> tuple[pd.DataFrame, list[Block]]:
-    table = slope(data.traces, data.best)
-    blocks: list[Block] = [OF_SLOPE]
-    header = ("approximate passes", "T", "repeats", "iterations", "time", "to the rule's")
-    for dataset, of in grouped(table.to_dict("records"), lambda row: row["dataset"]).items():
-        cells = [
-            [
-                f"{row['M']}" if row["M"] else "slope rule",
-                f"{row['T']}",
-                f"{row['repeats']}",
-                _or_not(row["iterations"], "{:.3g}".format),
-                _or_not(row["time"], words.seconds),
-                _band(row),
-            ]
-            for row in of
-        ]
-        title = f"{dataset_name(str(dataset))}: to a gap of {of[0]['gap']:.3g}"
-        blocks.append(Table(title, header, cells))
-    return table, blocks
+SLOPE: Cells = {
+    "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
+    "T": lambda row: f"{row['T']}",
+    "repeats": lambda row: f"{row['repeats']}",
+    "iterations": lambda row: words.reached(row["iterations"], "{:.3g}".format),
+    "time": lambda row: words.reached(row["time"], words.seconds),
+    "to the rule's": lambda row: words.median(
+        (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
+    ),
+}
 
 
-def _band(row: Mapping[Any, Any]) -> str:
-    median, low, high = (
-        _or_not(row[name], words.times) for name in ("ratio", "ratio_min", "ratio_max")
-    )
-    return f"{median} ({low} – {high})" if row["repeats"] > 1 else median
-
-
-def _or_not(value: float, show: Callable[[float], str]) -> str:
-    return show(value) if np.isfinite(value) else "not reached"
+def _of_slope(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
+    yield OF_SLOPE
+    for dataset, rows in table.groupby("dataset", sort=False):
+        title = f"{dataset_name(str(dataset))}: to a gap of {rows['gap'].iloc[0]:.3g}"
+        yield table_of(title, SLOPE, rows.to_dict("records"))
 
 
 # ---- two averages -----------------------------------------------------------------------------
@@ -200,16 +193,9 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
         for at in AT:
-            found = [
-                row for run in case.repeats("mpbcfw_avg") for row in [_suboptimal(case, run, at)]
-            ]
-            if found:
-                medians = {
-                    name: float(np.median([one[name] for one in found])) for name in found[0]
-                }
-                rows.append(
-                    {"dataset": case.dataset, "after": at, "repeats": len(found), **medians}
-                )
+            found = pd.DataFrame([_suboptimal(case, run, at) for run in case.repeats("mpbcfw_avg")])
+            about = {"dataset": case.dataset, "after": at, "repeats": len(found)}
+            rows.append({**about, **found.median().to_dict()})
     return pd.DataFrame(rows)
 
 
@@ -232,48 +218,108 @@ OF_AVERAGES = (
 )
 
 
-def _of_averages(data: FigureData) -> tuple[pd.DataFrame, list[Block]]:
-    table = averages(data.traces, data.best)
-    header = (
-        "dataset",
-        "iterations",
-        "repeats",
-        "interpolation",
-        "exact alone",
-        "approximate alone",
-    )
-    cells = [
-        [
-            dataset_name(row["dataset"]),
-            f"{row['after']}",
-            f"{row['repeats']}",
-            f"{row['interpolation']:.3g}",
-            f"{row['exact']:.4g}×",
-            f"{row['approximate']:.4g}×",
-        ]
-        for row in table.to_dict("records")
+AVERAGES: Cells = {
+    "dataset": lambda row: dataset_name(row["dataset"]),
+    "iterations": lambda row: f"{row['after']}",
+    "repeats": lambda row: f"{row['repeats']}",
+    "interpolation": lambda row: f"{row['interpolation']:.3g}",
+    "exact alone": lambda row: f"{row['exact']:.4g}×",
+    "approximate alone": lambda row: f"{row['approximate']:.4g}×",
+}
+
+
+def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
+    yield OF_AVERAGES
+    yield table_of("Dual suboptimality", AVERAGES, table.to_dict("records"))._replace(headed=False)
+
+
+# ---- Figure 3 ---------------------------------------------------------------------------------
+
+
+def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+    """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
+
+    ``pays`` is what the rule says after the pass; ``ended`` the number of passes that the run with
+    the rule made.
+    """
+    found = []
+    for case in cases(traces, best):
+        curve: dict[int, tuple[float, float]] = {}
+        ended = -1
+        for run in case.traces():
+            solver = run.metadata["config"]["solver"]
+            first, last = run.frame.iloc[0], run.frame.iloc[-1]
+            if solver.get("rule") == "fixed":
+                curve[int(solver["M"])] = float(last["time"]), float(last["dual"])
+                curve[-1] = float(first["time"]), float(first["dual"])
+            else:
+                ended = int(last["approx_passes"])
+        if not curve or ended < 0:
+            continue
+        at = pd.DataFrame.from_dict(curve, "index", columns=["time", "dual"]).sort_index()
+        segments, whole = at.diff().iloc[2:], at - at.iloc[0]
+        at["last"] = segments["dual"] / segments["time"]
+        at["iteration"] = whole["dual"] / whole["time"]
+        at["pays"] = at["last"] > at["iteration"]
+        at.insert(0, "passes", at.index)
+        at.insert(0, "ended", ended)
+        at.insert(0, "dataset", case.dataset)
+        found.append(at)
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def draw_rule(table: pd.DataFrame, title: str) -> Figure:
+    """Draw each dataset twice: halfway, where another pass pays, and where the iteration ends."""
+    from ssvm_bench.figures import drawing
+
+    datasets = table.groupby("dataset", sort=False)
+    notes = [
+        "Black: F in the first iteration, exact pass first; dashed: the iteration's slope so far.",
+        "Left: the last segment is steeper, so another pass is made. Right: it is not, and the "
+        "iteration ends.",
+        "Grey: what further passes would have brought.",
     ]
-    return table, [OF_AVERAGES, Table("Dual suboptimality", header, cells, headed=False)]
+    shape = len(datasets), 2
+    with drawing.page(title, notes, shape, ((), ())) as (figure, panels):
+        for line, (dataset, curve) in zip(panels, datasets, strict=True):
+            ended = int(curve["ended"].iloc[0])
+            for panel, at in zip(line, (max(ended // 2, 1), ended), strict=True):
+                done = curve[curve["passes"] <= at]
+                ends = done.iloc[[0, -1]]
+                panel.plot(curve["time"], curve["dual"], color="#BBBBBB", marker=".", linewidth=0.8)
+                panel.plot(done["time"], done["dual"], color="black", marker=".")
+                panel.plot(ends["time"], ends["dual"], color="black", linestyle="--", linewidth=0.8)
+                after = f"after {at} pass{'es' * (at > 1)}"
+                drawing.set_heading(panel, f"{dataset_name(str(dataset))}: {after}")
+            line[0].set_ylabel("F")
+        for panel in panels[-1]:
+            panel.set_xlabel("time [s], at the paper's costs")
+    return figure
+
+
+def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = passes(data.traces, data.best)
+    if len(table):
+        yield Output("rule", table, figure=draw_rule(table, data.title))
 
 
 # ---- the kinds --------------------------------------------------------------------------------
 
-
-def _kind(
-    name: str, title: str, made: Callable[[FigureData], tuple[pd.DataFrame, list[Block]]]
-) -> Kind:
-    """Return a kind of table, if there are rows."""
-
-    def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-        table, blocks = made(data)
-        if len(table):
-            yield Output(name, table, title, blocks)
-
-    return Kind(name, Choices(("table",)), outputs)
-
-
 KINDS = (
-    _kind("scale", "Where MP-BCFW's primal value is lower, against λ and start", _of_scale),
-    _kind("slope", "The slope rule against fixed numbers of approximate passes", _of_slope),
-    _kind("averages", "Two averages, and the interpolation between them", _of_averages),
+    table_kind(
+        "scale",
+        "Where MP-BCFW's primal value is lower, against λ and start",
+        scale,
+        _of_scale,
+    ),
+    table_kind(
+        "slope",
+        "The slope rule against fixed numbers of approximate passes",
+        slope,
+        _of_slope,
+    ),
+    table_kind(
+        "averages", "Two averages, and the interpolation between them", averages, _of_averages
+    ),
+    Kind("rule", Choices(("iteration",)), _draw_rule),
 )

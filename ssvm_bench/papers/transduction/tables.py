@@ -17,16 +17,12 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Case, cases
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, table_of
-from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
+from ssvm_bench.figures.kind import Section, table_kind
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.papers.transduction.printed import (
-    DRAWS,
-    MOONS,
-)
+from ssvm_bench.papers.transduction.printed import DRAWS, MOONS
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -112,11 +108,6 @@ def error_tables(table: pd.DataFrame) -> Iterator[Table]:
         yield table_of(title, ERROR_CELLS, rows.to_dict("records"))
 
 
-def _errors(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = errors(data.traces)
-    yield Output("errors", table, "Wrong labels", [ERRORS, *error_tables(table)])
-
-
 # ---- conjugate gradients ----------------------------------------------------------------------
 
 FEW = 20
@@ -175,24 +166,25 @@ SOLVE_CELLS: Cells = {
 }
 
 
-def _solves(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = solves(data.traces)
-    if not len(table):
-        return
-    rows = table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records"))
-    yield Output("solves", table, "Iterations of conjugate gradients", [SOLVES, rows])
-
-
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 NOTHING = "There are no runs of transduction."
 KINDS = (
-    Kind(
+    table_kind(
         "errors",
-        Choices(("table",)),
-        _errors,
-        Section("transduction", "Transduction", NOTHING),
+        "Wrong labels",
+        lambda traces, _: errors(traces),
+        lambda _, table: [ERRORS, *error_tables(table)],
+        section=Section("transduction", "Transduction", NOTHING),
         documents=True,
     ),
-    Kind("solves", Choices(("table",)), _solves),
+    table_kind(
+        "solves",
+        "Iterations of conjugate gradients",
+        lambda traces, _: solves(traces),
+        lambda _, table: [
+            SOLVES,
+            table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records")),
+        ],
+    ),
 )

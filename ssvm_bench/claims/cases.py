@@ -25,14 +25,9 @@ import numpy as np
 from ssvm_bench.claims.claim import UnmeasurableError
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.results import problem_instance
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import (
-    Best,
-    BestValues,
-    ProblemInstance,
-    instance_of,
-    named_in,
-)
+from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance
 from ssvm_bench.results.repeats import grouped, labels
 from ssvm_bench.results.trace import Trace
 
@@ -157,7 +152,7 @@ class Case:
             {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
             for case in (self, other)
         ]
-        named = [named_in(case.problem.fingerprint) for case in (self, other)]
+        named = [problem_instance.named_in(case.problem.fingerprint) for case in (self, other)]
         return (
             (self.dataset, self.source, self.problem.lam, named[0])
             == (other.dataset, other.source, other.problem.lam, named[1])
@@ -169,23 +164,23 @@ class Case:
         """Return the runs of a solver; raises as `Runs.by_seed`."""
         return Runs(solver).of(self)
 
-    def timed(self, *solvers: str) -> list[list[Trace]]:
-        """Return the runs of solvers whose times may be compared."""
-        found = [self.repeats(solver) for solver in solvers]
-        clocks = {str(trace.metadata.get("clock")) for runs in found for trace in runs}
+    def timed(self, *kinds: Runs) -> list[Mapping[int, Trace]]:
+        """Return the runs of some kinds by seed, whose times may be compared."""
+        found = [runs.by_seed(self) for runs in kinds]
+        clocks = check_clocks(run for of in found for run in of.values())
         if "work" in clocks and not self.variant.counted:
             raise UnmeasurableError("clock=work counts work, it measures no time")
-        check_clocks(run for runs in found for run in runs)
         return found
 
 
-def check_clocks(runs: Iterable[Trace]) -> None:
-    """Raise `UnmeasurableError` unless one clock has timed all runs."""
+def check_clocks(runs: Iterable[Trace]) -> set[str]:
+    """Return the clock of all runs; raise `UnmeasurableError` if there are several."""
     clocks = {str(run.metadata.get("clock")) for run in runs}
     if len(clocks) > 1:
         raise UnmeasurableError(
             f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
         )
+    return clocks
 
 
 def same_seed(
@@ -296,7 +291,7 @@ def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, in
 
     Data that are drawn anew for each repeat are one instance, named by their other options.
     """
-    config, instance = trace.metadata["config"], instance_of(trace.metadata)
+    config, instance = trace.metadata["config"], problem_instance.instance_of(trace.metadata)
     option = draws.get(str(trace.metadata["dataset"]["name"]))
     if option is None:
         return instance, int(config["seed"])

@@ -90,11 +90,12 @@ Options = ParamSpec("Options")
 
 def measure(
     function: Callable[Concatenate[Any, Options], Measured],
+    of: Callable[[Any], Any] = lambda case: case,
 ) -> Callable[Options, Measure]:
-    """Let ``function(case, *options)`` be called as ``function(*options)``: that is a measure."""
+    """Let ``function(of(case), *options)`` be called as ``function(*options)``: a measure."""
 
     def chosen(*options: Options.args, **more: Options.kwargs) -> Measure:
-        return lambda case: function(case, *options, **more)
+        return lambda case: function(of(case), *options, **more)
 
     return wraps(function)(chosen)
 
@@ -169,12 +170,16 @@ class Statements:
         low: float = -math.inf,
         high: float = math.inf,
         words: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
     ) -> Claim:
-        """Return a statement with its measure; its key is the name unless there is another."""
+        """Return a statement with its measure; its key is the name unless there is another.
+
+        ``more`` are fields of a `Claim` that stand in place of the file's.
+        """
         said, shown = self._said[name], percent if show is percent else "{:.3g}".format
         words = {**words, "low": shown(low), "high": shown(high)}
-        section, text, measured = (said[part].format(**words) for part in TEXTS)
-        paper = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
-        more = {part: said[part] for part in MORE if part in said}
-        about = (key or name, section, text, measured, paper, measure, show, low, high)
-        return Claim(*about, **more)
+        fields: dict[str, Any] = {part: said[part].format(**words) for part in TEXTS}
+        fields["paper"] = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
+        fields |= {part: said[part] for part in MORE if part in said}
+        measuring = {"measure": measure, "show": show, "low": low, "high": high}
+        return Claim(**{"key": key or name, **fields, **measuring, **more})

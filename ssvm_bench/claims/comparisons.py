@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs
+from ssvm_bench.claims.cases import Case, Runs, least_positive
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
-from ssvm_bench.figures.curves import along, read_off
+from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, span, times
 
@@ -110,6 +110,31 @@ def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
         peaks = [largest(run) for run in baseline.of(case)]
         note = f"{baseline.name}: {span((min(peaks), max(peaks)), times)}"
     return Measured(values, high=1.0, note=note)
+
+
+def to_common(
+    pairs: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
+    least: float = 0.0,
+    what: str = "duality gap",
+) -> tuple[float, np.ndarray]:
+    """Return the smallest positive height that all curves reach, and the x at which each does.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of (x, y)
+        The curves that are compared.
+    least : float
+        A smaller height does not count.
+    what : str
+        What y is.
+
+    Returns
+    -------
+    target : float
+    x : ndarray of float64, shape (pairs, 2)
+    """
+    target = max(least, *(least_positive(y, what) for pair in pairs for _, y in pair))
+    return target, np.array([[crossing(x, y, target) for x, y in pair] for pair in pairs])
 
 
 def half_of(case: Case) -> Case:

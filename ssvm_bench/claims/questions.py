@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, variant_of
+from ssvm_bench.claims.cases import Case, Runs, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.trace import Trace
@@ -191,10 +191,10 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
 @measure
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    timed = asked.what == TIMED
-    runs = case.timed(asked.solver)[0] if timed else case.repeats(asked.solver)
+    runs = Runs(asked.solver)
+    found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
     values, at = [], []
-    for run in runs:
+    for run in found.values():
         iterations = run.frame["iteration"].to_numpy(int)
         if iterations[-1] < asked.after:
             raise UnmeasurableError(f"a run ended before iteration {asked.after}")

@@ -7,16 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from ssvm_bench.claims.judging import (
-    FAILS,
-    HOLDS,
-    INCOMPARABLE,
-    TWICE,
-    UNKNOWN,
-    VERDICTS,
-    Row,
-    evaluate,
-)
+from ssvm_bench.claims import judging
+from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.claims.questions import usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
@@ -126,10 +118,12 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
     for start in starts:
         mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
-        shown = [verdict for verdict in VERDICTS if counts[verdict] or verdict != INCOMPARABLE]
+        shown = [
+            verdict for verdict in judging.VERDICTS if counts[verdict] or verdict != INCOMPARABLE
+        ]
         summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in shown)
         of = f"Of {len(mine)} pairs of claim and dataset"
-        twice = sum(TWICE in row.note for row in mine)
+        twice = sum(judging.TWICE in row.note for row in mine)
         if twice:
             summary += f"; of those that do not hold, at the measured times as well: {twice}"
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."
@@ -217,7 +211,7 @@ def kind(papers: Mapping[str, Paper]) -> Kind:
         bench = measurements.read(data.results_dir) if data.results_dir else ()
         for paper in (papers[name] for name in names):
             runs = usual(paper.questions, data.traces)
-            yield output(paper, evaluate(paper, runs, data.best, bench))
+            yield output(paper, judging.evaluate(paper, runs, data.best, bench))
 
     choices = tuple(name for name, paper in papers.items() if paper.file)
     return Kind(

@@ -183,6 +183,12 @@ def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
     return float(x[k - 1] + part * (x[k] - x[k - 1]))
 
 
+def first_at(x: np.ndarray, y: np.ndarray, target: float) -> float:
+    """Return the first x of a row whose y is at most a target; infinite if there is none."""
+    below = x[y <= target]
+    return float(below[0]) if below.size else math.inf
+
+
 def axis_label(traces: Sequence[Trace], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     return AXES[axis].label + f" ({clocks_of(traces)})" * (axis == "time")

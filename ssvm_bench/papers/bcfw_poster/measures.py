@@ -25,16 +25,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import (
-    Case,
-    Runs,
-    check_clocks,
-    least_positive,
-    relative_gap,
-    same_seed,
-)
+from ssvm_bench.claims.cases import Case, Runs, relative_gap, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
-from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality
+from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
 from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number
@@ -122,30 +115,30 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
         On all examples, and on a part.
     note : str
     """
-    n, fewer = int(case.data["n"]), int(part.data["n"])
-    pairs = _pairs(runs, case, part)
-    made = [(where, run) for pair in pairs for where, run in zip((case, part), pair, strict=True)]
-    errors = [suboptimality(where, run) for where, run in made]
-    smallest = [least_positive(error, "suboptimality") for error in errors]
-    target = max(*smallest, least_known(case), least_known(part))
-    at = [
-        crossing(along(run, "calls"), error, target)
-        for (_, run), error in zip(made, errors, strict=True)
-    ]
-    calls = np.reshape(at, (-1, 2))
-    if (calls < [n, fewer]).any():
-        raise UnmeasurableError(TOO_LOOSE)
-    here, there = np.median(calls, axis=0)
+    pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
+    if any(a.metadata["config"]["solver"] != b.metadata["config"]["solver"] for a, b in pairs):
+        raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
+    target, (here, there), calls = _calls(pairs, (case, part))
+    n, fewer = case.data["n"], part.data["n"]
     note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {fewer}"
     return calls, note
 
 
-def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
-    """Return the runs on two instances with the same seed, whose solver has the same options."""
-    pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
-    if any(a.metadata["config"]["solver"] != b.metadata["config"]["solver"] for a, b in pairs):
-        raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
-    return pairs
+def _calls(
+    pairs: Sequence[tuple[Trace, Trace]], on: tuple[Case, Case]
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the smallest suboptimality that all runs reach, medians of the calls, and these."""
+    curves = [
+        [
+            (along(run, "calls"), suboptimality(case, run))
+            for case, run in zip(on, pair, strict=True)
+        ]
+        for pair in pairs
+    ]
+    target, calls = to_common(curves, max(map(least_known, on)), "suboptimality")
+    if (calls < [int(case.data["n"]) for case in on]).any():
+        raise UnmeasurableError(TOO_LOOSE)
+    return target, np.median(calls, axis=0), calls
 
 
 # ---- what a call costs, and finds -------------------------------------------------------------
@@ -154,19 +147,13 @@ def _pairs(runs: Runs, case: Case, part: Case) -> list[tuple[Trace, Trace]]:
 @measure
 def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
     """Measure the time of a run per call of the oracle over that of a baseline, per seed."""
-    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case))
-    check_clocks(run for pair in pairs for run in pair)
-    if any(run.metadata["clock"] == "work" for pair in pairs for run in pair):
-        raise UnmeasurableError("clock=work counts work, it measures no time")
-    seconds = np.array([[_seconds_a_call(run) for run in pair] for pair in pairs])
-    mine, theirs = 1e6 * np.median(seconds, axis=0)
-    note = f"{mine:.3g} µs a call, {baseline.name} {theirs:.3g} µs"
+    mine, theirs = case.timed(ours, baseline)
+    pairs = same_seed(mine, theirs)
+    ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
+    seconds = np.array([[end["time"] / end["oracle_calls"] for end in pair] for pair in ends])
+    here, there = 1e6 * np.median(seconds, axis=0)
+    note = f"{here:.3g} µs a call, {baseline.name} {there:.3g} µs"
     return Measured(seconds[:, 0] / seconds[:, 1], note=note)
-
-
-def _seconds_a_call(run: Trace) -> float:
-    last = run.frame.iloc[-1]
-    return float(last["time"] / last["oracle_calls"])
 
 
 @measure
@@ -201,21 +188,7 @@ def gap_over_error(case: Case, runs: Runs) -> Measured:
 def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
     """Measure the calls to a suboptimality over those of other runs, per seed."""
     pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
-    errors = [[suboptimality(case, run) for run in pair] for pair in pairs]
-    smallest = [least_positive(error, "suboptimality") for pair in errors for error in pair]
-    target = max(*smallest, least_known(case))
-    calls = np.array(
-        [
-            [
-                crossing(along(run, "calls"), error, target)
-                for run, error in zip(pair, of, strict=True)
-            ]
-            for pair, of in zip(pairs, errors, strict=True)
-        ]
-    )
-    if (calls < int(case.data["n"])).any():
-        raise UnmeasurableError(TOO_LOOSE)
-    here, there = np.median(calls, axis=0)
+    target, (here, there), calls = _calls(pairs, (case, case))
     note = f"to {target:.3g}: {here:.3g} calls, {there:.3g} of the exact oracle"
     return Measured(calls[:, 0] / calls[:, 1], note=note)
 

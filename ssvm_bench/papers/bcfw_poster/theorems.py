@@ -64,11 +64,7 @@ import numpy as np
 from ssvm_bench.claims.cases import Case, Runs
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.claims.comparisons import half_of, suboptimality
-from ssvm_bench.papers.bcfw_poster.measures import (
-    TOO_LOOSE,
-    calls_on_both,
-    least_known,
-)
+from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, least_known
 from ssvm_bench.results.words import number
 
 LEAST_ROWS = 3

@@ -23,21 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import (
-    Case,
-    Runs,
-    check_clocks,
-    column,
-    least_positive,
-    relative_gap,
-    same_seed,
-)
+from ssvm_bench.claims import cases
+from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, relative_gap, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
-from ssvm_bench.claims.comparisons import half_of
-from ssvm_bench.figures.curves import along, crossing
+from ssvm_bench.claims.comparisons import half_of, to_common
+from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.results import measurements
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import counts, percent, seconds, span, times
+from ssvm_bench.results.words import counts, percent, reached, seconds, span, times
 
 SWEEPS = {"M": 0, "order": "random", "bound": "tracked", "products": "keep"}
 BATCH = Runs("dcd", SWEEPS, warm_start=False)
@@ -208,12 +201,10 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
 def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
     """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
     pairs = _pairs(case, one, several)
-    gaps = [(run, relative_gap(run)) for pair in pairs for run in pair]
-    if min(gap.size for _, gap in gaps) < 2:
+    if min(len(run.frame) for pair in pairs for run in pair) < 2:
         raise UnmeasurableError("a run made no sweep")
-    target = max(least_positive(gap) for _, gap in gaps)
-    at = [crossing(along(run, "iteration"), gap, target) for run, gap in gaps]
-    found = np.reshape(at, (-1, 2))
+    curves = [[(along(run, "iteration"), relative_gap(run)) for run in pair] for pair in pairs]
+    _, found = to_common(curves)
     if (found <= 0).any():
         raise UnmeasurableError("a run reached no gap below that of its start")
     return pairs, found
@@ -225,15 +216,15 @@ def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Tra
 @measure
 def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
     """Measure the passes after which the gap of all examples is within a tolerance."""
-    passes, first = [], []
+    passes, after_one = [], []
     for run in runs.of(case):
         gap, at = relative_gap(run), along(run, "iteration")
-        met = gap <= tol
-        passes.append(float(at[met][0]) if met.any() else math.inf)
-        first += [float(gap[at == 1][0])] if (at == 1).any() else []
-    if not first:
+        passes.append(first_at(at, gap, tol))
+        after_one += gap[at == 1].tolist()
+    if not after_one:
         raise UnmeasurableError("the first pass was not evaluated")
-    note = f"verified relative gap after one pass {span((min(first), max(first)), '{:.2g}'.format)}"
+    ends = span((min(after_one), max(after_one)), "{:.2g}".format)
+    note = f"verified relative gap after one pass {ends}"
     return Measured(np.array(passes), note=note)
 
 
@@ -300,14 +291,14 @@ def costlier_schedule(case: Case, ours: Runs, baseline: Runs, call: float) -> Me
     target = _target(mine)
     spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
     base, theirs_spent = spent.median(), baselines.median()
-    reached = f"{seconds(theirs_spent[TIME])} and {theirs_spent[CALLS]:.3g} calls"
     note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
-    note += "against " + ("not reached" if math.isinf(theirs_spent[TIME]) else reached)
+    note += f"against {reached(theirs_spent[TIME], seconds)}"
     if not math.isinf(theirs_spent[TIME]):
         costs = (0.0, SLOW_CALL, SLOWER_CALL)
         ratios = [_cost(theirs_spent, each) / _cost(base, each) for each in costs]
         as_is, slow, slower = map(times, ratios)
-        note += f"; {as_is} as measured, {slow} with {seconds(SLOW_CALL)} more a call, "
+        note += f" and {theirs_spent[CALLS]:.3g} calls; "
+        note += f"{as_is} as measured, {slow} with {seconds(SLOW_CALL)} more a call, "
         note += f"{slower} with {seconds(SLOWER_CALL)}"
     ended = min(float(_cost(run.frame.iloc[-1], call)) for run in theirs)
     each = _cost(spent, call).to_numpy()
@@ -337,7 +328,7 @@ def spread_of_schedules(case: Case, kinds: Sequence[Runs]) -> Measured:
     ended = np.array([[float(runs[seed].frame[TIME].iloc[-1]) for seed in seeds] for runs in found])
     medians = np.median(spent, axis=1)
     said = (
-        f"{runs.options['schedule']} {'not reached' if math.isinf(at) else seconds(at)}"
+        f"{runs.options['schedule']} {reached(at, seconds)}"
         for runs, at in zip(kinds, medians, strict=True)
     )
     return Measured(
@@ -351,7 +342,7 @@ def spread_of_schedules(case: Case, kinds: Sequence[Runs]) -> Measured:
 def _target(mine: Sequence[Trace]) -> float:
     """Return the tolerance of some runs, or the smallest gap that all of them reach."""
     tol = float(mine[0].metadata["config"]["solver"]["tol"])
-    return max(tol, *(least_positive(relative_gap(run)) for run in mine))
+    return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
 
 
 def _cost(spent: Any, call: float) -> Any:
@@ -363,12 +354,8 @@ def _cost(spent: Any, call: float) -> Any:
 
 def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
     """Return seconds and calls of each run at its first row within a gap; infinite: never."""
-    found = pd.DataFrame(math.inf, range(len(runs)), COSTS)
-    for k, run in enumerate(runs):
-        met = np.flatnonzero(relative_gap(run) <= target)
-        if met.size:
-            found.loc[k] = run.frame[list(COSTS)].iloc[met[0]]
-    return found
+    spent = [[first_at(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
+    return pd.DataFrame(spent, columns=list(COSTS))
 
 
 # ---- the bench --------------------------------------------------------------------------------

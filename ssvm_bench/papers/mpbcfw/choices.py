@@ -15,8 +15,10 @@ import numpy as np
 from ssvm_bench.claims.cases import Case, Runs, least_positive, relative_gap
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.claims.comparisons import suboptimality
+from ssvm_bench.figures.curves import along, first_at
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw.measures import as_printed, early, of_printed, reach, target_gap
+from ssvm_bench.results import words
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, times
 
@@ -64,8 +66,9 @@ def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
     common = min(series.size for of_case in both for series in of_case)
     if common < LEAST_ITERATIONS:
         raise UnmeasurableError(f"fewer than {LEAST_ITERATIONS} iterations")
-    mine, theirs = (np.array([half_way(one[:common]) for one in of_case]) for of_case in both)
-    largest = [np.median([one[:common].max() for one in of_case]) for of_case in both]
+    both = [[series[:common] for series in of_case] for of_case in both]
+    mine, theirs = (np.array([half_way(one) for one in of_case]) for of_case in both)
+    largest = [np.median([one.max() for one in of_case]) for of_case in both]
     note = f"half of {largest[0]:.3g} passes at iteration {np.median(mine):.3g}, on the horses "
     note += f"half of {largest[1]:.3g} at {np.median(theirs):.3g}; {common} iterations"
     return Measured(mine / np.median(theirs), note=note)
@@ -156,8 +159,12 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
         least_positive(suboptimality(case, run)[: len(early(run))], "primal suboptimality")
         for run in plain
     )
-    at = np.array([_first(case, run, target) for run in plain])
-    base = float(np.median(at))
+
+    def reached(runs: Sequence[Trace]) -> np.ndarray:
+        curves = ((along(run, "iteration"), suboptimality(case, run)) for run in runs)
+        return np.array([first_at(*curve, target) for curve in curves])
+
+    base = float(np.median(reached(plain)))
     if base == 0:
         raise UnmeasurableError("the primal does not fall below its first value")
     relative = target / max(abs(case.reference.dual), 1e-12)
@@ -165,17 +172,11 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
         f"to a suboptimality of {relative:.2g} of the optimum; {solver_label(solver)}: {base:.3g}"
     )
     return Measured(
-        np.array([_first(case, run, target) / base for run in averaged]),
+        reached(averaged) / base,
         note=f"{note} iterations",
         bounds=np.array([float(run.frame["iteration"].iloc[-1]) / base for run in averaged]),
         ended=f"{solver_label(solver)}-avg ended before it reached that",
     )
-
-
-def _first(case: Case, run: Trace, target: float) -> float:
-    """Return the first evaluated iteration with at most a primal suboptimality; or infinity."""
-    there = run.frame["iteration"].to_numpy(float)[suboptimality(case, run) <= target]
-    return float(there[0]) if there.size else math.inf
 
 
 @of_printed
@@ -213,19 +214,14 @@ def over_best_fixed(case: Case) -> Measured:
     seeds = sorted(rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []
     if not seeds:
         raise UnmeasurableError("no finished runs with fixed numbers of passes")
-    of_rule = np.array([reach(rule[seed], target, "time") for seed in seeds])
-    of_fixed = {
-        m: np.array([reach(runs[seed], target, "time") for seed in seeds])
-        for m, runs in fixed.items()
-    }
-    best = np.min(list(of_fixed.values()), axis=0)
+    of_rule, *spent = (
+        np.array([reach(runs[seed], target, "time") for seed in seeds])
+        for runs in (rule, *fixed.values())
+    )
+    best = np.min(spent, axis=0)
     said = (
-        f"{m}: {_in_times(float(np.median(times / of_rule)))}"
-        for m, times in sorted(of_fixed.items())
+        f"{m}: {words.reached(float(np.median(of / of_rule)), times)}"
+        for m, of in sorted(zip(fixed, spent, strict=True), key=lambda pair: pair[0])
     )
     note = f"time with a fixed number, over that with the rule: {', '.join(said)}"
     return Measured(of_rule / best, note=note)
-
-
-def _in_times(factor: float) -> str:
-    return times(factor) if math.isfinite(factor) else "not reached"

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from typing import Any, Concatenate, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ import pandas as pd
 
 from ssvm_bench.claims.cases import Case, Runs, least_positive
 from ssvm_bench.claims.claim import Measure, Measured, Options, UnmeasurableError, measure
-from ssvm_bench.figures.curves import crossing
+from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, seconds, span, times
@@ -64,12 +63,7 @@ def of_printed(
     function: Callable[Concatenate[Any, Options], Measured],
 ) -> Callable[Options, Measure]:
     """As `measure`, of a function that is given the runs as the paper has them."""
-
-    @wraps(function)
-    def chosen(case: Case, *options: Options.args, **more: Options.kwargs) -> Measured:
-        return function(as_printed(case), *options, **more)
-
-    return measure(chosen)
+    return measure(function, as_printed)
 
 
 # ---- at equal iterations ----------------------------------------------------------------------
@@ -170,30 +164,26 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
     if len(usps_cases) != 1:
         raise UnmeasurableError("no finished runs on USPS to compare with")
     here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
-    at = set.intersection(*(set(gains) for gains in (*here, *there)))
-    if not at:
+    shared = pd.concat([*here, *there], axis=1, join="inner")
+    if shared.empty:
         raise UnmeasurableError(
             "no iteration was evaluated, with positive values, on both datasets"
         )
-    mine, usps = (
-        np.exp([np.mean([gains[k] for k in sorted(at)]) for gains in both])
-        for both in (here, there)
-    )
+    mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(here)])
     note = (
         f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
-        f"over {len(at)} iterations up to {max(at)}"
+        f"over {len(shared)} iterations up to {shared.index.max()}"
     )
     return Measured(mine / np.median(usps), note=note)
 
 
-def _log_gains(case: Case, pair: str) -> list[dict[int, float]]:
+def _log_gains(case: Case, pair: str) -> list[pd.Series]:
     """Return, per seed, iteration → log of the gain, where both suboptimalities are positive."""
     gains = []
     for at, one, two in _evaluated(case, pair):
         one, two = one - case.reference.dual, two - case.reference.dual
         positive = (one > 0) & (two > 0)
-        logs = np.log(one[positive]) - np.log(two[positive])
-        gains.append(dict(zip(at[positive].tolist(), logs.tolist(), strict=True)))
+        gains.append(pd.Series(np.log(one[positive]) - np.log(two[positive]), at[positive]))
     return gains
 
 
@@ -221,10 +211,8 @@ def reach(run: Trace, target: float, axis: str) -> float:
     In time, interpolated in log gap between the two rows around it; for iterations, the first
     evaluated one.
     """
-    gap, x = run.frame["gap"].to_numpy(float), run.frame[axis].to_numpy(float)
-    if axis == "time":
-        return crossing(x, gap, target)
-    return float(x[gap <= target][0]) if (gap <= target).any() else math.inf
+    read = crossing if axis == "time" else first_at
+    return read(along(run, axis), run.frame["gap"].to_numpy(float), target)
 
 
 @of_printed
@@ -243,9 +231,8 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     """
     solvers = PAIRS[pair]
     if axis == "time":
-        single, multi = case.timed(*solvers)
-    else:
-        single, multi = (case.repeats(solver) for solver in solvers)
+        case.timed(*map(Runs, solvers))
+    single, multi = map(case.repeats, solvers)
     target = target_gap(single)
     times = np.array([reach(run, target, axis) for run in single])
     base = float(np.median(times))
@@ -253,7 +240,8 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
         raise UnmeasurableError("the gap does not fall below its first value")
     if not_beyond and len(times) < 2:
         raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
-    relative = target / max(abs(_primal_of(single)), 1e-12)
+    primal = float(np.nanmedian([run.frame["primal"].iloc[-1] for run in single]))
+    relative = target / max(abs(primal), 1e-12)
     unit = " s" if axis == "time" else " iterations"
     note = f"gap {target:.3g} ({relative:.2g} of the primal); "
     note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
@@ -268,10 +256,6 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     )
 
 
-def _primal_of(runs: Sequence[Trace]) -> float:
-    return float(np.nanmedian([run.frame["primal"].iloc[-1] for run in runs]))
-
-
 # ---- the oracle -------------------------------------------------------------------------------
 
 
@@ -284,7 +268,7 @@ def oracle_share(case: Case, solver: str, bounds: Mapping[str, tuple[float, floa
     call, rest = float(np.median(inside)), float(np.median(outside))
     note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
     if solver == "mpbcfw":
-        late = [_late_share(run) for run in case.timed(solver)[0]]
+        late = [_late_share(run) for run in case.repeats(solver)]
         note += f"; {percent(float(np.median(late)))} over the last quarter of the iterations"
     (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
     shares = np.array([row["oracle_time"] / row["time"] for row in last])
@@ -328,7 +312,7 @@ def _late_share(run: Trace) -> float:
 
 
 def _last_rows(case: Case, solver: str) -> list[pd.Series]:
-    rows = [run.frame.iloc[-1] for run in case.timed(solver)[0]]
+    rows = [run.frame.iloc[-1] for run in case.timed(Runs(solver))[0].values()]
     if not all(row["oracle_calls"] > 0 and row["time"] > 0 for row in rows):
         raise UnmeasurableError("a run made no oracle call")
     return rows

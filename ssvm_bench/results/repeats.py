@@ -67,6 +67,14 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
 
 
+def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> list[str]:
+    """Name each run's curve by the options in which runs differ that agree in a key."""
+    groups = grouped(range(len(traces)), lambda k: key(traces[k]))
+    named = ((ks, labels([traces[k] for k in ks])) for ks in groups.values())
+    found = {k: label for ks, names in named for k, label in zip(ks, names, strict=True)}
+    return [found[k] for k in range(len(traces))]
+
+
 def _of_today(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return configs in which older runs have the options added since, at their defaults."""
     made = [dict(config) for config in configs]

@@ -24,7 +24,7 @@ import yaml
 from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import Section
 from ssvm_bench.results.problem_instance import instance_of
-from ssvm_bench.results.repeats import grouped, labels
+from ssvm_bench.results.repeats import labels_within
 from ssvm_bench.results.trace import Trace
 
 SECTION = Section("bundles", "The bundle methods", "There are no runs of these methods.")
@@ -42,7 +42,6 @@ EPSILON = 0.01
 """The ε of all of the report's runs."""
 
 REPORT = Path(__file__).with_name("report.yaml")
-REMARKS = Path(__file__).with_name("remarks.yaml")
 
 INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
 """The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
@@ -87,16 +86,14 @@ def methods(traces: Sequence[Trace]) -> list[Method]:
 
     Runs of a method on other data may have other options, in which they are not compared.
     """
-    found: dict[int, Method] = {}
-    by_data = grouped(enumerate(traces), lambda pair: pair[1].metadata["dataset"]["name"])
-    for pairs in by_data.values():
-        names = labels([trace for _, trace in pairs])
-        for (k, trace), label in zip(pairs, names, strict=True):
-            solver, *options = label.split(" ")
-            other = [text for text in options if not text.startswith("P=")]
-            P = int(trace.metadata["config"]["solver"].get("P", 1))
-            found[k] = Method(solver, P, " ".join(other))
-    return [found[k] for k in range(len(traces))]
+    found = []
+    names = labels_within(traces, lambda trace: trace.metadata["dataset"]["name"])
+    for trace, label in zip(traces, names, strict=True):
+        solver, *options = label.split(" ")
+        other = [text for text in options if not text.startswith("P=")]
+        P = int(trace.metadata["config"]["solver"].get("P", 1))
+        found.append(Method(solver, P, " ".join(other)))
+    return found
 
 
 def runs(traces: Sequence[Trace]) -> pd.DataFrame:
@@ -138,13 +135,6 @@ def title(instance: pd.DataFrame) -> str:
 @cache
 def _report() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load(REPORT.read_text(encoding="utf-8"))
-    return content
-
-
-@cache
-def remarks() -> dict[str, dict[str, str]]:
-    """Return why claims do not hold: claim → data, with the rule and reading behind it → text."""
-    content: dict[str, dict[str, str]] = yaml.safe_load(REMARKS.read_text(encoding="utf-8"))
     return content
 
 

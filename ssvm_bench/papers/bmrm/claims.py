@@ -154,18 +154,23 @@ def _more_planes_faster(block: pd.DataFrame) -> Measured:
     return compared(several.below(one), _listed(shown))
 
 
-def _fewer_with_planes(block: pd.DataFrame) -> Measured:
+def _by_planes(block: pd.DataFrame) -> dict[int, dict[float, Row]]:
+    """Return P → the report's λ → row of BMRM and P-BMRM."""
     several = block["solver"].str.partition(" ")[0] == "p_bmrm"
-    counts = [1, *sorted(set(block.loc[several, "P"]))]
-    if len(counts) == 1:
+    counts = sorted(set(block.loc[several, "P"]))
+    return {1: _runs(block, *PLAIN)} | {P: _runs(block, "p_bmrm", P) for P in counts}
+
+
+def _fewer_with_planes(block: pd.DataFrame) -> Measured:
+    of_count = _by_planes(block)
+    if len(of_count) == 1:
         raise UnmeasurableError("no finished runs of P-BMRM")
-    of_count = [_runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts]
     holds, texts = [], {}
-    for lam in of_count[0]:
-        found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count]
+    for lam in of_count[1]:
+        found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count.values()]
         holds += [later.below(one) for one, later in pairwise(filter(None, found))]
         texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
-    planes = ", ".join(str(P) for P in counts)
+    planes = ", ".join(map(str, of_count))
     return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
 
 
@@ -182,15 +187,13 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
 
 
 def _best_planes(block: pd.DataFrame) -> Measured:
-    planes = sorted({row["P"] for row in rows_of(block) if solver_of(row) == "p_bmrm"})
-    counts = [1, *planes]
-    if 16 not in counts:
+    of_count = _by_planes(block)
+    if 16 not in of_count:
         raise UnmeasurableError("no finished runs of P-BMRM with P = 16")
-    of_count = {P: _runs(block, "p_bmrm" if P > 1 else "bmrm", P) for P in counts}
     lam = min(set.intersection(*(set(rows) for rows in of_count.values())))
     seconds = {P: of(rows[lam], "seconds") for P, rows in of_count.items()}
     holds = _all([seconds[16].below(one) for P, one in seconds.items() if P != 16])
-    if holds and counts[-1] == 16:
+    if holds and max(of_count) == 16:
         raise UnmeasurableError("no finished runs with P above 16")
     shown = ", ".join(f"P = {P}: {one.text(seconds_text)} s" for P, one in seconds.items())
     return compared(holds, f"{shown}, at λ = {lam:g}")
@@ -216,15 +219,11 @@ def _constants(block: pd.DataFrame) -> Measured:
         found = {row["options"]: of(row, "iterations") for row in rows_of(rows)}
         (own,) = (one for text, one in found.items() if {*USUAL.values()} <= {*text.split(" ")})
         name, best = min(found.items(), key=lambda pair: pair[1].high)
-        holds.append(Range(own.low / NEAR_BEST, own.high / NEAR_BEST).below(above(best)))
+        above = Range(*(end * (1 + 1e-9) for end in best))  # as small as the best one is enough
+        holds.append(Range(*(end / NEAR_BEST for end in own)).below(above))
         count = "{:.0f}".format
         texts[float(str(lam))] = f"{own.text(count)}, best {best.text(count)} with {name}"
     return compared(_all(holds), _listed(texts))
-
-
-def above(best: Range) -> Range:
-    """Return a range just above, so that what is equal to the best is below it."""
-    return Range(best.low * (1 + 1e-9), best.high * (1 + 1e-9))
 
 
 def _planes_by_data(table: pd.DataFrame) -> Measured:

@@ -28,7 +28,8 @@ its passes took other seconds than ours. So the same runs are read in three ways
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -39,11 +40,12 @@ from ssvm_bench.results.words import NONE
 
 BASELINE = "bmrm"
 RANGES = ("iterations", "seconds", "speedup")
+ENDS = ("from", "to")
 COLUMNS = [
     *bundle_runs.INSTANCE,
     *("lam", "lam_n", "report_lam", "epsilon", "solver", "title", "P", "options"),
     *("repeats", "converged"),
-    *(f"{name}_{end}" for name in RANGES for end in ("from", "to")),
+    *(f"{name}_{end}" for name, end in product(RANGES, ENDS)),
     *("qp_share", "rises", "start_iterations", "start_seconds", "beside_seconds", "qps"),
     *("report_iterations", "report_speedup"),
 ]
@@ -131,13 +133,15 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
     table = of_method.agg(
         repeats=("converged", "size"), converged=("converged", "sum"), **medians
     ).reset_index()
-    found = _with_speedups(rows_of(table))
-    for row in found:
-        method = bundle_runs.Method(solver_of(row), row["P"])
-        row["report_lam"] = bundle_runs.report_lam(row)
-        for name in ("iterations", "speedup"):
-            row[f"report_{name}"] = bundle_runs.printed(row, name, method)
-    return pd.DataFrame(found, columns=COLUMNS)
+    table = _with_speedups(table)
+    rows = rows_of(table)
+    table["report_lam"] = [bundle_runs.report_lam(row) for row in rows]
+    for name in ("iterations", "speedup"):
+        table[f"report_{name}"] = [
+            bundle_runs.printed(row, name, bundle_runs.Method(solver_of(row), row["P"]))
+            for row in rows
+        ]
+    return table
 
 
 MEDIANS = (
@@ -175,10 +179,9 @@ def _start(trace: Trace) -> tuple[float, float]:
     return SGD_PASSES - 1.0, row["cpu_time"] - row["oracle_time"] / (2 * SGD_PASSES)
 
 
-def _with_speedups(rows: Iterable[Any]) -> list[Row]:
+def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows on problems with runs of BMRM, with their speed-ups."""
-    rows = list(rows)
-    found = []
+    found, rows = [], rows_of(table)
     for row in rows:
         bases = [
             other
@@ -189,7 +192,7 @@ def _with_speedups(rows: Iterable[Any]) -> list[Row]:
         if bases:
             speedup = _speedup(row, [base for base in bases if base["epsilon"] == row["epsilon"]])
             found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
-    return found
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
 def _speedup(row: Row, bases: Sequence[Row]) -> Range:
@@ -206,36 +209,19 @@ def _speedup(row: Row, bases: Sequence[Row]) -> Range:
 
 def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the table in each way in which it can be read; the first is as it is."""
-    rows = rows_of(table)
-    found = {MEASURED: table}
+    found, after = {MEASURED: table}, table.copy()
+    for name, end in product(("iterations", "seconds"), ENDS):
+        after[f"{name}_{end}"] -= after[f"start_{name}"]
     if (table["start_iterations"] > 0).any():
-        found[AFTER_START] = _read(rows, _after_start)
-    if all(bundle_runs.pass_seconds(row) > 0 and row["beside_seconds"] >= 0 for row in rows):
-        found[REPORT_PASS] = _read(rows, _at_report_pass)
-    return found
-
-
-def _read(rows: Sequence[Row], change: Callable[[Row], Row]) -> pd.DataFrame:
-    return pd.DataFrame(_with_speedups({**row, **change(row)} for row in rows), columns=COLUMNS)
-
-
-def _after_start(row: Row) -> Row:
-    ends = ("from", "to")
-    return {
-        f"{name}_{end}": row[f"{name}_{end}"] - row[f"start_{name}"]
-        for name in ("iterations", "seconds")
-        for end in ends
-    }
-
-
-def _at_report_pass(row: Row) -> Row:
-    found = _after_start(row)
-    for end in ("from", "to"):
-        passes = found[f"iterations_{end}"] * bundle_runs.pass_seconds(row)
-        found[f"seconds_{end}"] = passes + row["beside_seconds"]
+        found[AFTER_START] = _with_speedups(after)
+    passes = pd.Series([bundle_runs.pass_seconds(row) for row in rows_of(table)], table.index)
+    if (passes > 0).all() and (table["beside_seconds"] >= 0).all():
+        for end in ENDS:
+            after[f"seconds_{end}"] = after[f"iterations_{end}"] * passes + after["beside_seconds"]
+        found[REPORT_PASS] = _with_speedups(after)
     return found
 
 
 def of_report(dataset: str) -> pd.DataFrame:
     """Return what the report prints of a benchmark, as `costs` returns what is measured."""
-    return pd.DataFrame(_with_speedups(bundle_runs.printed_rows(dataset)), columns=COLUMNS)
+    return _with_speedups(pd.DataFrame(bundle_runs.printed_rows(dataset)))

@@ -17,32 +17,12 @@ import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
-from ssvm_bench.config.experiment import Choices
+from ssvm_bench.config import registry
 from ssvm_bench.figures.curves import timing_notes
-from ssvm_bench.figures.document import Table, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.papers.bmrm.claims import (
-    ACROSS,
-    CLAIMS,
-    CONSTANTS,
-    is_tried,
-    rules,
-    seconds_text,
-    usual,
-)
-from ssvm_bench.papers.bmrm.costs import (
-    AFTER_START,
-    MEASURED,
-    RANGES,
-    REPORT_PASS,
-    costs,
-    of,
-    of_report,
-    readings,
-    rows_of,
-)
-from ssvm_bench.papers.bmrm.costs import Row as Cost
+from ssvm_bench.figures.document import Block, Table, bold
+from ssvm_bench.figures.kind import FigureData, table_kind
+from ssvm_bench.papers.bmrm import bundle_runs, claims, costs
+from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
 from ssvm_bench.results.words import NONE, number
 
 HEADER = (
@@ -65,26 +45,26 @@ def tables(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Itera
         yield Table(f"{title}, ε = {epsilons}", HEADER, rows, words=2)
         yield from _other_readings(title, block)
         name = str(block["dataset"].iloc[0])
-        rows = list(_judged(block, CLAIMS, name, of_report(name)))
+        rows = list(_judged(block, claims.CLAIMS, name, costs.of_report(name)))
         yield Table(f"What the report says, on {title}", JUDGED, rows, words=len(JUDGED))
     everything = table if everything is None else everything
     if everything["dataset"].nunique() > 1:
-        printed = pd.concat([of_report(name) for name in ("plates", "mnist", "landmarks")])
-        rows = list(_judged(everything, ACROSS, "all", printed))
+        printed = pd.concat([costs.of_report(name) for name in ("plates", "mnist", "landmarks")])
+        rows = list(_judged(everything, claims.ACROSS, "all", printed))
         yield Table("What the report says of its benchmarks", JUDGED, rows, words=len(JUDGED))
 
 
 def _judged(
-    block: pd.DataFrame, claims: Sequence[Claim], name: str, printed: pd.DataFrame
+    block: pd.DataFrame, about: Sequence[Claim], name: str, printed: pd.DataFrame
 ) -> Iterator[list[str]]:
     """Yield the rows of the claims; rules and readings that agree share one."""
     matched = any(bundle_runs.is_matched(row) for row in rows_of(block))
-    for claim in claims:
-        if (claim.paper and name not in claim.paper) or not is_tried(claim, block):
+    for claim in about:
+        if (claim.paper and name not in claim.paper) or not claims.is_tried(claim, block):
             continue
         by = judge(claim, printed)
         theirs = NONE if by.verdict == UNKNOWN else f"{by.ours}: {by.verdict}"
-        remarks = bundle_runs.remarks().get(claim.key, {})
+        remarks = registry.papers()["bmrm"].remarks.get(claim.key, {})
         for variant, found in _variants(claim, block).items():
             text = f"{claim.text} ({claim.section}{f'; {variant}' if variant else ''})"
             own = [f"{name} matched"] * matched + [name]
@@ -96,10 +76,10 @@ def _judged(
 
 def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
     """Return the verdicts by rule and reading; those that agree in all have one entry."""
-    chosen = block if claim.key == CONSTANTS else usual(block)
+    chosen = block if claim.key == claims.CONSTANTS else claims.usual(block)
     of_rule = {
-        rule: _agreed({name: judge(claim, read) for name, read in readings(rows).items()})
-        for rule, rows in rules(chosen).items()
+        rule: _agreed({name: judge(claim, read) for name, read in costs.readings(rows).items()})
+        for rule, rows in claims.rules(chosen).items()
     }
     first = next(iter(of_rule.values()))
     if all(_said(found) == _said(first) for found in of_rule.values()):
@@ -122,7 +102,7 @@ def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
     return {name: (one.ours or one.note, one.verdict) for name, one in found.items()}
 
 
-def _cells(row: Cost) -> list[str]:
+def _cells(row: costs.Row) -> list[str]:
     iterations, seconds, speedup = (of(row, name) for name in RANGES)
     lam = f"{row['lam_n']:g}"
     if row["report_lam"] != row["lam_n"]:
@@ -130,7 +110,7 @@ def _cells(row: Cost) -> list[str]:
     return [
         *(lam, row["title"]),
         *(iterations.text("{:.0f}".format), number(row["report_iterations"], "g")),
-        *(seconds.text(seconds_text), _share(row["qp_share"])),
+        *(seconds.text(claims.seconds_text), _share(row["qp_share"])),
         *(speedup.text("{:.2g}".format), number(row["report_speedup"], "g")),
         *(_share(row["rises"]), number(row["qps"], ".1f")),
     ]
@@ -138,7 +118,7 @@ def _cells(row: Cost) -> list[str]:
 
 def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
     """Yield a table of what the methods cost in the other readings, where there are any."""
-    others = {name: rows for name, rows in readings(block).items() if name != MEASURED}
+    others = {name: rows for name, rows in costs.readings(block).items() if name != MEASURED}
     if not others:
         return
     of_reading = {name: rows_of(rows) for name, rows in others.items()}
@@ -152,7 +132,7 @@ def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
         line = [*_cells(row)[:2], of(row, "speedup").text("{:.2g}".format)]
         if AFTER_START in others:
             after = of_reading[AFTER_START][k]
-            shows = ("{:.0f}".format, seconds_text, "{:.2g}".format)
+            shows = ("{:.0f}".format, claims.seconds_text, "{:.2g}".format)
             line += [of(after, name).text(s) for name, s in zip(RANGES, shows, strict=True)]
         if REPORT_PASS in others:
             line += [of(of_reading[REPORT_PASS][k], "speedup").text("{:.2g}".format)]
@@ -185,14 +165,17 @@ OTHERWISE = (
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
-def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = costs(data.traces)
-    if len(table):
-        title = "Iterations, time and speed-up of the bundle methods"
-        notes = timing_notes(bundle_runs.of_bundles(data.traces)) + bundle_runs.notes(table)
-        everything = costs([*data.traces, *data.others])
-        texts = [READING, OTHERWISE, *notes]
-        yield Output("speedup", table, title, [*texts, *tables(table, everything)])
+def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
+    notes = timing_notes(bundle_runs.of_bundles(data.traces)) + bundle_runs.notes(table)
+    yield from (READING, OTHERWISE, *notes)
+    yield from tables(table, costs.costs([*data.traces, *data.others]))
 
 
-KIND = Kind("speedup", Choices(("table",)), _outputs, bundle_runs.SECTION, documents=True)
+KIND = table_kind(
+    "speedup",
+    "Iterations, time and speed-up of the bundle methods",
+    lambda traces, _: costs.costs(traces),
+    _blocks,
+    section=bundle_runs.SECTION,
+    documents=True,
+)

@@ -29,7 +29,7 @@ from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_B
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
-from ssvm_bench.results.repeats import grouped, labels
+from ssvm_bench.results.repeats import grouped, labels_within
 from ssvm_bench.results.trace import Trace
 
 BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
@@ -106,14 +106,13 @@ def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
     That are the options in which the runs on one problem instance differ: tolerances and budgets of
     another one tell nothing apart here.
     """
-    found: dict[int, str] = {}
-    for places in grouped(range(len(traces)), lambda k: instance_of(traces[k].metadata)).values():
-        here = [traces[k] for k in places]
-        for k, run, label in zip(places, here, labels(here), strict=True):
-            solver, *options = label.split(" ")
-            others = [text for text in options if text != first(run)]
-            found[k] = " ".join([solver, first(run), *others])
-    return [found[k] for k in range(len(traces))]
+    found = []
+    names = labels_within(traces, lambda run: instance_of(run.metadata))
+    for run, label in zip(traces, names, strict=True):
+        solver, *options = label.split(" ")
+        others = [text for text in options if text != first(run)]
+        found.append(" ".join([solver, first(run), *others]))
+    return found
 
 
 def kept(traces: Sequence[Trace]) -> pd.DataFrame:

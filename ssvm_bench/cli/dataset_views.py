@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.figures import drawing, pictures
 from ssvm_bench.results.files import write
-from ssvm_bench.results.reading import is_finished, read_metadata
+from ssvm_bench.results.reading import is_finished, read_labels, read_metadata
 from ssvm_bench.runs import prediction
 
 
@@ -107,8 +108,24 @@ def show(
         figure = _draw_structures(module, name, numbers, runs, source)
     elif hasattr(module, "scene"):  # its superpixels are points
         config = sources.usual(name, source, allow_checksum_mismatch)
-        rows, come = module.rows(config, numbers, runs)
-        figure = pictures.draw_rows(rows, module.LABELS, come)
+        if runs:  # the first one's options, but for where the files are
+            options = read_metadata(runs[0])["config"]["dataset"]
+            made: Any = validation.convert(type(config), options, "dataset")
+            config = replace(made, source=config.source, trust=config.trust)
+        scenes: list[Any] = [module.scene(config, number) for number in numbers]
+        rows = [
+            pictures.Row(
+                f"{config.name} {number}: {scene.title}",
+                scene.picture.rgb,
+                scene.picture.truth,
+                scene.segments,
+                scene.dataset.y[scene.points],
+                [_of_scene(run, scene) for run in runs],
+                scene.scribbles,
+            )
+            for number, scene in zip(numbers, scenes, strict=True)
+        ]
+        figure = pictures.draw_rows(rows, module.LABELS, scenes[0].dataset.source)
     else:
         dataset = _load(name, source, allow_checksum_mismatch)
         rows = _rows(module.RAW, dataset, numbers, runs)
@@ -177,6 +194,18 @@ def _predictions(run: Path, dataset: Dataset, chosen: Dataset) -> tuple[str, lis
     model = prediction.load(run)
     oracle = prediction.oracle_for(model, chosen)
     return model.title, [oracle.predict(model.w, i) for i in range(chosen.n)]
+
+
+def _of_scene(run: Path, scene: Any) -> tuple[str, np.ndarray]:
+    """Return a run's title, and its labels for the superpixels of a picture."""
+    metadata = read_metadata(run)
+    if metadata["dataset"]["fingerprint"] != scene.dataset.fingerprint:
+        raise RunFailedError(
+            f"{run} is a run on other points than those of {scene.title}: another picture, other "
+            "scribbles or frames, or prepared by another version."
+        )
+    y, iteration = read_labels(run, scene.dataset.n, scene.dataset.n_labels)
+    return f"{metadata['config']['solver']['name']}, iteration {iteration}", y[scene.points]
 
 
 # ---- segments and landmarks -------------------------------------------------------------------

@@ -15,11 +15,10 @@ CVPR 2016.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -37,9 +36,6 @@ from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes as synthetic
 from ssvm_bench.papers.transduction.datasets import given_features, scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
-
-if TYPE_CHECKING:
-    from ssvm_bench.figures import pictures
 
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}
@@ -212,12 +208,6 @@ class Video:
         points = np.flatnonzero(dataset.frame == number)
         title = f"frame {pictures.names[number]}"
         return scenes.Scene(title, pictures[number], segments, None, dataset, points)
-
-    def rows(
-        self, config: SequenceConfig, numbers: Sequence[int], runs: Sequence[Path]
-    ) -> tuple[list[pictures.Row], str]:
-        """Return what is drawn of frames; see `scenes.rows`."""
-        return scenes.rows(self.scene, config, numbers, runs)
 
 
 SHA256 = {

@@ -1,4 +1,4 @@
-"""Pictures whose superpixels are points: their neighbours, and how `data show` shows them.
+"""Pictures whose superpixels are points: their neighbours, and what is shown of them.
 
 .. code-block:: text
 
@@ -12,21 +12,13 @@ differ (Boykov and Jolly, ICCV 2001).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import validation
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.superpixels import borders
-
-if TYPE_CHECKING:
-    from ssvm_bench.figures import pictures
 
 _DIGITS = 6  # the last bits of an exponential depend on the machine
 
@@ -75,64 +67,3 @@ class Scene(NamedTuple):
     scribbles: np.ndarray | None
     dataset: Dataset
     points: np.ndarray
-
-
-def rows(
-    scene_of: Callable[[Any, int], Scene],
-    config: Any,
-    numbers: Sequence[int],
-    runs: Sequence[Path],
-) -> tuple[list[pictures.Row], str]:
-    """Return what ``ssvm-bench data show`` draws of pictures, and their source.
-
-    Parameters
-    ----------
-    scene_of : callable
-        Options of the dataset and number → picture.
-    config : Config
-        The dataset's options; if there are runs, the first one's are taken in their place, but for
-        ``source`` and ``trust``.
-    numbers, runs
-        Which pictures, and the folders of runs on them.
-
-    Raises
-    ------
-    ConfigError
-        There is no such picture.
-    RunFailedError
-        A run is of other points, or cannot be read.
-    """
-    from ssvm_bench.figures import pictures
-    from ssvm_bench.results.reading import read_metadata
-
-    if runs:
-        options = read_metadata(runs[0])["config"]["dataset"]
-        made: Any = validation.convert(type(config), options, "dataset")
-        config = replace(made, source=config.source, trust=config.trust)
-    scenes = [scene_of(config, number) for number in numbers]
-    found = [
-        pictures.Row(
-            f"{config.name} {number}: {scene.title}",
-            *scene.picture,
-            scene.segments,
-            scene.dataset.y[scene.points],
-            [_found(run, scene) for run in runs],
-            scene.scribbles,
-        )
-        for number, scene in zip(numbers, scenes, strict=True)
-    ]
-    return found, scenes[0].dataset.source
-
-
-def _found(run: Path, scene: Scene) -> tuple[str, np.ndarray]:
-    """Return a run's title, and its labels for the superpixels of a scene."""
-    from ssvm_bench.results.reading import read_labels, read_metadata
-
-    metadata = read_metadata(run)
-    if metadata["dataset"]["fingerprint"] != scene.dataset.fingerprint:
-        raise RunFailedError(
-            f"{run} is a run on other points than those of {scene.title}: another picture, other "
-            "scribbles or frames, or prepared by another version."
-        )
-    y, iteration = read_labels(run, scene.dataset.n, scene.dataset.n_labels)
-    return f"{metadata['config']['solver']['name']}, iteration {iteration}", y[scene.points]

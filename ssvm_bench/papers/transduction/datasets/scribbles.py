@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil
 from pathlib import Path
 from types import ModuleType
@@ -39,7 +38,7 @@ from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
 from ssvm_bench.datasets.sources import subset
-from ssvm_bench.papers.transduction.datasets import given_features, scenes
+from ssvm_bench.papers.transduction.datasets import given_features
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast
 
@@ -130,9 +129,6 @@ def scene(config: Config, number: int) -> Scene:
     chosen = replace(config, picture=number, n_samples=None)
     dataset = load(chosen)
     return Scene(*drawn(chosen, dataset.source), dataset, np.arange(dataset.n))
-
-
-rows = partial(scenes.rows, scene)
 
 
 def load(config: Config) -> Dataset:

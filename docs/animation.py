@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from ssvm_bench.config import registry, validation
-from ssvm_bench.papers.transduction.pictures import covered
+from ssvm_bench.papers.transduction.figures import covered
 from ssvm_bench.results.reading import read_labels, read_metadata
 
 WIDTH, DURATION, COLOURS = 320, 100, 64

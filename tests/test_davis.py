@@ -16,7 +16,7 @@ from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.superpixels import neighbours
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import pictures
+from ssvm_bench.papers.transduction import figures
 from ssvm_bench.papers.transduction.datasets import davis
 from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.results.trace import write_run
@@ -173,7 +173,7 @@ def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     rows = run.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}
     write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictures.KIND.files(FigureData([run], {}, "video"), ["frames"])
+    (output,) = figures.KINDS[0].files(FigureData([run], {}, "video"), ["frames"])
     assert output.table["frame"].tolist() == [1, 2, 3]
     figure, inside = data.pixels[:, 1], data.pixels[data.y == 1].sum(axis=1)
     frame = data.frame[data.y == 1]

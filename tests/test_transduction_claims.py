@@ -101,12 +101,12 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     here = replace(here, folder=tmp_path / "run")
     away = trace("kernel_kmeans", 3, 0.6, data.fingerprint)
     chosen = [here, away, trace(OURS, 4, 0.1)]
-    assert not list(figures.KIND.files(FigureData(chosen, {}), ["labels"]))
+    assert not list(figures.KINDS[1].files(FigureData(chosen, {}), ["labels"]))
     rows = here.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
     arrays = {"w": np.zeros(2), "y": data.y}
     write_run(here.folder, rows, here.metadata, {}, summary, arrays)
-    (output,) = figures.KIND.files(FigureData(chosen, {}, "moons"), ["labels"])
+    (output,) = figures.KINDS[1].files(FigureData(chosen, {}, "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure.axes) == 2
@@ -117,7 +117,7 @@ def test_convergence_is_that_of_the_first_draw():
     for k, run in enumerate(traces):
         columns = figures.QUANTITIES.values()
         run.frame[[*columns]] = [[8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0]]
-    (output,) = figures.KIND.outputs(FigureData(traces, {}, "moons"), ["convergence"])
+    (output,) = figures.KINDS[1].outputs(FigureData(traces, {}, "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}
     assert last["augmented Lagrangian"] == 4.0

@@ -11,9 +11,9 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.papers.transduction.oracles import kernels, losses
 from ssvm_bench.papers.transduction.oracles.energies import (
     Counts,
+    Energy,
     OneClique,
     Potts,
-    Separate,
     bounds_on_counts,
     sum_of,
 )
@@ -253,8 +253,8 @@ def check_step(energy, observed, L, seed, exact=True):
 
 def test_labels_that_are_observed_are_kept():
     observed = observed_of(6, {1: 2, 4: 0})
-    check_step(Separate(observed, 3), observed, 3, 0)
-    assert Separate(observed, 3).minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
+    check_step(Energy(observed, 3), observed, 3, 0)
+    assert Energy(observed, 3).minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("known", [{}, {0: 1, 5: 0, 6: 1}])

@@ -9,7 +9,7 @@ from traces import make_trace
 from ssvm_bench.claims import judging
 from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import accuracies, overlaps, pictures
+from ssvm_bench.papers.transduction import accuracies, figures, overlaps
 from ssvm_bench.papers.transduction.datasets import scribbles
 from ssvm_bench.papers.transduction.paper import CLOSED, ENDED, FIXED, PAPER, RISE, WITH_DELTA
 from ssvm_bench.papers.transduction.printed import SETS, SETTINGS, TABLE_1, VIDEOS, WEIGHTS, Spread
@@ -176,7 +176,7 @@ def test_overlap_is_compared_picture_by_picture():
     for run in traces:
         run.frame["iou"] = 1.0 - run.frame["iou"]
     assert judged(traces)["scribbles"].verdict == judging.FAILS
-    table = overlaps.overlaps(pictures.of_methods(traces)).set_index("solver")
+    table = overlaps.overlaps(overlaps.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]
     assert table.loc[OURS, ["runs", "min"]].tolist() == [3, pytest.approx(0.1)]
 
@@ -213,7 +213,7 @@ def test_videos_are_judged_with_features_as_good_as_the_papers():
 def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     known = {name: [0.0, 0.25] for name in ("false_pixels", "missed_pixels", "told_iou")}
     runs = [*of_videos(known, dcadmm=0.5), *of_videos(inductive=0.4, name="davis_bmx_trees")]
-    table = overlaps.overlaps(pictures.of_methods(runs))
+    table = overlaps.overlaps(overlaps.of_methods(runs))
     rows = {row["data"]: row for row in table.to_dict("records")}
     assert rows["davis_car_shadow"]["printed"] == 0.9196
     assert rows["davis_bmx_trees"]["printed"] == 0.5063
@@ -224,7 +224,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert shown == {"davis_car_shadow": ["25 %", "0 of 1"], "davis_bmx_trees": ["–", "0 of 1"]}
     assert "64.52 % on bmx-trees" in (said := overlaps.said_of(table))
     assert "inference" in said
-    scribbled = overlaps.overlaps(pictures.of_methods([]))
+    scribbled = overlaps.overlaps(overlaps.of_methods([]))
     assert overlaps.said_of(scribbled) == overlaps.OVERLAPS
 
 
@@ -239,12 +239,12 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(pictures.KIND.files(FigureData(runs, {}), ["masks"]))
+        assert not list(figures.KINDS[0].files(FigureData(runs, {}), ["masks"]))
     for run in runs:
         rows = run.frame.to_dict("records")
         summary = {**rows[-1], "stop_reason": "converged", "solver": OURS, "wall_time": 1.0}
         write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = pictures.KIND.files(FigureData(runs, {}, "scribbles"), ["masks"])
+    (output,) = figures.KINDS[0].files(FigureData(runs, {}, "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure.axes) == 4

@@ -1,35 +1,84 @@
-"""The figures of transduction, each a choice of one kind.
+"""The figures of transduction, choices of two kinds.
 
 ===========  ====================================================================================
 labels       the points of the first draw, in the plane, with the labels that each solver found
 convergence  L_ρ, ‖Kα − β‖ and label changes of ``dcadmm`` on the first draw, over iterations
+masks        pictures, or frames that the paper shows, with the masks that each method found
+frames       IoU of each frame of a sequence, for each method
+overlap      a table: IoU and wrong pixels of each method (:mod:`.overlaps`)
 ===========  ====================================================================================
 
-Labels are in no trace: they are drawn where the runs themselves are at hand (:mod:`.found`).
+Labels and masks are in no trace: they are drawn where the runs themselves are at hand. What is
+loaded beside traces is a `Found` (`Kind.loads`).
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.claims.cases import Case
+from ssvm_bench.config import GENUINE, registry, validation
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
-from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
-from ssvm_bench.papers.transduction import found
+from ssvm_bench.figures.document import table_of
+from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Kind, Output
+from ssvm_bench.papers.transduction import overlaps
+from ssvm_bench.papers.transduction.datasets.points import Points
 from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
 from ssvm_bench.papers.transduction.printed import BASELINES, DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.tables import of_draws
+from ssvm_bench.results.reading import is_finished, read_labels
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# ---- what is loaded ---------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Labels that a run found, the points that they are of, their dataset's module and options."""
+
+    data: Points
+    module: Any
+    config: Any
+    y: np.ndarray
+
+
+def load(run: Trace) -> Found | None:
+    """Return what a run found, if it is at hand and the program still has the same points."""
+    # with nothing to draw, the pictures need not be there, either
+    if run.is_truncated or not is_finished(run.folder):
+        return None
+    module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
+    if data.fingerprint != run.metadata["dataset"]["fingerprint"]:
+        return None
+    try:
+        return Found(data, module, made, read_labels(run.folder, data.n, data.n_labels)[0])
+    except RunFailedError:
+        return None
+
+
+@lru_cache(maxsize=1)  # the runs on one dataset come one after the other
+def _loaded(options: str) -> tuple[Any, Any, Points]:
+    """Return a dataset's module, its options and the dataset, given the options as JSON."""
+    config = json.loads(options)
+    module = registry.module("dataset", config["kind"])
+    made: Any = validation.convert(module.Config, config, "dataset")
+    return module, made, module.load(made)
+
 
 # ---- the labels -------------------------------------------------------------------------------
 
@@ -141,15 +190,169 @@ CONVERGENCE = CurveFigure(
 )
 
 
-# ---- the kind of figure -----------------------------------------------------------------------
+# ---- masks ------------------------------------------------------------------------------------
+
+FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}
+"""Sequence → the frames that the paper shows; for its frame 84 the last of bmx-trees, which has 80:
+that Figure 2 is of this sequence is an inference (:mod:`.overlaps`)."""
+
+MOST_PICTURES = 4
+"""Rows of a figure of pictures."""
 
 
-def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    if "labels" in names:
-        yield from _draw_labels(data)
-    if "convergence" in names:
-        yield from CONVERGENCE.outputs(data, ["iteration"])
+def _draw_masks(data: FigureData) -> Iterator[Output]:
+    """Yield the masks of each case whose runs are at hand."""
+    for case, methods in overlaps.of_methods(data.traces):
+        rows, numbers = [], []
+        for number, runs in _shown(case, methods, data.loaded):
+            here = [each for each in map(data.loaded, runs) if each]
+            if len(here) < len(runs):
+                continue
+            made = replace(here[0].config, source=here[0].data.source)
+            scene = here[0].module.scene(made, number)
+            rgb, truth = scene.picture
+            row = [(scene.title, _scribbled(rgb, scene.scribbles)), ("truth", covered(rgb, truth))]
+            for label, each in zip(methods, here, strict=True):
+                labels = each.y[scene.points][scene.segments]
+                share = agreement(labels == 1, truth == 1)
+                title = f"{style.solver_label(label)}: IoU {percent(share)}"
+                row.append((title, covered(rgb, labels)))
+                numbers.append((number, label, share))
+            rows.append(row)
+        if rows:
+            table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
+            name = f"masks_{overlaps.name_of(case)}"
+            notes = [style.source_name(case.source)] * (case.source not in GENUINE)
+            figure = draw_masks(rows, data.title, notes)
+            yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
-CHOICES = Choices(("labels", "convergence"), "figure", "figures")
-KIND = Kind("transduction", CHOICES, _outputs, loads=found.load)
+def _shown(
+    case: Case, methods: Sequence[str], loaded: Callable[[Trace], Found | None]
+) -> Iterator[tuple[int, list[Trace]]]:
+    """Yield the pictures that are drawn, and the run of each method on it."""
+    common = sorted(set.intersection(*(set(case.runs[label]) for label in methods)))
+    if case.dataset in DRAWS:  # runs of a picture each
+        for picture in common[:MOST_PICTURES]:
+            yield picture, [case.runs[label][picture] for label in methods]
+        return
+    for seed in common[:1]:
+        runs = [case.runs[label][seed] for label in methods]
+        first = loaded(runs[0])
+        if first is not None and first.data.frame is not None:
+            last = int(first.data.frame[-1])
+            yield from ((frame, runs) for frame in FRAMES.get(case.dataset, ()) if frame <= last)
+
+
+RED, COVER = np.array([0xE3, 0x00, 0x0F]) / 255, 0.5
+"""Colour of a mask, and how much it hides of the picture below."""
+
+WIDTH, TITLE = 2.4, 0.25
+"""Width of a panel, and height of its title, in inches."""
+
+GROUND, FIGURE = np.array([0x00, 0x50, 0xE3]) / 255, RED
+"""Colours of the scribbles."""
+
+
+def draw_masks(
+    rows: Sequence[Sequence[tuple[str, np.ndarray]]], title: str, notes: Sequence[str]
+) -> Figure:
+    """Draw pictures beside their masks: titles and pixels, as many in each row."""
+    from ssvm_bench.figures import drawing
+
+    shapes = [pixels.shape for row in rows for _, pixels in row]
+    height = WIDTH * max(h / w for h, w, _ in shapes) + TITLE
+    shape = len(rows), len(rows[0])
+    layout = drawing.page(title, notes, shape, ((), ()), height, panel_width=WIDTH)
+    with layout as (figure, panels):
+        for line, row in zip(panels, rows, strict=True):
+            for panel, (name, pixels) in zip(line, row, strict=True):
+                panel.imshow(pixels, interpolation="nearest")
+                panel.set_title(style.as_written(name), fontsize=8)
+                panel.set_axis_off()
+    return figure
+
+
+def covered(rgb: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the picture, red where the label is 1, with values in 0 … 1."""
+    pixels, mask = rgb / 255.0, labels == 1
+    pixels[mask] = (1.0 - COVER) * pixels[mask] + COVER * RED
+    return pixels
+
+
+def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
+    """Return the picture with its scribbles, if there are any, as wide as they are seen."""
+    pixels = rgb / 255.0
+    if scribbles is not None:
+        from scipy.ndimage import minimum_filter
+
+        from ssvm_bench.figures import pictures
+
+        strokes = minimum_filter(scribbles, pictures.SCRIBBLE)
+        pixels[strokes == 0], pixels[strokes == 1] = GROUND, FIGURE
+    return pixels
+
+
+# ---- frames -----------------------------------------------------------------------------------
+
+
+def _draw_frames(data: FigureData) -> Iterator[Output]:
+    """Yield the IoU of the frames of each sequence whose runs are at hand."""
+    from ssvm_bench.figures import drawing
+
+    for case, methods in overlaps.of_methods(data.traces):
+        if case.dataset in DRAWS:
+            continue
+        rows = []
+        for label in methods:
+            here = data.loaded(next(iter(case.runs[label].values())))
+            if here is None:
+                break
+            observed = np.where(here.data.labeled, here.data.y.astype(np.int64), -1)
+            made = overlap_of(here.data.pixels, here.data.frame, observed)
+            shares = zip(made.counted, made.iou(here.y), strict=True)
+            rows += [(label, int(frame), share) for frame, share in shares]
+        else:
+            table = pd.DataFrame(rows, columns=["solver", "frame", "iou"])
+            wide = table.rename(columns={"frame": "x", "iou": "median"})
+            lines = style.dashes(wide["solver"])
+            curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
+            legend = drawing.legend_of(lines)
+            layout = drawing.page(data.title, [], (1, 1), legend)
+            with layout as (figure, panels):
+                panel = panels[0, 0]
+                drawing.draw_panel(panel, curves, lines)
+                panel.set(xlabel="frame", ylabel="IoU", ylim=(0, 1))
+                panel.set_title(style.dataset_name(case.dataset), loc="left", fontweight="bold")
+            yield Output(f"frames_{overlaps.name_of(case)}", table, figure=figure)
+
+
+# ---- the kinds of figures ---------------------------------------------------------------------
+
+
+def _overlap(data: FigureData) -> Iterator[Output]:
+    table = overlaps.overlaps(overlaps.of_methods(data.traces, overlaps.TOLD))
+    title = "Overlap with the true masks"
+    cells = overlaps.OVERLAP_CELLS
+    shown = [table_of(title, cells, table.to_dict("records"), 3)] * bool(len(table))
+    yield Output("overlap", table, title, [overlaps.said_of(table), *shown])
+
+
+def _kind(name: str, **made: Callable[[FigureData], Iterator[Output]]) -> Kind:
+    """Return a kind, given what makes the outputs of each choice."""
+
+    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+        for choice in names:
+            yield from made[choice](data)
+
+    return Kind(name, Choices((*made,), "figure", "figures"), outputs, loads=load)
+
+
+def _convergence(data: FigureData) -> Iterator[Output]:
+    return CONVERGENCE.outputs(data, ["iteration"])
+
+
+KINDS = (
+    _kind("pictures", masks=_draw_masks, frames=_draw_frames, overlap=_overlap),
+    _kind("transduction", labels=_draw_labels, convergence=_convergence),
+)

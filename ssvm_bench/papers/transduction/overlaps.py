@@ -13,6 +13,7 @@ claims cannot be measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ from ssvm_bench.claims.cases import Case, Runs, column, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells
-from ssvm_bench.papers.transduction.printed import VIDEOS
-from ssvm_bench.papers.transduction.tables import COSTS, row_of
+from ssvm_bench.papers.transduction.printed import PROPOSED, VIDEOS
+from ssvm_bench.papers.transduction.tables import COSTS, of_draws, row_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -33,6 +34,25 @@ LACKING = 0.1
 
 FALSE, MISSED, TOLD, TRUTH = "false_pixels", "missed_pixels", "told_iou", "truth_iou"
 """Columns of traces; older ones have none of them."""
+
+
+ORDER = ("kernel_kmeans", "inductive", PROPOSED)
+"""Methods, in the order in which they are drawn; what the paper proposes is the last."""
+
+
+def of_methods(traces: Sequence[Trace], known: str = "iou") -> list[tuple[Case, list[str]]]:
+    """Return the runs on pictures by problem, and the curves of each, in their order.
+
+    They are those with a column: there is no IoU where all frames are annotated.
+    """
+    found = of_draws([run for run in traces if known in run.frame or "iou" in run.frame])
+    return [(case, sorted(case.runs, key=_order)) for case in found]
+
+
+def _order(label: str) -> tuple[int, list[float], str]:
+    """Return where a curve comes: by method, then by the numbers in its label."""
+    numbers = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", label)
+    return ORDER.index(label.split(" ")[0]), list(map(float, numbers)), label
 
 
 def name_of(case: Case) -> str:

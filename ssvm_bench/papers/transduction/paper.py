@@ -12,25 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ssvm_bench.claims.cases import Runs
-from ssvm_bench.claims.claim import Claim, Measure, Statements
+from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.transduction import accuracies, figures, overlaps, pictures, tables
+from ssvm_bench.papers.transduction import accuracies, figures, overlaps, printed, tables
 from ssvm_bench.papers.transduction import measures as by
-from ssvm_bench.papers.transduction.printed import (
-    BASELINES,
-    DRAWS,
-    KERNELS,
-    MOONS,
-    NAMES,
-    PROPOSED,
-    SETS,
-    SETTINGS,
-    TABLE_1,
-    VIDEOS,
-    WEIGHTS,
-    Spread,
-)
+from ssvm_bench.papers.transduction.printed import BASELINES, MOONS, PROPOSED, SETS, Spread
 from ssvm_bench.results.words import percent
 
 SAID = Statements(__file__)
@@ -44,8 +31,8 @@ RISE, CLOSED, ENDED = 1e-10, 1e-3, 1e-3
 WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
 """The runs that theorems are checked on: (18) holds in them, all iterations are evaluated."""
 
-AS_PRINTED = Runs(PROPOSED, SETTINGS)
-FIXED = Runs(PROPOSED, {**SETTINGS, "rho": 1.0, "tau": 1.0})
+AS_PRINTED = Runs(PROPOSED, printed.SETTINGS)
+FIXED = Runs(PROPOSED, {**printed.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs by the printed settings; and those whose ρ does not change."""
 
 SELF_CHECKS = "theorems"
@@ -63,7 +50,7 @@ def _stuck(solver: str, name: str) -> Claim:
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     """Yield the claims about a column and number of labels of Table 1."""
-    cells = {name: TABLE_1[name, labeled, kernel] for name in SETS}
+    cells = {name: printed.TABLE_1[name, labeled, kernel] for name in SETS}
     ours, sdp = ({of: cell[k] for of, cell in cells.items()} for k in (1, 0))
     ahead = {of: sdp[of] for of in SETS if ours[of].mean > sdp[of].mean}
     steadier = {of: sdp[of] for of in SETS if ours[of].deviation < sdp[of].deviation}
@@ -75,26 +62,25 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
             {of: _spread(cell) for of, cell in steadier.items()},
         ),
     }
-    for name, (measured, printed) in said.items():
-        low = math.nextafter(0.0, 1.0) if name == "sdp" else -math.inf
-        words = {"labeled": f"{labeled}", "kernel": NAMES[kernel]}
-        key = f"{name}_{kernel}_{labeled}"
-        claim = SAID.claim(name, measured, percent, key, low=low, words=words)
-        yield claim._replace(paper=printed, only=_problem(labeled, kernel))
+    for name, (measured, paper) in said.items():
+        low = above(0.0) if name == "sdp" else -math.inf
+        words = {"labeled": f"{labeled}", "kernel": printed.NAMES[kernel]}
+        key, only = f"{name}_{kernel}_{labeled}", _problem(labeled, kernel)
+        claim = SAID.claim(name, measured, percent, key, low=low, words=words, only=only)
+        yield claim._replace(paper=paper)
 
 
 def _problem(labeled: int, kernel: str) -> dict[str, Any]:
     """Return the options of the problems of a column and number of labels of Table 1."""
-    oracle = {"kernel": kernel, "nu": WEIGHTS[kernel], "scaling": "unit", "balance": 0.1}
+    oracle = {"kernel": kernel, "nu": printed.WEIGHTS[kernel], "scaling": "unit", "balance": 0.1}
     named = {f"oracle.{name}": value for name, value in {**oracle, "ridge": 0.0}.items()}
     return {"dataset.labeled": labeled, **named}
 
 
 def _adaptive(labeled: int) -> Claim:
     measured, words = by.objectives(AS_PRINTED, FIXED), {"labeled": f"{labeled}"}
-    key = f"adaptive_{labeled}"
-    claim = SAID.claim("adaptive", measured, key=key, high=math.nextafter(1, 0), words=words)
-    return claim._replace(only=_problem(labeled, "rbf"))
+    key, only = f"adaptive_{labeled}", _problem(labeled, "rbf")
+    return SAID.claim("adaptive", measured, key=key, high=below(1), words=words, only=only)
 
 
 def _spread(cell: Spread) -> str:
@@ -103,7 +89,7 @@ def _spread(cell: Spread) -> str:
 
 def _of_videos() -> Iterator[Claim]:
     """Yield the claims about videos, beside the numbers of section 4.2."""
-    words = {name: " / ".join(map("{:.4f}".format, of)) for name, of in VIDEOS.items()}
+    words = {name: " / ".join(map("{:.4f}".format, of)) for name, of in printed.VIDEOS.items()}
     words["lacking"] = percent(overlaps.LACKING)
     runs = Runs(PROPOSED), Runs("inductive")
     yield SAID.claim("video", overlaps.more_overlap_in_videos(*runs), percent, words=words)
@@ -111,8 +97,8 @@ def _of_videos() -> Iterator[Claim]:
 
 
 def _theorem(name: str, measured: Measure, high: float) -> Claim:
-    claim = SAID.claim(name, measured, high=high)
-    return claim._replace(beside=SELF_CHECKS, only={"solver.delta": WITH_DELTA.options["delta"]})
+    only = {"solver.delta": WITH_DELTA.options["delta"]}
+    return SAID.claim(name, measured, high=high, beside=SELF_CHECKS, only=only)
 
 
 LOOKS = {
@@ -138,7 +124,7 @@ TITLES = {
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the transduction paper",
-    kinds=(*tables.KINDS, accuracies.KIND, pictures.KIND, figures.KIND),
+    kinds=(*tables.KINDS, accuracies.KIND, *figures.KINDS),
     looks=LOOKS,
     titles=TITLES,
     file="claims-transduction",
@@ -153,7 +139,7 @@ PAPER = Paper(
         *(_stuck(*baseline) for baseline in BASELINES.items()),
         *(
             claim
-            for labeled, kernel in product((10, 100), KERNELS)
+            for labeled, kernel in product((10, 100), printed.KERNELS)
             for claim in _of_table_1(labeled, kernel)
         ),
         *map(_adaptive, (10, 100)),
@@ -167,5 +153,5 @@ PAPER = Paper(
     ),
     solvers=frozenset({PROPOSED}),
     beside=BESIDE,
-    draws=DRAWS,
+    draws=printed.DRAWS,
 )

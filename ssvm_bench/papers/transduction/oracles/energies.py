@@ -9,7 +9,7 @@ Points whose label is observed keep it in every step. Of the rest there may be
 ================  =====================================================  =======================
 energy            E(y)                                                   the step
 ================  =====================================================  =======================
-`Separate`        0                                                      each point by itself
+`Energy`          0                                                      each point by itself
 `Counts`          0 if every clique C has L_C^j ≤ |{i ∈ C: y_i = j}|     sorting, or a linear
                   ≤ U_C^j, else ∞                                        program and rounding
 `Potts`           Σ_{k∼l} c_kl [y_k ≠ y_l],  c ≥ 0                       minimum cut, α-expansion
@@ -40,8 +40,6 @@ label is observed are decided before anything is cut.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
@@ -59,8 +57,8 @@ _WHOLE = 1e-6
 _BITS = 60
 
 
-class Energy(ABC):
-    """An energy of the labelings of n points.
+class Energy:
+    """An energy of the labelings of n points: of this class 0, which observed labels alone bind.
 
     Parameters
     ----------
@@ -73,11 +71,10 @@ class Energy(ABC):
         self.observed, self.n_labels = observed, n_labels
         self.free = np.flatnonzero(observed < 0)
 
-    @abstractmethod
     def value(self, y: np.ndarray) -> float:
         """Return E(y) of a labeling that keeps the observed labels; ∞ where it is not allowed."""
+        return 0.0
 
-    @abstractmethod
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
         """Return a labeling of low Σ_i u_{i,y_i} + E(y).
 
@@ -87,6 +84,7 @@ class Energy(ABC):
         y : ndarray of int64, shape (n,), or None
             The labeling so far, where a step may begin.
         """
+        return self.nearest(u)
 
     def nearest(self, u: np.ndarray) -> np.ndarray:
         """Return the labeling with every point by itself."""
@@ -94,18 +92,6 @@ class Energy(ABC):
         known = self.observed >= 0
         y[known] = self.observed[known]
         return y
-
-
-class Separate(Energy):
-    """Observed labels, and nothing else."""
-
-    def value(self, y: np.ndarray) -> float:
-        """Return 0."""
-        return 0.0
-
-    def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-        """Return the best label of each point."""
-        return self.nearest(u)
 
 
 def sum_of(u: np.ndarray, y: np.ndarray) -> float:

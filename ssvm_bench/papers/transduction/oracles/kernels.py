@@ -68,6 +68,8 @@ class Kernel:
 
     Attributes
     ----------
+    n, m, kept : int
+        Number of points, of features, and of weights that are kept of a label.
     cg_iterations : int
         Iterations of conjugate gradients so far.
     extremes : tuple of float
@@ -81,7 +83,8 @@ class Kernel:
         precision: float | None = None,
     ) -> None:
         self.G = G
-        n, m = G.shape
+        self.n, self.m = n, m = G.shape
+        self.kept = m
         self.rows = "features" if m <= n else "points"
         self.basis: np.ndarray | None = None
         self.precision = precision or PRECISION
@@ -96,21 +99,6 @@ class Kernel:
             spectrum = np.maximum(spectrum, 0.0)
         self.spectrum = spectrum
         self.extremes = self._extremes()
-
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return int(self.G.shape[0])
-
-    @property
-    def m(self) -> int:
-        """Number of features."""
-        return int(self.G.shape[1])
-
-    @property
-    def kept(self) -> int:
-        """Number of weights that are kept of a label."""
-        return self.m
 
     def take(self, points: np.ndarray) -> Kernel:
         """Return the kernel of some points, with the same features."""
@@ -171,11 +159,7 @@ class Decomposed(Kernel):
         kept = _above_rounding(D)
         self._back = Q[:, kept] / np.sqrt(D[kept])
         super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept], precision)
-
-    @property
-    def kept(self) -> int:
-        """Number of weights that are kept of a label: α has one a point."""
-        return self.n
+        self.kept = self.n  # α has one weight a point
 
     def alpha(self, W: np.ndarray) -> np.ndarray:
         """Return α in the range of K, class by class, shape (L, n): Kα = G W."""

@@ -33,21 +33,10 @@ from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, on
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.objective import TRANSDUCTION, Objective, Terms
-from ssvm_bench.papers.transduction.datasets.points import (
-    POINTS,
-    Cliques,
-    Points,
-    check_labelled,
-    no_cliques,
-)
-from ssvm_bench.papers.transduction.oracles import kernels, losses
-from ssvm_bench.papers.transduction.oracles.energies import (
-    Energy,
-    Potts,
-    Separate,
-    bounds_on_counts,
-    sum_of,
-)
+from ssvm_bench.papers.transduction.datasets import points
+from ssvm_bench.papers.transduction.datasets.points import POINTS, Cliques, Points
+from ssvm_bench.papers.transduction.oracles import energies, kernels, losses
+from ssvm_bench.papers.transduction.oracles.energies import Energy, sum_of
 from ssvm_bench.papers.transduction.oracles.kernels import Kernel
 
 CODE_VERSION = 1
@@ -231,7 +220,7 @@ class Transduction(Terms):
     """What problem (5) is made of."""
 
     def __init__(self, config: Config, dataset: Points) -> None:
-        check_labelled(dataset)  # of a subset, nobody else has looked
+        points.check_labelled(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
         observed = np.where(dataset.labeled, truth, -1)
         kernel = kernels.build(
@@ -264,17 +253,18 @@ class Transduction(Terms):
 
 def _energy(config: Config, dataset: Points, observed: np.ndarray) -> Energy:
     L, pairs, weights = dataset.n_labels, dataset.pairs, dataset.weights
-    cliques = dataset.cliques or no_cliques(L)
+    cliques = dataset.cliques or points.no_cliques(L)
     if config.balance is not None:
         cliques = _with_balance(cliques, dataset.n, L, config.balance)
     if pairs is None or weights is None or not len(pairs) or config.potts == 0:
-        return bounds_on_counts(observed, L, cliques) if len(cliques) else Separate(observed, L)
+        of = energies.bounds_on_counts
+        return of(observed, L, cliques) if len(cliques) else Energy(observed, L)
     if len(cliques):
         raise ConfigError(
             f"dataset={dataset.name} has both bounds on counts and Potts pairs, and there is no "
             "label step for both. Set oracle.potts=0, or oracle.balance=null if that is the bound."
         )
-    return Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
+    return energies.Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
 
 
 def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
@@ -295,12 +285,13 @@ def _name(config: Config) -> str:
         parts.append(f"sigma {config.sigma:g}")
     if config.kernel in ("nystrom", "random_features"):
         parts.append(f"components {config.components}")
+    usual = {"ridge": 0.0, "balance": None, "potts": 1.0}
     parts += [
-        f"{name} {value:g}"
-        for name, value in (("ridge", config.ridge), ("balance", config.balance or 0.0))
-        if value
+        f"{name} {getattr(config, name):g}"
+        for name, value in usual.items()
+        if getattr(config, name) != value
     ]
-    return ", ".join([*parts, *([f"potts {config.potts:g}"] if config.potts != 1.0 else [])])
+    return ", ".join(parts)
 
 
 # ---- overlap ----------------------------------------------------------------------------------

@@ -11,25 +11,21 @@ each other in the first step.
 
 from __future__ import annotations
 
-from ssvm_bench.papers.transduction.solvers.transductive import (
-    TransductiveConfig,
-    TransductiveSolver,
-    train,
-)
+from ssvm_bench.papers.transduction.solvers import transductive
 
 CODE_VERSION = 1
 
 
-Config = TransductiveConfig
+Config = transductive.TransductiveConfig
 
 
-class CoordinateDescent(TransductiveSolver):
+class CoordinateDescent(transductive.TransductiveSolver):
     """The method."""
 
     def iterate(self) -> None:
         """Train a classifier for the labels, then find the labels again."""
         problem = self.problem
-        self.W = train(problem, problem.kernel, self.y, self.W, self.clock)
+        self.W = transductive.train(problem, problem.kernel, self.y, self.W, self.clock)
         self.scores = problem.kernel.scores(self.W)
         self.relabel(problem.unaries(self.scores))
         self.converged = self.label_changes == 0

@@ -60,16 +60,13 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.validation import Count, NotNegative, Positive, at_least
 from ssvm_bench.papers.transduction.oracles import losses
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
-from ssvm_bench.papers.transduction.solvers.transductive import (
-    TransductiveConfig,
-    TransductiveSolver,
-)
+from ssvm_bench.papers.transduction.solvers import transductive
 
 CODE_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(TransductiveConfig):
+class Config(transductive.TransductiveConfig):
     """Options of ``dcadmm``.
 
     Attributes
@@ -96,11 +93,11 @@ class Config(TransductiveConfig):
     patience: Count = 20
 
 
-class DCADMM(TransductiveSolver):
+class DCADMM(transductive.TransductiveSolver):
     """Algorithm 1."""
 
     STATE = (
-        *TransductiveSolver.STATE,
+        *transductive.TransductiveSolver.STATE,
         *("rho", "_used", "multipliers", "beta", "_slopes", "_guess", "_unchanged"),
         "cg_iterations",
     )

@@ -12,26 +12,21 @@ from __future__ import annotations
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
-from ssvm_bench.papers.transduction.solvers.transductive import (
-    INDUCTIVE,
-    ZERO,
-    TransductiveConfig,
-    TransductiveSolver,
-)
+from ssvm_bench.papers.transduction.solvers import transductive
 
 CODE_VERSION = 1
 
 
-Config = TransductiveConfig
+Config = transductive.TransductiveConfig
 
 
-class Inductive(TransductiveSolver):
+class Inductive(transductive.TransductiveSolver):
     """The baseline."""
 
     def __init__(
-        self, config: TransductiveConfig, problem: TransductiveProblem, clock: Clock
+        self, config: transductive.TransductiveConfig, problem: TransductiveProblem, clock: Clock
     ) -> None:
-        if config.start != ZERO:
+        if config.start != transductive.ZERO:
             raise ConfigError(
                 f"solver.start={config.start} is what solver={config.name} does itself."
             )
@@ -39,7 +34,7 @@ class Inductive(TransductiveSolver):
 
     def iterate(self) -> None:
         """Train on the annotated points, and label the others."""
-        self.start = INDUCTIVE
+        self.start = transductive.INDUCTIVE
         before = self.y
         super().begin()
         self.label_changes = int((self.y != before).sum())

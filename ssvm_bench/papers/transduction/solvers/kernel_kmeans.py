@@ -20,19 +20,15 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.papers.transduction.oracles.energies import sum_of
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
-from ssvm_bench.papers.transduction.solvers.transductive import (
-    INDUCTIVE,
-    TransductiveConfig,
-    TransductiveSolver,
-)
+from ssvm_bench.papers.transduction.solvers import transductive
 
 CODE_VERSION = 1
 
 
-Config = TransductiveConfig
+Config = transductive.TransductiveConfig
 
 
-class KernelKMeans(TransductiveSolver):
+class KernelKMeans(transductive.TransductiveSolver):
     """The method."""
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
@@ -45,7 +41,7 @@ class KernelKMeans(TransductiveSolver):
     def begin(self) -> None:
         """Find the first labels."""
         observed = self.problem.energy.observed
-        if self.start == INDUCTIVE and (observed >= 0).any():
+        if self.start == transductive.INDUCTIVE and (observed >= 0).any():
             self._move(observed)
             with self.clock.exact(1):
                 self.y = self.problem.label_step(self._distances(), None)

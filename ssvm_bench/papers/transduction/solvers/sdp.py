@@ -41,10 +41,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
-from ssvm_bench.papers.transduction.solvers.transductive import (
-    TransductiveConfig,
-    TransductiveSolver,
-)
+from ssvm_bench.papers.transduction.solvers import transductive
 
 CODE_VERSION = 1
 
@@ -53,7 +50,7 @@ _MATRICES = 8
 
 
 @dataclass(frozen=True)
-class Config(TransductiveConfig):
+class Config(transductive.TransductiveConfig):
     """Options of ``sdp``.
 
     Attributes
@@ -68,7 +65,7 @@ class Config(TransductiveConfig):
     tol: Positive = 1e-3
 
 
-class Relaxation(TransductiveSolver):
+class Relaxation(transductive.TransductiveSolver):
     """The method, from M = N = the labels that are told, and n⁻¹ elsewhere.
 
     Attributes
@@ -76,7 +73,7 @@ class Relaxation(TransductiveSolver):
     A, M, N, U : ndarrays, shape (n, n)
     """
 
-    STATE = (*TransductiveSolver.STATE, "M", "N", "U")
+    STATE = (*transductive.TransductiveSolver.STATE, "M", "N", "U")
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)

@@ -13,7 +13,7 @@ from test_claims import BEST, ITERATIONS, paper, run, varied
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims.cases import cases
-from ssvm_bench.claims.questions import QUANTITIES, Number, number_claim, sides, usual
+from ssvm_bench.claims.paper import QUANTITIES, Number, number_claim, sides, usual
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData

@@ -23,8 +23,7 @@ import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL
 from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Row, evaluate
-from ssvm_bench.claims.paper import Paper
-from ssvm_bench.claims.questions import Question, number_claim, sides
+from ssvm_bench.claims.paper import Paper, Question, number_claim, sides
 from ssvm_bench.claims.table import HEADINGS, WARNING
 from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices

@@ -9,8 +9,7 @@ import pandas as pd
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
-from ssvm_bench.claims.paper import Paper
-from ssvm_bench.claims.questions import usual
+from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold

@@ -1,4 +1,4 @@
-"""The bundle-method report (Uřičář and Franc 2012): its claims are judged in `speedup`."""
+"""The bundle-method report (Uřičář and Franc 2012): its claims are judged in `tables`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures.style import Look
-from ssvm_bench.papers.bmrm import claims, relative, risks, speedup
+from ssvm_bench.papers.bmrm import claims, relative, tables
 
 SHADES = ("#3C4F8A", "#2A788E", "#1F9F88", "#4EC36B", "#A8DB34")
 """Colours of P-BMRM for P = 2, 4, 8, 16, and more: from BMRM's on, the lighter the larger P."""
@@ -22,7 +22,7 @@ LOOKS = {
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the bundle-method report",
-    kinds=(relative.KIND, risks.KIND, speedup.KIND),
+    kinds=(relative.KIND, *tables.KINDS),
     looks=LOOKS,
     claims=(*claims.CLAIMS, *claims.ACROSS),
 )

@@ -32,7 +32,6 @@ from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, number, seconds
 
@@ -106,10 +105,12 @@ def usual(questions: Sequence[Question], runs: Sequence[Trace]) -> list[Trace]:
 
     Where all runs on a dataset vary one, it is these.
     """
-    found = []
-    for here in grouped(runs, _place).values():
-        found += [run for run in here if not any(each.varied(run) for each in questions)] or here
-    return found
+
+    def varies(run: Trace) -> bool:
+        return any(question.varied(run) for question in questions)
+
+    known = {_place(run) for run in runs if not varies(run)}
+    return [run for run in runs if not varies(run) or _place(run) not in known]
 
 
 def _place(run: Trace) -> tuple[str, str]:

@@ -278,7 +278,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
         trace
         for trace in traces
         if trace.metadata.get("clock") == "wall"
-        and not trace.metadata["config"]["oracle"].get("delay")  # one that sleeps
+        and not trace.metadata["config"].get("oracle", {}).get("delay")  # one that sleeps
     ]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
     differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)

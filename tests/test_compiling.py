@@ -155,7 +155,8 @@ def test_the_lock_is_free_afterwards_whatever_has_happened(place):
 
     with pytest.raises(KeyError):
         in_turn(partial(work, times(8.0)))
-    os.close(compiling._locked(place / ".warm-up.lock"))
+    with compiling._locked(place / ".warm-up.lock"):
+        pass
 
 
 def test_another_thread_compiles_what_it_likes(place):

@@ -15,8 +15,8 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
@@ -43,33 +43,26 @@ class _Turn(event.Listener):
 
     def __init__(self, lock: Path | None) -> None:
         self._lock, self._thread = lock, threading.get_ident()
-        self._descriptor: int | None = None
-        self._notice: threading.Timer | None = None
+        self.held, self._begun, self._descriptor = ExitStack(), False, -1
 
     def on_start(self, event: Any) -> None:
         """Take the lock, or raise `_HeldError`."""
         if threading.get_ident() != self._thread:
             return
-        if self._notice is None:
+        if not self._begun:
             if self._lock is not None:
                 with suppress(OSError):  # no lock can be had there: then without
-                    self._descriptor = _locked(self._lock)
+                    self._descriptor = self.held.enter_context(_locked(self._lock))
             text = "Compiling, once on this machine …"
-            self._notice = threading.Timer(_NOTICE, copy_context().run, [logger.info, text])
-            self._notice.start()
-        if self._descriptor is not None:
-            with suppress(OSError):
-                os.utime(self._descriptor)
+            notice = threading.Timer(_NOTICE, copy_context().run, [logger.info, text])
+            self.held.callback(notice.cancel)
+            notice.start()
+            self._begun = True
+        with suppress(OSError):
+            os.utime(self._descriptor)
 
     def on_end(self, event: Any) -> None:
         """Do nothing: a function that is not in the cache yet would be compiled again."""
-
-    def close(self) -> None:
-        """Give the lock back."""
-        if self._notice is not None:
-            self._notice.cancel()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
 
 
 def in_turn(work: Callable[[], None]) -> None:
@@ -85,44 +78,39 @@ def in_turn(work: Callable[[], None]) -> None:
     while True:
         turn = _Turn(lock)
         try:
-            with event.install_listener("numba:compile", turn):
+            with turn.held, event.install_listener("numba:compile", turn):
                 return work()
         except _HeldError:
+            assert lock is not None
             if not _waited(lock, deadline):
                 lock = None
-        finally:
-            turn.close()
 
 
-def _locked(path: Path) -> int:
-    """Return the descriptor of a lock that is held now; raise `_HeldError` if another has it."""
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """Hold a lock in the block, which gets its descriptor; raise `_HeldError` if another does."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         text = f"{os.getpid()} on {platform.node()}, since {time.strftime('%H:%M:%S')}"
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)
+        yield descriptor
     except BlockingIOError:
-        os.close(descriptor)
         raise _HeldError from None
-    except BaseException:
+    finally:
         os.close(descriptor)
-        raise
-    return descriptor
 
 
-def _waited(lock: Path | None, deadline: float) -> bool:
+def _waited(lock: Path, deadline: float) -> bool:
     """Wait until a lock is free; return whether it is."""
-    assert lock is not None
     tell = time.monotonic() + _NOTICE
     with suppress(OSError):
         while time.monotonic() < deadline:
-            try:
-                os.close(_locked(lock))
+            with suppress(_HeldError), _locked(lock):
                 return True
-            except _HeldError:
-                if time.time() - lock.stat().st_mtime > PATIENCE:
-                    break
+            if time.time() - lock.stat().st_mtime > PATIENCE:
+                break
             if time.monotonic() > tell:
                 tell = deadline
                 holder = shown(lock.read_text(errors="replace"), 100)

@@ -128,11 +128,6 @@ def read(words: Iterable[str]) -> list[Setting]:
     return settings
 
 
-def quoted(text: str) -> str:
-    """Return a text as a value that is read as this text, whatever is in it."""
-    return QuotedString(text, Quote.single).with_quotes()
-
-
 def words(options: Mapping[str, Any]) -> list[str]:
     """Return options and their values, as a Python program has them, as words."""
     return [f"{name}={written(name, value)}" for name, value in options.items()]
@@ -149,7 +144,7 @@ def written(name: str, value: Any) -> str:
     if isinstance(value, int | float | np.number):
         return repr(value.item() if isinstance(value, np.number) else value)
     if isinstance(value, str | Path):
-        return quoted(str(value))
+        return QuotedString(str(value), Quote.single).with_quotes()
     if isinstance(value, Mapping):
         inside = (f"{key}:{written(name, number)}" for key, number in value.items())
         return f"{{{','.join(inside)}}}"

@@ -26,6 +26,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -141,9 +142,6 @@ _WORDS: dict[Any, str] = {
 _NOT_SET = "???"
 """What a config file has in place of a value that must be given."""
 
-_TRUTH = {True: "true", False: "false"}
-"""Truth values as they are written."""
-
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
 
@@ -258,11 +256,6 @@ def unknown_option(
     )
 
 
-def _chooses(checks: Iterable[Any], word: str) -> bool:
-    """Tell whether a word is a choice of one of the checks of an option (`validation.one_of`)."""
-    return any(word in getattr(check, "keywords", {}).get("valid", ()) for check in checks)
-
-
 def _convert(annotation: Any, value: Any) -> Any:
     """Convert without a message; the recursion over unions and sequences."""
     if type(value) is int and not _fits(value):
@@ -273,20 +266,20 @@ def _convert(annotation: Any, value: Any) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
             raise _WrongTypeError
         return value
-    if get_origin(annotation) in (Union, UnionType):
-        for member in get_args(annotation):
-            try:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        for member in arguments:
+            with suppress(_WrongTypeError):
                 return _convert(member, value)
-            except _WrongTypeError:
-                continue
-        raise _WrongTypeError
-    if get_origin(annotation) is Annotated:
-        inner, *checks = get_args(annotation)
-        if inner is str and type(value) is bool and _chooses(checks, _TRUTH[value]):
-            value = _TRUTH[value]
+    if origin is Annotated:
+        inner, *checks = arguments
+        if inner is str and type(value) is bool:  # where it is one of the words to choose from
+            keywords = [getattr(check, "keywords", {}) for check in checks]
+            if any(_show(value) in each.get("valid", ()) for each in keywords):
+                value = _show(value)
         return _convert(inner, value)
-    if get_origin(annotation) in (tuple, list) and isinstance(value, (tuple, list)):
-        return get_origin(annotation)(_convert(get_args(annotation)[0], item) for item in value)
+    if origin in (tuple, list) and isinstance(value, (tuple, list)):
+        return origin(_convert(arguments[0], item) for item in value)
     if annotation is Table and isinstance(value, Mapping) and {*map(type, value)} <= {int, str}:
         return Table((str(key), _convert(float, number)) for key, number in value.items())
     if annotation is NoneType and value is None:
@@ -296,11 +289,9 @@ def _convert(annotation: Any, value: Any) -> Any:
     if annotation is int and type(value) is float and value.is_integer():
         return _convert(int, int(value))
     if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
-        try:
+        with suppress(RuntimeError, UnicodeError):  # ~user, who is not known; half a character
             if _is_text(os.fsencode(value).decode(errors="replace")):  # bytes that are no text, too
                 return Path(value).expanduser()
-        except (RuntimeError, UnicodeError):  # ~user, who is not known here; half a character
-            pass
     raise _WrongTypeError
 
 

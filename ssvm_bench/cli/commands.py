@@ -13,22 +13,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli.options import (
-    FILE,
-    PROGRAM,
-    Command,
-    Commands,
-    Settings,
-    completed,
-    print_outcomes,
-)
+from ssvm_bench.cli.options import PROGRAM, Command, Commands, Settings, completed, print_outcomes
 from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
@@ -38,6 +29,9 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     "data": "ssvm_bench.cli.data:data",
     "experiment": "ssvm_bench.cli.experiment:experiment_command",
+    "merge": "ssvm_bench.cli.experiment:merge_command",
+    "plot": "ssvm_bench.cli.experiment:plot_command",
+    "report": "ssvm_bench.cli.experiment:report_command",
     "predict": "ssvm_bench.cli.prediction:predict_command",
     "score": "ssvm_bench.cli.prediction:score_command",
 }
@@ -52,8 +46,6 @@ KINDS = {
 """What ``list`` can show → the kind of :func:`catalog.entries`."""
 
 _LISTED = f"[{'|'.join(KINDS)}]"
-
-FORMATS = ("png", "pdf", "svg")
 
 COMPLETES = "_SSVM_BENCH_COMPLETE"
 """Set by a shell that asks for completions."""
@@ -89,12 +81,10 @@ def _explain_os(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f" for {file}" if file else ""
         return f"No space left{where}. Make room, or choose another results_dir=…"
-    what = file or "a file"
+    advice = "Choose another one."
     if isinstance(error, (PermissionError, NotADirectoryError, IsADirectoryError)):
-        return (
-            f"Cannot use {what}: {reason}. Change its permissions, or choose another results_dir=…"
-        )
-    return f"Cannot use {what}: {reason}. Choose another one."
+        advice = "Change its permissions, or choose another results_dir=…"
+    return f"Cannot use {file or 'a file'}: {reason}. {advice}"
 
 
 class Cli(Commands):
@@ -265,33 +255,6 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     return 1
 
 
-@main.command("plot")
-@click.argument("name", shell_complete=completed("names", "experiments"))
-@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(FORMATS),
-    multiple=True,
-    help="File format; may be repeated. [default: png and pdf; of photographs png]",
-)
-@click.pass_obj
-def plot_command(
-    settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
-) -> None:
-    """Draw an experiment's figures from its finished runs.
-
-    .. code-block:: console
-
-        ssvm-bench plot quickstart
-        ssvm-bench plot quickstart --format svg
-    """
-    from ssvm_bench.report import experiment_files
-
-    for figure in experiment_files.plot(name, formats, overrides, settings.config_dirs()):
-        click.echo(f"figure: {figure}")
-
-
 @main.command("list")
 @click.argument("kind", required=False, metavar=_LISTED, shell_complete=lambda *_: [*KINDS])
 @click.pass_obj
@@ -342,68 +305,3 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
         broken += found.broken
     click.echo(f"{broken or 'no'} claim{'s' * (broken != 1)} of the contract broken")
     context.exit(min(broken, 1))
-
-
-@main.command("merge")
-@click.argument("folders", nargs=-1, type=FILE)
-@click.option(
-    "--into",
-    metavar="DIR",
-    required=True,
-    type=FILE,
-    help="The results folder to copy to; it may have runs.",
-)
-@click.option(
-    "--source",
-    type=click.Choice(("real", "synthetic")),
-    help="Only runs on real data, or on synthetic data. [default: all, if they are of one kind]",
-)
-def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
-    """Copy the runs of results folders into one.
-
-    Of a run that is in several, the finished one goes, then the longer one. `ssvm-bench plot`
-    then draws the figures.
-
-    .. code-block:: console
-
-        ssvm-bench merge part-1 part-2 part-3 part-4 --into results
-        ssvm-bench plot mpbcfw_fig4
-    """
-    from ssvm_bench.results.merging import merge
-    from ssvm_bench.results.words import runs
-
-    if not folders:
-        raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")
-    merged = merge(folders, into, source)
-    copied = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
-    if merged.damaged:
-        copied += f"; {merged.damaged} could not be read"
-    click.echo(f"{copied}.")
-
-
-@main.command("report")
-@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
-@click.pass_obj
-def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
-    """Write one HTML page over all runs in a results folder.
-
-    It has the figures to zoom and switch, the claims, the time to several gaps, what each run is,
-    and what failed. The page needs no network and no other file.
-
-    .. code-block:: console
-
-        ssvm-bench report
-        ssvm-bench report results_dir=/scratch/results
-    """
-    from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.report.page import build
-    from ssvm_bench.results.folder import OPTION, results_folder
-
-    for override in overrides:
-        if not override.startswith(OPTION):
-            raise ConfigError(
-                f"A report is over everything in a results folder; it takes only {OPTION}…, "
-                f"got {shown(repr(override))}."
-            )
-    (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
-    click.echo(f"report: {build(results_folder(config.results_dir, overrides))}")

@@ -1,20 +1,19 @@
-"""``ssvm-bench experiment``: all runs of an experiment, here or elsewhere; where they stand."""
+"""Commands for many runs: those of an experiment, here or elsewhere, and what is made of them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ssvm_bench.cli.options import PROGRAM, Command, Settings, completed, print_outcomes
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.cli.options import FILE, PROGRAM, Command, Settings, completed, print_outcomes
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
 from ssvm_bench.results.provenance import LOCAL
 
-
-def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
-    """Return what ``--shard`` says."""
-    return None if text is None else Shard.parsed(text)
+FORMATS = ("png", "pdf", "svg")
 
 
 @click.command("experiment", cls=Command)
@@ -47,7 +46,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | N
 @click.option(
     "--shard",
     metavar="I/K",
-    callback=_shard,
+    callback=lambda _, __, text: None if text is None else Shard.parsed(text),
     help="Make the I-th of K parts of the runs, for machines that share nothing; see merge.",
 )
 @click.option(
@@ -124,3 +123,95 @@ def _show_status(
 
         click.echo("\n".join(submitit.lines(configs[0].results_dir)))
     return 0
+
+
+@click.command("plot", cls=Command)
+@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    help="File format; may be repeated. [default: png and pdf; of photographs png]",
+)
+@click.pass_obj
+def plot_command(
+    settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
+) -> None:
+    """Draw an experiment's figures from its finished runs.
+
+    .. code-block:: console
+
+        ssvm-bench plot quickstart
+        ssvm-bench plot quickstart --format svg
+    """
+    from ssvm_bench.report import experiment_files
+
+    for figure in experiment_files.plot(name, formats, overrides, settings.config_dirs()):
+        click.echo(f"figure: {figure}")
+
+
+@click.command("merge", cls=Command)
+@click.argument("folders", nargs=-1, type=FILE)
+@click.option(
+    "--into",
+    metavar="DIR",
+    required=True,
+    type=FILE,
+    help="The results folder to copy to; it may have runs.",
+)
+@click.option(
+    "--source",
+    type=click.Choice(("real", "synthetic")),
+    help="Only runs on real data, or on synthetic data. [default: all, if they are of one kind]",
+)
+def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
+    """Copy the runs of results folders into one.
+
+    Of a run that is in several, the finished one goes, then the longer one. `ssvm-bench plot`
+    then draws the figures.
+
+    .. code-block:: console
+
+        ssvm-bench merge part-1 part-2 part-3 part-4 --into results
+        ssvm-bench plot mpbcfw_fig4
+    """
+    from ssvm_bench.results.merging import merge
+    from ssvm_bench.results.words import runs
+
+    if not folders:
+        raise ConfigError("Name the results folders to merge: ssvm-bench merge A B --into C.")
+    merged = merge(folders, into, source)
+    copied = f"{runs(merged.copied)} copied to {into}, {merged.there} as good there"
+    if merged.damaged:
+        copied += f"; {merged.damaged} could not be read"
+    click.echo(f"{copied}.")
+
+
+@click.command("report", cls=Command)
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@click.pass_obj
+def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
+    """Write one HTML page over all runs in a results folder.
+
+    It has the figures to zoom and switch, the claims, the time to several gaps, what each run is,
+    and what failed. The page needs no network and no other file.
+
+    .. code-block:: console
+
+        ssvm-bench report
+        ssvm-bench report results_dir=/scratch/results
+    """
+    from ssvm_bench.config.compose import compose_runs
+    from ssvm_bench.report.page import build
+    from ssvm_bench.results.folder import OPTION, results_folder
+
+    for override in overrides:
+        if not override.startswith(OPTION):
+            raise ConfigError(
+                f"A report is over everything in a results folder; it takes only {OPTION}…, "
+                f"got {shown(repr(override))}."
+            )
+    (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
+    click.echo(f"report: {build(results_folder(config.results_dir, overrides))}")

@@ -101,10 +101,8 @@ class Commands(Command, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one."""
-        names = self.list_commands(ctx)
-        if ctx.resilient_parsing:  # a shell asks how the line may go on
-            return super().resolve_command(ctx, args)
-        if args and args[0] not in names and not args[0].startswith("-"):
+        names, asked = self.list_commands(ctx), ctx.resilient_parsing  # how the line may go on
+        if not asked and args and args[0] not in names and not args[0].startswith("-"):
             inside = "" if ctx.parent is None else f"{self.name} "
             raise ConfigError(
                 f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], names)}"

@@ -205,7 +205,7 @@ def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     outcome, said = run(name)
     assert runner.calls == ["bcfw 0", "bcfw 1", "mpbcfw 0", "mpbcfw 1"]
     assert said[1] == "run 2/4 toy bcfw seed=1"
-    assert (outcome.status, outcome.failed) == ("finished", 0)
+    assert (outcome.interrupted, outcome.failed) == (False, 0)
     assert names(outcome.figures) == ALL
     assert {path.parent for path in outcome.figures} == {tmp_path / "results" / "figures" / "two"}
     table = pd.read_csv(outcome.figures[0].with_name("iterations.csv"))
@@ -232,7 +232,7 @@ def test_a_failed_run_does_not_stop_the_others(name, runner, blank):
     runner.behave, failing = behave, {"bcfw"}
     outcome, said = run(name)
     assert len(runner.calls) == 4
-    assert (outcome.status, outcome.failed) == ("failed", 2)
+    assert (outcome.interrupted, outcome.failed) == (False, 2)
     assert "toy bcfw seed=1 failed: no data here" in said
     assert set(pd.read_csv(outcome.figures[0])["solver"]) == {"mpbcfw"}
     failing.add("fw")
@@ -245,7 +245,7 @@ def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
     runner.behave = lambda config: interrupted if config.seed == 1 else None
     outcome, said = run(name)
     assert runner.calls == ["bcfw 0", "bcfw 1"]
-    assert (outcome.status, outcome.failed, outcome.figures) == ("interrupted", 3, [])
+    assert (outcome.interrupted, outcome.failed, outcome.figures) == (True, 3, [])
     assert "same command" in said[-1]
 
 
@@ -518,7 +518,7 @@ def test_runs_of_several_experiments_stay_stored_with_their_own(write, runner, b
     write("two", "grid: {dataset: toy, solver: mpbcfw, seed: 0}")
     write("both", "like: [one, two]\nfigures: {suboptimality: [iteration]}")
     outcome = experiment_files.make("both", config_dirs=[tmp_path])
-    assert (runner.calls, outcome.status) == (["bcfw 0", "mpbcfw 0"], "finished")
+    assert (runner.calls, outcome.failed) == (["bcfw 0", "mpbcfw 0"], 0)
     traces = tmp_path / "results" / "traces"
     stored = [path.relative_to(traces).as_posix() for path in sorted(traces.glob("*/*"))]
     assert stored == ["one/toy-bcfw.parquet", "two/toy-mpbcfw.parquet"]

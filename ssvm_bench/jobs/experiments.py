@@ -16,19 +16,16 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
+from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.jobs import tokens
+from ssvm_bench.jobs.dispatch import Dispatcher, Ended
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
-
-if TYPE_CHECKING:
-    from ssvm_bench.config.grid import Shard
-    from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.jobs.dispatch import Dispatcher, Ended
-    from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -90,13 +87,6 @@ class ExperimentOutcome:
     def _done(self) -> list[tuple[RunConfig, Outcome]]:
         done = ("finished", "skipped")
         return [(config, outcome) for config, outcome in self.runs if outcome.status in done]
-
-    @property
-    def status(self) -> str:
-        """``finished``, ``interrupted``, or ``failed`` if any run is not finished."""
-        if self.interrupted:
-            return "interrupted"
-        return "failed" if self.failed else "finished"
 
 
 def run(

@@ -23,13 +23,8 @@ MEANT = {
 }
 """Backend → the options that mean something to it."""
 
-_EXECUTORS = {
-    LOCAL: ("processes", "Processes", "multiprocessing"),
-    "dask": ("dask", "Dask", "distributed"),
-    "ray": ("ray", "Ray", "ray"),
-    "submitit": ("submitit", "Submitit", "submitit"),
-}
-"""Backend → module of this package, its class, and the package that it needs."""
+_PACKAGES = {LOCAL: "multiprocessing", "dask": "distributed"}
+"""Backend → the package that it needs, where that has another name."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
     options.check(backend)
     if backend == LOCAL and options.jobs in (None, 1):
         return None
-    module, name, package = _EXECUTORS[backend]
+    package = _PACKAGES.get(backend, backend)
     install = f"pip install 'ssvm-bench[{backend}]'."
     if find_spec(package) is None:
         raise ConfigError(
@@ -126,7 +121,8 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
                 f"--backend {backend} cannot be loaded: {shown(error, 300)}. Install it again: "
                 f"{install}"
             ) from error
-        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), name)
+        module = "processes" if backend == LOCAL else backend
+        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), module.title())
         return made(options, token)
 
     return Dispatcher(backend, open_executor)

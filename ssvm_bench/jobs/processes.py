@@ -25,25 +25,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING
 
 from ssvm_bench.base import messages
 from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
-from ssvm_bench.jobs.dispatch import (
-    Executor,
-    Job,
-    JobResult,
-    LostError,
-    Setting,
-)
+from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError, Setting
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
+from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.terminal import Display
-
-if TYPE_CHECKING:
-    from ssvm_bench.runs.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 

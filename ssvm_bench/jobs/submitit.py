@@ -55,6 +55,12 @@ _ASK_SECONDS = 2.0, 15.0
 _RESULT_SECONDS = 20.0
 """So long may a result take from its node to here."""
 
+_ENDED = {
+    "CANCELLED": "it was cancelled; the same command submits it again",
+    "OUT_OF_MEMORY": "memory ran out; ask for more with --memory",
+}
+"""SLURM's word for the end of a job → what it means."""
+
 
 class Task:
     """What a job of SLURM does."""
@@ -121,7 +127,8 @@ class Submitit(Executor):
         for number, job in jobs.items():
             if job.key in live:
                 folder, name = live[job.key]
-                self._watch(number, submitit.SlurmJob(folder=folder / "jobs", job_id=name))
+                there = submitit.SlurmJob(folder=folder / "jobs", job_id=name)
+                self._watched[there.job_id] = _Watched(number, there)
             else:
                 new[number] = job
         attached = len(jobs) - len(new)
@@ -159,14 +166,11 @@ class Submitit(Executor):
             ) from error
         names = _names(folder)
         for (number, job), one in zip(jobs.items(), made, strict=True):
-            self._watch(number, one)
+            self._watched[one.job_id] = _Watched(number, one)
             names[job.key] = one.job_id
         files.write(folder / QUEUED, json.dumps(names).encode())
         (array,) = _roots([made[0].job_id])
         logger.info("SLURM has %s as job %s.", words.runs(len(jobs)), array)
-
-    def _watch(self, number: int, job: Any) -> None:
-        self._watched[job.job_id] = _Watched(number, job)
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
         """Return jobs that have ended; the queue is asked more and more seldom."""
@@ -198,10 +202,8 @@ class Submitit(Executor):
                 return _failed(one, "what it says of its run cannot be read")
         if one.job.paths.result_pickle.exists():  # written after the other file
             return _failed(one, "it ended in an error")
-        if state is not None and state.name == "CANCELLED":
-            return _failed(one, "it was cancelled; the same command submits it again")
-        if state is not None and state.name == "OUT_OF_MEMORY":
-            return _failed(one, "memory ran out; ask for more with --memory")
+        if state is not None and state.name in _ENDED:
+            return _failed(one, _ENDED[state.name])
         one.gone = one.gone or time.monotonic()
         unsure = state is None or state.name == "COMPLETED"
         if unsure and time.monotonic() - one.gone < _RESULT_SECONDS:

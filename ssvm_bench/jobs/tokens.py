@@ -127,8 +127,7 @@ def sweep(results_dir: Path) -> None:
     ):
         for folder in place.glob("*/"):
             if not (folder / QUEUED).exists() and _is_abandoned(folder):
-                files.remove(folder / _TOKEN)
-                files.remove(folder)
+                CancelToken(folder, "", {}).cancel()
 
 
 def _is_abandoned(folder: Path) -> bool:

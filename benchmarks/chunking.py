@@ -48,7 +48,7 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.scores import Scores, are_chunks
-from ssvm_bench.runs import components, in_memory
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.prediction import predictor, score
 from ssvm_bench.runs.terminal import Silent
 
@@ -85,9 +85,9 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
         return
     subject, lam = (dataset.name, dataset.source), f"lam={_best(words, dataset)}/n"
     config, test = compose_runs((*words, lam))[0], dataset.held_out["test"]
-    in_memory.train(config, dataset.head(2), Silent())  # what compiles is not timed
+    runner.train(config, dataset.head(2), Silent())  # what compiles is not timed
     begin = process_time()
-    w = in_memory.train(config, dataset, Silent()).w
+    w = runner.train(config, dataset, Silent())[0].w
     to_gap = process_time() - begin
     begin = process_time()
     predicted = predictor(config.oracle, test).predictions(w)
@@ -95,7 +95,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     yield Measurement(*subject, PREDICTION, *3 * (hundred_thousand,), unit="s")
     scores = score(test, predicted)
     yield _wrong(subject, "mpbcfw_fast", scores, lam)
-    last = in_memory.train(compose_runs((*words, "lam=1/n"))[0], dataset, Silent()).rows[-1]
+    last = runner.train(compose_runs((*words, "lam=1/n"))[0], dataset, Silent())[0].rows[-1]
     note = f"{last['iteration']} iterations; relative gap {last['gap'] / last['primal']:.2g}"
     yield Measurement(*subject, CHUNKING_LONG, *3 * (last["time"],), unit="s", note=note)
     times = [_time_to(scores.accuracy - EQUAL, config, dataset, test) for _ in range(REPEATS)]
@@ -130,7 +130,10 @@ def _best(words: Sequence[str], dataset: Dataset) -> int:
     judge, solver, wrong = predictor(config.oracle, held_out), None, []
     for K in PATH:
         problem = Problem(oracle, K / rest.n)
-        solver = components.started(config, problem, Clock("work"), solver)
+        if solver is None:
+            solver = components.build_solver(config, problem, Clock("work"))
+        else:
+            solver.warm_start(problem.lam, Clock("work"))
         for _ in range(MOST_ITERATIONS):
             solver.iterate()
             iterate = solver.reported()
@@ -148,7 +151,7 @@ def _time_to(
     judge = predictor(config.oracle, test)
     begin = process_time()
     problem = Problem(components.oracle_of(config.oracle, dataset), config.lam_of(dataset.n))
-    solver = components.started(config, problem, Clock("cpu"), None)
+    solver = components.build_solver(config, problem, Clock("cpu"))
     spent = process_time() - begin
     for iteration in range(1, MOST_ITERATIONS + 1):
         spent += seconds(solver.iterate)

@@ -50,7 +50,7 @@ from ssvm_bench.datasets.arrays import LARGEST
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.given import Parts
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.runs import in_memory, prediction
+from ssvm_bench.runs import prediction, runner
 from ssvm_bench.runs.terminal import make_display
 
 _STRUCTURES = MULTICLASS, _, GRAPH = "multiclass", "chain", "graph"
@@ -259,21 +259,17 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         dataset = self._dataset(parts, codes)
         config = self._config(dataset)
         with make_display(quiet=not self.verbose) as display:
-            found = in_memory.train(config, dataset, display)
-        self._trained = {
-            "structure": self.structure,
-            "bias": self.bias,
-        }
+            found, self.stop_reason_ = runner.train(config, dataset, display)
+        self._trained = {"structure": self.structure, "bias": self.bias}
         self._oracle = {
             each.name: getattr(config.oracle, each.name) for each in fields(config.oracle)
         }
-        self.weights_, self.stop_reason_ = found.w, found.stop_reason
-        self.history_ = pd.DataFrame(found.rows)
+        self.weights_, self.history_ = found.w, pd.DataFrame(found.rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]
-        if found.stop_reason in _LIMITS and gap > self.gap_tol * primal:
+        if self.stop_reason_ in _LIMITS and gap > self.gap_tol * primal:
             warnings.warn(
-                f"Training ended by {found.stop_reason} at a relative gap of {gap / primal:.2g}; "
+                f"Training ended by {self.stop_reason_} at a relative gap of {gap / primal:.2g}; "
                 f"gap_tol is {self.gap_tol:g}.",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -33,7 +33,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.results.provenance import THREAD_VARIABLES
-from ssvm_bench.runs import in_memory
+from ssvm_bench.runs import runner
 from ssvm_bench.runs.components import load_dataset
 from ssvm_bench.runs.terminal import Silent
 
@@ -324,7 +324,7 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     assert row.seconds > 0.0
     words = (f"lam={lam}", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
     (config,) = compose_runs((*call, *words, "budget.max_iterations=null"))
-    trained = in_memory.train(config, load_dataset(config.dataset), Silent())
+    trained, _ = runner.train(config, load_dataset(config.dataset), Silent())
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
     pictures = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")

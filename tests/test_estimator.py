@@ -32,7 +32,7 @@ from ssvm_bench.datasets import conll2000, given
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
 from ssvm_bench.oracles.viterbi import build as viterbi
-from ssvm_bench.runs import in_memory
+from ssvm_bench.runs import runner
 
 ROOT = Path(__file__).parents[1]
 RANKING = ROOT / "examples" / "ranking" / "ranking"
@@ -208,7 +208,7 @@ def test_searches_and_pipelines_train_it_and_compile_once(monkeypatch):
     data = random_chains([3, 1, 4, 2] * 4, 3, 4)
     X, y = pieces(data, data.x), pieces(data, data.y)
     StructuredSVM("chain", **PLAIN).fit(X, y)
-    monkeypatch.setattr(in_memory, "warm_up", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(runner, "warm_up", lambda *_: pytest.fail("compiled again"))
     search = GridSearchCV(StructuredSVM("chain", **PLAIN), {"lam": [0.5, "2/n"]}, cv=2)
     assert search.fit(X, y).best_params_["lam"] in (0.5, "2/n")
     assert len(search.predict(X)) == len(X)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ssvm_bench.base import files
-from ssvm_bench.results import left_overs
+from ssvm_bench.results.folder import sweep
 
 WRITER = """
 import os, signal, sys, time
@@ -58,7 +58,7 @@ def test_every_folder_of_results_is_swept(tmp_path, place):
     left = tmp_path / place / f".a{files.MARK}1"
     left.mkdir(parents=True)
     (left / "part").write_bytes(b"half")
-    left_overs.sweep(tmp_path)
+    sweep(tmp_path)
     assert not left.exists()
 
 

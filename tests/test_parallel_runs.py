@@ -19,7 +19,7 @@ from ssvm_bench.figures import scaling
 from ssvm_bench.report.kinds import load
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import calls, components
+from ssvm_bench.runs import components
 
 WORK = ("clock=work", "budget.max_iterations=5", "solver=mpbcfw", "parallel.batch=7")
 MEASURED = ["eval_time", "cpu_time"]
@@ -187,11 +187,11 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
     w, terms = np.zeros(oracle.inner_d), np.arange(5)
     with cluster_of(distributed, 1) as cluster:
         at = replace(config.parallel, address=cluster.scheduler_address)
-        caller = calls.caller_of(replace(config, parallel=at), dataset.fingerprint)
+        caller = components.caller_of(replace(config, parallel=at), dataset.fingerprint)
         caller.start(oracle)
         found = caller.labelings(oracle, w, terms)
         assert all(map(np.array_equal, found, oracle.own_labelings(w, terms, 1.0)))
-        other = calls.caller_of(replace(config, parallel=at), "another")
+        other = components.caller_of(replace(config, parallel=at), "another")
         with pytest.raises(RunFailedError, match="A worker has other data of usps than the run"):
             other.start(oracle)
         other.close()

@@ -450,7 +450,7 @@ def test_time_is_what_the_clock_has_counted(tmp_path, monkeypatch):
         clocks.append(Clock(*arguments))
         return clocks[-1]
 
-    monkeypatch.setattr(path_step, "Clock", clock)
+    monkeypatch.setattr(components, "Clock", clock)
     frame = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "solver.T=2", data=OCR))
     last, counted = frame.iloc[-1], clocks[-1]
     assert counted.plane_evaluations > counted.approx_calls > 0

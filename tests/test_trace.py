@@ -19,7 +19,8 @@ import yaml
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.results import left_overs, provenance, reading, run_folder, trace
+from ssvm_bench.results import provenance, reading, run_folder, trace
+from ssvm_bench.results.folder import sweep
 
 METADATA = {
     "config": {"solver": {"name": "bcfw"}, "seed": 0},
@@ -350,7 +351,7 @@ def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchang
         there = len(reading.read_run(folder).frame)
         assert there in (2, 3)
         with run_folder.lock(folder):  # as the same command does when it is given again
-            left_overs.remove_superseded(folder)
+            reading.remove_superseded(folder)
             partial = run_folder.partial_folder(folder)
             assert partial.exists() == (there == 2)
             assert hidden(folder) == []
@@ -372,11 +373,11 @@ def test_a_partial_trace_that_is_worth_something_is_kept(folder, tmp_path):
     ):
         trace.write_run(folder, rows(3), {**old}, {}, SUMMARY, np.ones(3))
         partial = trace.write_partial(folder, rows(rows_), metadata, summary)
-        left_overs.sweep(tmp_path)
+        sweep(tmp_path)
         assert partial.exists() == kept
     (partial / "trace.parquet").unlink()
     (partial / "checkpoint").write_bytes(b"x")
-    left_overs.sweep(tmp_path)
+    sweep(tmp_path)
     assert not partial.exists()
 
 

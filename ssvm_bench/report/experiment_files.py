@@ -31,8 +31,7 @@ from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.files import SkippedFiles, write
-from ssvm_bench.results.folder import ResultsFolder, plain, results_folder
-from ssvm_bench.results.left_overs import sweep
+from ssvm_bench.results.folder import ResultsFolder, plain, results_folder, sweep
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import damage, is_finished
 from ssvm_bench.results.repeats import grouped

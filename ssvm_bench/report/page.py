@@ -28,8 +28,7 @@ from ssvm_bench.report.contents import Contents, Failure, Group
 from ssvm_bench.report.kinds import kinds
 from ssvm_bench.results import optima, words
 from ssvm_bench.results.files import SkippedFiles, write
-from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.left_overs import sweep
+from ssvm_bench.results.folder import ResultsFolder, plain, sweep
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
 from ssvm_bench.results.provenance import provenance, provenance_of
 from ssvm_bench.results.repeats import grouped

@@ -19,21 +19,18 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
-from ssvm_bench.config.schema import Budget
+from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.trace import Trace, plain
-
-if TYPE_CHECKING:
-    from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.results.files import SkippedFiles
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are looked at."""

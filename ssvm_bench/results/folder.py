@@ -14,8 +14,14 @@ checkout leave it as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.results.reading import is_superseded, remove_superseded
+from ssvm_bench.results.run_folder import PARTIAL, HeldError, lock, recover
 
 MARKER = "COMMITTED"
 OWN = "own"
@@ -65,3 +71,18 @@ def plain(results_dir: Path | ResultsFolder) -> ResultsFolder:
     if isinstance(results_dir, ResultsFolder):
         return results_dir
     return ResultsFolder(results_dir, results_dir)
+
+
+def sweep(results_dir: Path | ResultsFolder) -> None:
+    """Remove what killed writers have left anywhere, and bring back what they were replacing."""
+    for place in plain(results_dir).read:
+        recover(place, "runs/*/*/*/")
+        files.sweep(place)
+        for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
+            for folder in place.glob(pattern):
+                files.sweep(folder)
+        for partial in place.glob(f"runs/*/*/*/seed=*{PARTIAL}"):
+            folder = partial.with_name(partial.name.removesuffix(PARTIAL))
+            if is_superseded(folder):
+                with suppress(HeldError, RunFailedError), lock(folder, wait=False):
+                    remove_superseded(folder)

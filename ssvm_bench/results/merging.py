@@ -15,17 +15,16 @@ Figures, claims and stored traces are made of runs: they are drawn anew, by ``ss
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results import checkpoint_file, checks
-from ssvm_bench.results.left_overs import sweep
+from ssvm_bench.results.folder import sweep
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import PARTIAL, Content, lock, partial_folder, write_folder
 from ssvm_bench.results.trace import UNFINISHED
@@ -187,13 +186,8 @@ def _copy(run: _Found, into: Path) -> None:
     target, partial = into / run.name, partial_folder(into / run.name)
     content: dict[str, Content] = {**read(run.folder, links=False).files}
     path = run.folder / checkpoint_file.NAME
-
-    def put(file: BinaryIO) -> None:
-        with files.opened(path, links=False) as checkpoint:
-            shutil.copyfileobj(checkpoint, file)
-
     if _is_checkpoint(path, run):
-        content[checkpoint_file.NAME] = put
+        content[checkpoint_file.NAME] = files.read(path, path.stat().st_size, links=False)
     with lock(target):
         if not run.finished:
             write_folder(partial, content)

@@ -23,7 +23,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
 from ssvm_bench.results.files import reason_of
-from ssvm_bench.results.run_folder import PARTIAL, recover
+from ssvm_bench.results.run_folder import PARTIAL, partial_folder, recover
 from ssvm_bench.results.trace import (
     CHECKSUMS_KEY,
     COLUMNS,
@@ -169,10 +169,7 @@ def read_trace(folder: Path) -> Trace:
         If a file is missing, cut short, from another format version, or lacks columns; or is
         not what was written.
     """
-    return _trace(read(folder))
-
-
-def _trace(found: Written) -> Trace:
+    found = read(folder)
     frame = found.table.replace_schema_metadata(None).to_pandas()
     return Trace(frame, found.metadata, found.summary, found.folder)
 
@@ -202,6 +199,34 @@ def damage(folder: Path) -> str:
 def is_whole(folder: Path) -> bool:
     """Tell whether a folder holds a finished run, all of which is as it was written."""
     return is_finished(folder) and not damage(folder)
+
+
+def remove_superseded(folder: Path) -> None:
+    """Remove the partial trace of a run that has finished since; only while its lock is held."""
+    if is_superseded(folder):
+        files.remove(partial_folder(folder))
+
+
+def is_superseded(folder: Path) -> bool:
+    """Tell whether a run's partial trace is the beginning of the finished one.
+
+    One that goes further is that of an extension, one that began later was made by force, and one
+    of an error has its traceback.
+    """
+    partial = partial_folder(folder)
+    if not partial.is_dir() or not is_finished(folder):
+        return False
+    if not (partial / TRACE).exists():  # what a removal has left
+        return True
+    try:
+        begun, whole = read_trace(partial), read_trace(folder)
+    except RunFailedError:
+        return False
+    (end, start), (last, first) = (
+        (trace.frame["iteration"].iloc[-1], trace.metadata.get("started") or "")
+        for trace in (begun, whole)
+    )
+    return begun.summary["stop_reason"] == "interrupted" and end <= last and start <= first
 
 
 def read(folder: Path, links: bool = True) -> Written:

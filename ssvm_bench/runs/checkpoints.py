@@ -4,26 +4,35 @@ Under ``clock=work``, a run that was ended and goes on has the trace of one that
 in a checkpoint, as arrays and plain values (:mod:`ssvm_bench.base.state`): what the solver knows,
 its clock and random streams with it; the recorder with the trace; where in its loop the run is, and
 what it has spent. All else is built anew: problem and solver, which takes its state then.
+
+Runs that differ in their budget share a folder, which has the longest of them. A run goes on from
+where one of them was left, or has ended and kept its state; else it begins anew. One that does not
+go as far as that which is there, and is yet made by itself, has a folder of its own.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import RunFailedError, described
+import pandas as pd
+
+from ssvm_bench.base.errors import described
 from ssvm_bench.base.state import StateError, expect, like, of
-from ssvm_bench.config.schema import Checkpoint, RunConfig
+from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
 from ssvm_bench.results.provenance import cpu_model
-from ssvm_bench.runs.components import build_solver
+from ssvm_bench.results.reading import is_whole, read_run
+from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver
 
@@ -92,7 +101,7 @@ class Checkpoints:
     whose : dict
         `checkpoint_file.identity` of the run.
     write : callable
-        Saves the trace so far; its argument writes the checkpoint file.
+        Saves the trace so far, if it can; its argument writes the checkpoint file.
     now : callable
         Seconds on a monotonic clock.
     """
@@ -127,9 +136,9 @@ class Checkpoints:
             return
         with solver.clock.paused():
             try:
-                self._write(self._dump(solver, recorder, progress))
-            except RunFailedError as error:
-                logger.warning("What was measured so far is not on disk: %s", error)
+                spent = progress.wall_time + self._now() - self._begin
+                state = state_of(solver, recorder, replace(progress, wall_time=spent))
+                self._write(lambda file: checkpoint_file.write(file, self._whose, state))
             except Exception as error:  # whatever the state of a component raises, or is
                 self._every, self._keep = None, False
                 logger.warning("This run cannot go on from where it ends: %s.", described(error))
@@ -139,12 +148,6 @@ class Checkpoints:
             self._due = math.inf
         elif self._every > 0:
             self._due = begin + took + max(self._every, took / _SHARE)
-
-    def _dump(self, solver: Solver, recorder: Recorder, progress: Progress) -> Dump:
-        """Return what writes the state to a file."""
-        spent = progress.wall_time + self._now() - self._begin
-        state = state_of(solver, recorder, replace(progress, wall_time=spent))
-        return lambda file: checkpoint_file.write(file, self._whose, state)
 
 
 def state_of(solver: Solver, recorder: Recorder, progress: Progress) -> dict[str, Any]:
@@ -195,7 +198,7 @@ def restored(state: Any, config: RunConfig, problem: Objective, recorder: Record
     record = state["record"]
     if (values := record["latent"]) is not None:
         problem = problem.with_latent(values)
-    solver = build_solver(config, problem, Clock(config.clock, *config.oracle.costs))
+    solver = started(config, problem, None)
     if config.eval.after_exact_pass:
         solver.keep_after_exact_pass()
     restore_solver(solver, state)
@@ -248,3 +251,89 @@ def resume(
             "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
         )
         return None
+
+
+# ---- runs that differ in their budget ---------------------------------------------------------
+
+
+def going_on(
+    config: RunConfig,
+    whose: dict[str, str],
+    problem: Objective,
+    new_recorder: Callable[[], Recorder],
+    leads_on: bool,
+) -> tuple[RunConfig, Resumed] | None:
+    """Return the run to make, and where it begins; None if that is the beginning.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run that is asked for.
+    whose, problem, new_recorder
+        As for `resume`.
+    leads_on : bool
+        Whether another run begins at its end.
+    """
+    for folder in (partial_folder(config.folder), config.folder):
+        found = resume(folder, whose, config, problem, new_recorder)
+        made = None if found is None else _made_of(found, config, leads_on)
+        if found is not None and made is not None:
+            logger.info(
+                "Going on after iteration %s, from the checkpoint in %s (force=true does not).",
+                *(found.progress.iteration, folder),
+            )
+            return made, found
+    if is_whole(config.folder):
+        logger.info(_why_anew(config))
+    return None
+
+
+def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | None:
+    """Return the run that a state leads to; None if it is not the one asked for.
+
+    What is asked for can be the beginning of what the state has: then the run ends where it is.
+    """
+    if config.folder == config.own_folder:
+        return config  # it was left by a run of the same budget
+    at, budget = found.progress.iteration, config.budget
+    if ending(pd.DataFrame(found.recorder.rows), None, budget) is not None:
+        return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
+    is_ahead = budget.max_iterations is None or at <= budget.max_iterations
+    return config if is_ahead else None
+
+
+def _why_anew(config: RunConfig) -> str:
+    """Say why a run begins anew where one has finished that differs in the budget."""
+    before = read_run(config.folder)
+    reason, at = before.summary["stop_reason"], before.frame["iteration"].iloc[-1]
+    if goes_as_far(before.frame, reason, config.budget):
+        return (
+            f"A longer run, {before.folder}, was not evaluated at iteration "
+            f"{config.budget.max_iterations}: this one is made by itself."
+        )
+    return (
+        f"{before.folder} has ended before, after iteration {at} ({reason}), and has no checkpoint "
+        "to go on from: the run begins anew. One that is made with checkpoint.keep=true can be "
+        "extended."
+    )
+
+
+def destination(config: RunConfig, rows: pd.DataFrame, reason: str) -> Path:
+    """Return the folder for a finished run, which replaces no other that went further.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    rows : DataFrame
+        Its trace.
+    reason : str
+        Why it has ended.
+    """
+    if os.path.lexists(config.own_folder):
+        return config.own_folder
+    before = read_run(config.folder) if is_whole(config.folder) else None
+    budget = None if before is None else budget_of(before)
+    if budget is None or budget == config.budget or goes_as_far(rows, reason, budget):
+        return config.folder
+    return config.own_folder

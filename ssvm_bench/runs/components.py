@@ -1,4 +1,8 @@
-"""From a config to what a run works with: dataset, oracle and solver, with compiled kernels."""
+"""From a config to what a run works with: dataset, oracle and solver, with compiled kernels.
+
+The oracle of a run is called by itself, by this process batch by batch, by other processes, or by
+the workers of a dask scheduler.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,15 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.objective import Objective, Terms
+from ssvm_bench.oracles.base import Oracle, OracleConfig
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM, Objective, Terms
+from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.compiling import in_turn
 from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+    from ssvm_bench.oracles.caller import Caller
     from ssvm_bench.oracles.prior import Prior
 
 _LARGEST = 1e300
@@ -128,8 +134,10 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     return built
 
 
-def started(config: RunConfig, problem: Objective, clock: Clock, before: Solver | None) -> Solver:
-    """Return the solver of a run, off the clock: a new one, or that which has solved another λ."""
+def started(config: RunConfig, problem: Objective, before: Solver | None) -> Solver:
+    """Return the solver of a run, on its clock: a new one, or that which has solved another λ."""
+    clock = Clock(config.clock, *config.oracle.costs)
+    clock.caller = problem.caller
     with clock.paused():
         if before is None:
             return build_solver(config, problem, clock)
@@ -258,3 +266,114 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         if getattr(config.solver, "latent_rounds", 1) > 1:
             better, _ = problem.update_latent(np.ones(problem.d))
             solver.update_latent(better)
+
+
+# ---- who calls the oracle ---------------------------------------------------------------------
+
+
+def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
+    """Return who is to call the oracle; None: it calls itself. Nothing is started yet.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Whose dataset's source is known.
+    fingerprint : str
+        Of the dataset.
+    """
+    parallel, how = config.parallel, _how(config)
+    if not parallel.elsewhere:
+        if how == _AT_ONCE:
+            return None
+        from ssvm_bench.oracles.caller import SerialCaller
+
+        return SerialCaller(*how)
+    build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
+    from ssvm_bench.oracles.workers import Cluster, Pool
+
+    if parallel.address is not None:
+        return Cluster(parallel.address, build, parallel.workers, *how)
+    return Pool(build, parallel.workers, *how, dict.fromkeys(THREAD_VARIABLES, "1"))
+
+
+def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
+    """Build the oracle of a run in the process of a worker.
+
+    Raises
+    ------
+    RunFailedError
+        If the data there are others.
+    """
+    found = load_dataset(dataset).fingerprint
+    if found != fingerprint:
+        raise RunFailedError(
+            f"A worker has other data of {dataset.name} than the run: their fingerprint is "
+            f"{found}, not {fingerprint}. Give all machines the same files."
+        )
+    return build_oracle(oracle, dataset)
+
+
+def check_calls(config: RunConfig, in_memory: bool = False) -> None:
+    """Check that others can make the oracle calls of a run, and slow ones, before data are loaded.
+
+    Parameters
+    ----------
+    config : RunConfig
+    in_memory : bool
+        Whether there are examples of which no other process knows.
+
+    Raises
+    ------
+    ConfigError
+        If they cannot.
+    """
+    solver, parallel, how = config.solver, config.parallel, _how(config)
+    asked = "parallel" if parallel.elsewhere or parallel.batch > 1 else "oracle.delay"
+    if not parallel.elsewhere and how == _AT_ONCE:
+        return
+    if getattr(config.oracle, "family", STRUCTURAL_SVM) != STRUCTURAL_SVM:
+        raise ConfigError(
+            f"{asked} is for the max-oracle of a structural SVM, and oracle={config.oracle.name} "
+            "makes a problem without one. Leave it out."
+        )
+    if config.clock == "cpu":
+        raise ConfigError(
+            f"clock=cpu counts the seconds of this process, in which {asked} takes none. "
+            "Use clock=wall or clock=work."
+        )
+    if getattr(solver, "needs_expectations", False) and asked == "parallel":
+        raise ConfigError(
+            f"solver={solver.name} asks the oracle for expectations, all at once and in this "
+            "process. Leave parallel out, or choose another solver."
+        )
+    if not parallel.elsewhere:
+        return
+    why = None
+    if in_memory:
+        why = "Workers load data from a file; examples given in memory cannot be shared with them."
+    elif chunk_rows(config) is not None:
+        why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
+    elif getattr(solver, "latent_rounds", 1) > 1:
+        why = (
+            "Workers do not know of latent values that change, as solver.latent_rounds > 1 has it."
+        )
+    if why is not None:
+        raise ConfigError(f"parallel.workers and parallel.address cannot be used. {why}")
+
+
+def check_oracle(config: RunConfig, terms: Any) -> None:
+    """Raise ``ConfigError`` if answers depend on who was asked before, and there are several."""
+    if config.parallel.elsewhere and isinstance(terms, Oracle) and terms.fresh() is not terms:
+        raise ConfigError(
+            f"The answers of oracle={config.oracle.name} depend on its earlier calls, so that "
+            "workers would not find what one oracle finds. Set oracle.warm_start=false, or "
+            "parallel.workers=1 without an address."
+        )
+
+
+_AT_ONCE = 1, 0.0
+
+
+def _how(config: RunConfig) -> tuple[int, float]:
+    """Return how many terms are asked for at one w, and the seconds that are waited before each."""
+    return config.parallel.batch, float(getattr(config.oracle, "delay", 0.0))

@@ -15,20 +15,18 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.sources import status as dataset_status
 from ssvm_bench.results import words
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, read_summary
 from ssvm_bench.results.run_folder import is_locked, partial_folder
-
-if TYPE_CHECKING:
-    from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs.outcome import Outcome
 
 STATES = ("done", "running", "failed", "missing")
 
@@ -103,8 +101,6 @@ def finished_before(config: RunConfig) -> Outcome | None:
 
     The data of another package may have changed since.
     """
-    from ssvm_bench.runs.outcome import Outcome
-
     sources = _sources(config)
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None

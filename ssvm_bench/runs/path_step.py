@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ssvm_bench.base import interrupts
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
@@ -29,9 +28,8 @@ from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import plain, write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress
+from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, going_on
 from ssvm_bench.runs.components import held_out_loss, started
-from ssvm_bench.runs.extension import destination, going_on
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
@@ -99,9 +97,8 @@ class PathStep:
             name: functools.partial(held_out_loss, config.oracle, examples)
             for name, examples in self.dataset.held_out.items()
         }
-        keep = None if self.had_finished else self._keep
         rounds = getattr(config.solver, "latent_rounds", 1)
-        return Recorder(self.problem, self.display, held_out, keep, rounds)
+        return Recorder(self.problem, self.display, held_out, self._store, rounds)
 
     def resume(self) -> bool:
         """Go to where the run was left, or has ended before; return whether there is a way."""
@@ -125,19 +122,17 @@ class PathStep:
             self.begin = time.perf_counter()
         display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
         self.metadata = self._metadata()
-        checkpoints = Checkpoints(config.checkpoint, self.whose, self._write_checkpoint)
+        checkpoints = Checkpoints(
+            config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
+        )
         with interrupts.deferred() as arrived:
             try:
-                solver = self._begun(before)
-                warm_started = before is not None
-                reason = loop(
-                    config,
-                    solver,
-                    self.recorder,
-                    warm_started,
-                    self.progress,
-                    checkpoints.write_if_due,
-                )
+                if self.solver is None:
+                    self.solver = started(config, self.problem, before)
+                else:  # as it was left
+                    self.solver.clock.start()
+                about = before is not None, self.progress, checkpoints.write_if_due
+                reason = loop(config, self.solver, self.recorder, *about)
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())
                 raise RunFailedError(
@@ -152,18 +147,6 @@ class PathStep:
                 raise self._diverged(where)
             arrived.answered = True
             return Outcome("interrupted", reason, where, self._summary(reason))
-
-    def _begun(self, before: Solver | None) -> Solver:
-        """Return the solver, on its clock: as it was left, at another λ, or a new one."""
-        caller = self.problem.caller
-        if self.solver is not None:
-            self.solver.clock.caller = caller
-            self.solver.clock.start()
-            return self.solver
-        clock = Clock(self.config.clock, *self.config.oracle.costs)
-        clock.caller = caller
-        self.solver = started(self.config, self.problem, clock, before)
-        return self.solver
 
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has come to its end."""
@@ -198,19 +181,16 @@ class PathStep:
             f"{'solver.step=line_search or ' if fixed else ''}a larger lam."
         )
 
-    def _keep(self, rows: pd.DataFrame) -> None:
-        """Put the rows so far on disk, off the clock."""
+    def _store(self, rows: pd.DataFrame | None = None, checkpoint: Dump | None = None) -> None:
+        """Put the rows so far on disk, and the state if it is given; off the clock."""
+        if self.had_finished:
+            return
         assert self.solver is not None
         with self.solver.clock.paused():
             try:
-                self._write_partial("interrupted", rows)
+                self._write_partial("interrupted", rows, checkpoint=checkpoint)
             except RunFailedError as error:
                 logger.warning("What was measured so far is not on disk: %s", error)
-
-    def _write_checkpoint(self, dump: Dump) -> None:
-        """Put the rows so far on disk, and the state."""
-        if not self.had_finished:
-            self._write_partial("interrupted", checkpoint=dump)
 
     def _write_partial(
         self,

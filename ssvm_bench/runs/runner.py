@@ -3,14 +3,15 @@
 While a run goes on, its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are put on
 disk: ``kill -9`` costs the rows of the last ten seconds, and what was computed since the last
 checkpoint. The next start of the same run goes on from there; and one with a larger budget from
-its end, if it has kept its state (:mod:`ssvm_bench.runs.extension`). What a smaller budget has, is
-in the trace (:mod:`ssvm_bench.results.budgets`).
+its end, if it has kept its state. What a smaller budget has, is in the trace
+(:mod:`ssvm_bench.results.budgets`).
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Hashable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,24 +23,29 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.progress import silence
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.left_overs import remove_superseded
 from ssvm_bench.results.provenance import LOCAL
-from ssvm_bench.results.reading import damage, is_whole, read_metadata
+from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.runs.calls import caller_of, check_calls, check_oracle
 from ssvm_bench.runs.components import (
     build_oracle,
+    caller_of,
+    check_calls,
     check_data,
+    check_oracle,
     check_requirements,
     chunk_rows,
     load_dataset,
+    oracle_of,
     prior_of,
     problem_of,
+    started,
     warm_up,
 )
+from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
+from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 
 if TYPE_CHECKING:
@@ -175,3 +181,70 @@ def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
                 f"{before}, that of {dataset.name} ({dataset.source}) is {dataset.fingerprint} now."
                 " Keep both with another results_dir, or make it again with force=true."
             )
+
+
+# ---- without files ----------------------------------------------------------------------------
+
+_warm: set[Hashable] = set()
+"""Kinds of problems whose kernels are there."""
+
+
+def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Recorder, str]:
+    """Do a run, after those of its path, on examples that a Python program has; write no files.
+
+    Kernels are compiled once for each kind of problem in a process, not once for each call: a
+    search over parameters makes many.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Which run.
+    dataset : Dataset
+        Its examples.
+    display : Display
+        Told how it goes.
+
+    Returns
+    -------
+    Recorder, str
+        With the trace and w; and the stop reason.
+
+    Raises
+    ------
+    ConfigError
+        If examples, oracle and solver do not fit together.
+    RunFailedError
+        If the run fails.
+    """
+    check_requirements(config)
+    check_calls(config, in_memory=True)
+    check_data(config, dataset)
+    terms, caller = oracle_of(config.oracle, dataset), caller_of(config, dataset.fingerprint)
+    if caller is not None:
+        terms = terms.called_by(caller)
+    prior = prior_of(config, terms.d)
+    if (kind := _kind(config, dataset)) not in _warm:
+        warm_up(config, dataset, prior, called=caller is not None)
+        _warm.add(kind)
+    solver = None
+    for stage in config.path_steps():
+        lam = stage.lam_of(dataset.n)
+        problem = problem_of(terms, lam, prior)
+        display.start(stage, dataset.source, problem.n, problem.d, lam)
+        rounds = getattr(stage.solver, "latent_rounds", 1)
+        recorder = Recorder(problem, display, latent_rounds=rounds)
+        warm_started, solver = solver is not None, started(stage, problem, solver)
+        reason = loop(stage, solver, recorder, warm_started)
+        if reason == "diverged":
+            raise RunFailedError(
+                f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a larger "
+                "lam."
+            )
+    return recorder, reason
+
+
+def _kind(config: RunConfig, dataset: Dataset) -> Hashable:
+    """Return what decides which kernels there are."""
+    x, y = dataset.x, dataset.y
+    options = config.oracle, config.solver, config.prior, config.parallel, bool(config.path)
+    return *options, dataset.structure, type(x), x.dtype, y.dtype

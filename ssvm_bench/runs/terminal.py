@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.console import Console
@@ -22,10 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ssvm_bench.base import messages
+from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.results import words
-
-if TYPE_CHECKING:
-    from ssvm_bench.config.schema import Budget, RunConfig
 
 REDRAW_SECONDS = 0.1
 """A live line is redrawn at most this often."""

@@ -121,8 +121,8 @@ def hand_out(
     tasks : sequence
         What they are sent.
     lost : callable, optional
-        Told who has died and how; others do its task if it raises nothing. By default, the error
-        is raised.
+        Called with who has died and how; others do its task if it raises nothing. By default, the
+        error is raised.
 
     Raises
     ------

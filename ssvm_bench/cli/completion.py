@@ -74,7 +74,7 @@ def names(kind: str) -> Callable[..., list[str]]:
 
     def complete(context: click.Context, _: Any, incomplete: str) -> list[str]:
         of = context.params.get("kind") if kind == "kind" else kind
-        with suppress(Exception):  # whatever is wrong is told when the command is given
+        with suppress(Exception):  # what is wrong, the command itself says
             return _starting(incomplete, catalog.entries(str(of), _folders(context)))
         return []
 

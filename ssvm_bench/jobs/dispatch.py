@@ -203,7 +203,7 @@ class Dispatcher:
         runs : mapping
             The runs by number, in the order in which they are begun.
         started, ended : callable
-            Told the number of a run when it begins, as far as that is known; and its number and
+            Get the number of a run when it begins, as far as that is known; and its number and
             what became of it when it has ended.
 
         Returns

@@ -103,12 +103,11 @@ class Scores:
         """How many parts have each label, how many were predicted to, and both."""
         true, predicted, counts = self.pairs.T
         right = np.where(true == predicted, counts, 0)
-        of_each = np.zeros((3, len(self.names)), np.int64)
-        for row, labels, number in zip(
-            of_each, (true, predicted, true), (counts, counts, right), strict=True
-        ):
-            np.add.at(row, labels, number)
-        return [Counts(*of) for of in of_each.T.tolist()]
+        of_each = [
+            np.bincount(labels, number, len(self.names)).astype(np.int64)
+            for labels, number in ((true, counts), (predicted, counts), (true, right))
+        ]
+        return [Counts(*of) for of in np.array(of_each).T.tolist()]
 
     def confusion(self, labels: np.ndarray) -> np.ndarray:
         """Return parts with the true label of the row for which that of the column was predicted.

@@ -256,7 +256,7 @@ def resume(
 # ---- runs that differ in their budget ---------------------------------------------------------
 
 
-def going_on(
+def find_checkpoint(
     config: RunConfig,
     whose: dict[str, str],
     problem: Objective,

@@ -80,7 +80,7 @@ def loop(
     progress : Progress, optional
         Where the run is, which changes with it; by default, at its beginning.
     write_checkpoint : callable
-        Shown the state before every iteration, and told why the run ends if it does:
+        Gets the state before every iteration, and why the run ends if it does:
         `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()

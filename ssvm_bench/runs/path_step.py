@@ -28,7 +28,7 @@ from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import plain, write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, going_on
+from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, find_checkpoint
 from ssvm_bench.runs.components import held_out_loss, started
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.outcome import Outcome
@@ -104,7 +104,9 @@ class PathStep:
         """Go to where the run was left, or has ended before; return whether there is a way."""
         if self.had_finished or self.config.force:
             return False
-        found = going_on(self.config, self.whose, self.problem, self._new_recorder, self.leads_on)
+        found = find_checkpoint(
+            self.config, self.whose, self.problem, self._new_recorder, self.leads_on
+        )
         if found is None:
             return False
         self.config, (self.solver, self.recorder, self.progress) = found
@@ -231,7 +233,7 @@ class PathStep:
         }
         try:
             checks.check(plain(about), checks.METADATA)
-        except ValueError as error:  # a component has told it
+        except ValueError as error:  # a component has said so
             raise RunFailedError(f"No run can be made of that: {error}.") from error
         return about
 

@@ -38,7 +38,7 @@ class Recorder:
     ----------
     problem : Objective
     display : Display
-        Told of every row.
+        Shows every row.
     held_out : mapping
         Name → the mean loss of predictions by w for held-out examples, which only `predict` asks.
     keep : callable, optional
@@ -86,7 +86,7 @@ class Recorder:
         self._best = math.inf, self.w
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs: all but who is told, and whom it asks."""
+        """Return what `restore` needs: all but display, problem and held-out losses."""
         primal, point = self._best
         return {
             **{name: getattr(self, name) for name in _COUNTS},
@@ -291,7 +291,7 @@ class TraceFlusher:
     Parameters
     ----------
     write : callable
-        Told all rows so far.
+        Gets all rows so far.
     now : callable
         Seconds on a monotonic clock.
     """

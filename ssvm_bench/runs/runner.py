@@ -69,7 +69,7 @@ def run(
     config : RunConfig
         Which run.
     display : Display
-        Told how it goes.
+        Shows how it goes.
     concurrent_runs : int
         Number of other runs that go on beside this one, for the trace's metadata.
     wait : bool
@@ -202,7 +202,7 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Record
     dataset : Dataset
         Its examples.
     display : Display
-        Told how it goes.
+        Shows how it goes.
 
     Returns
     -------

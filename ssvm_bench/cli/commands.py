@@ -27,15 +27,10 @@ if TYPE_CHECKING:
     from ssvm_bench.runs.runner import Outcome
 
 ELSEWHERE = {
-    "data": "ssvm_bench.cli.data:data",
-    "experiment": "ssvm_bench.cli.experiment:experiment_command",
-    "merge": "ssvm_bench.cli.experiment:merge_command",
-    "plot": "ssvm_bench.cli.experiment:plot_command",
-    "report": "ssvm_bench.cli.experiment:report_command",
-    "predict": "ssvm_bench.cli.prediction:predict_command",
-    "score": "ssvm_bench.cli.prediction:score_command",
+    "data": "data",
+    **dict.fromkeys(("experiment", "merge", "plot", "predict", "report", "score"), "runs"),
 }
-"""Commands of other modules, which are imported when they are asked for."""
+"""Command → the module beside this one that has it, which is imported when it is asked for."""
 
 KINDS = {
     "datasets": "dataset",
@@ -97,8 +92,8 @@ class Cli(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None."""
         if cmd_name in ELSEWHERE and cmd_name not in self.commands:
-            module, _, name = ELSEWHERE[cmd_name].partition(":")
-            self.add_command(getattr(import_module(module), name))
+            module = import_module(f"ssvm_bench.cli.{ELSEWHERE[cmd_name]}")
+            self.add_command(getattr(module, f"{cmd_name}_command"))
         return super().get_command(ctx, cmd_name)
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:

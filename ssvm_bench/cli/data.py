@@ -29,7 +29,7 @@ trust_option = click.option(
 
 @click.group("data", cls=Commands, invoke_without_command=True)
 @click.pass_context
-def data(context: click.Context) -> None:
+def data_command(context: click.Context) -> None:
     """Show where each dataset stands, download it, prepare it, look at it.
 
     Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
@@ -47,7 +47,7 @@ def data(context: click.Context) -> None:
         context.invoke(status_command)
 
 
-@data.command("status")
+@data_command.command("status")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
 def status_command(name: str | None = None, verify: bool = False) -> None:
@@ -68,7 +68,7 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
             click.echo(f"{'':<{width}}  {found.hint}")
 
 
-@data.command("check")
+@data_command.command("check")
 @click.argument("name", shell_complete=completed("names", "dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
@@ -90,7 +90,7 @@ def check_command(context: click.Context, name: str) -> None:
     context.exit(min(differing, 1))
 
 
-@data.command("fetch")
+@data_command.command("fetch")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 def fetch_command(name: str | None) -> None:
     """Download a dataset, or all that are not there yet."""
@@ -100,7 +100,7 @@ def fetch_command(name: str | None) -> None:
         click.echo(f"{dataset}: {sources.fetch(dataset)}")
 
 
-@data.command("prepare")
+@data_command.command("prepare")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @source_option
 @trust_option
@@ -116,7 +116,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
         click.echo("\n".join(dataset_views.prepared(dataset, source, allow_checksum_mismatch)))
 
 
-@data.command("show")
+@data_command.command("show")
 @click.argument("name", shell_complete=completed("names", "dataset"))
 @click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
 @click.option(
@@ -153,7 +153,7 @@ def show_command(name: str, **chosen: Any) -> None:
     click.echo(f"figure: {dataset_views.show(name, **chosen)}")
 
 
-@data.command("export")
+@data_command.command("export")
 @click.argument("name", shell_complete=completed("names", "dataset"))
 @click.argument("file", type=FILE)
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ssvm_bench
-from ssvm_bench.cli import prediction  # noqa: F401 — loaded once, for all calls
+from ssvm_bench.cli import runs  # noqa: F401 — loaded once, for all calls
 from ssvm_bench.cli.commands import main
 from ssvm_bench.figures import drawing  # noqa: F401
 from ssvm_bench.report import experiment_files, page  # noqa: F401

@@ -21,6 +21,8 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import ALTERED, SIMULATED, SOURCES, registry
 from ssvm_bench.config.prior import PriorConfig
@@ -31,6 +33,7 @@ from ssvm_bench.config.validation import (
     Options,
     OverN,
     Positive,
+    Table,
     at_least,
     check_choice,
     check_falling,
@@ -284,7 +287,7 @@ class RunConfig(Options):
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return {name: plain(value) for name, value in vars(self).items()}
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over everything that changes what is computed but the seed.
@@ -353,16 +356,21 @@ def changed(options: Any) -> dict[str, Any]:
         if each.default_factory is not MISSING:
             default = each.default_factory()
         if each.name not in getattr(options, "NOT_HASHED", ()) and value != default:
-            found[each.name] = changed(value) if is_dataclass(value) else _plain(value)
+            found[each.name] = changed(value) if is_dataclass(value) else plain(value)
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of a config, or a section of it, as plain values."""
+def plain(value: Any) -> Any:
+    """Return a value in plain JSON types, a section as a mapping; NaN and infinity become null."""
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(value[name]) for name in sorted(value)}
+        items = sorted(value.items()) if isinstance(value, Table) else value.items()
+        return {str(key): plain(item) for key, item in items}
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return str(value) if isinstance(value, Path) else value

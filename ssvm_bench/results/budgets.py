@@ -26,11 +26,11 @@ import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
-from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.config.schema import Budget, RunConfig, plain
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run
 from ssvm_bench.results.run_folder import recover
-from ssvm_bench.results.trace import Trace, plain
+from ssvm_bench.results.trace import Trace
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are looked at."""

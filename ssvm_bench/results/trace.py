@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench.base import files
+from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
@@ -249,16 +249,3 @@ def _parquet(
     buffer = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(about), buffer, **how)
     return buffer.getvalue()
-
-
-def plain(value: Any) -> Any:
-    """Return the value in plain JSON types; not-a-number and infinities become null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value

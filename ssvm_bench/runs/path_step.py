@@ -21,13 +21,13 @@ import pandas as pd
 
 from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, described
-from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.config.schema import RunConfig, plain
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.results.trace import plain, write_partial, write_run
+from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, find_checkpoint
 from ssvm_bench.runs.components import held_out_loss, started
 from ssvm_bench.runs.loop import BROKEN_OFF, loop

@@ -91,19 +91,22 @@ class Done(NamedTuple):
     megabytes: int
 
 
-def forked(work: Callable[[], int], log: Path, most: int, seconds: float = 300) -> Done:
+def forked(
+    work: Callable[[], int | None], log: Path, most: int | None = None, seconds: float = 300
+) -> Done:
     """Do some work in a copy of this process, which may take ``most`` bytes more; -9: no end."""
     begin = time.monotonic()
     if not (process := os.fork()):
         with log.open("wb") as stderr, Path(os.devnull).open("wb") as stdout:
             os.dup2(stderr.fileno(), 2)
             os.dup2(stdout.fileno(), 1)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most += pages * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        if most is not None:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            most += pages * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         status = 70
         try:
-            status = work()
+            status = work() or 0
         except SystemExit as end:
             status = int(end.code or 0)
         except BaseException:

@@ -9,7 +9,6 @@ import datetime
 import os
 import pickle
 import resource
-import signal
 import traceback
 import warnings
 from decimal import Decimal
@@ -22,7 +21,7 @@ from scipy import sparse
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import SsvmBenchError, shown
-from tests.faults.case import Case
+from tests.faults.case import Case, forked
 
 SECONDS, MEGABYTES = 30, 500
 """Bounds of a case: processor time, and memory beyond what it began with."""
@@ -155,7 +154,7 @@ def cases(rng, folder):
     warnings.simplefilter("ignore")
     models = [_trained(*each) for each in _problems()]
     while True:
-        yield _case(rng, *rng.choice(models))
+        yield _case(rng, folder, *rng.choice(models))
 
 
 def _problems():
@@ -186,7 +185,7 @@ def _trained(structure, X, y):
     return model.fit(X, y), X, y
 
 
-def _case(rng, model, X, y):
+def _case(rng, folder, model, X, y):
     """Make one case."""
     kind = rng.choice(("fit", "fit", "parameters", "parameters", "predict", "score", "reset"))
     odd, changes = (X, y), {}
@@ -202,7 +201,7 @@ def _case(rng, model, X, y):
     with np.printoptions(threshold=40):
         given = " ".join(map(_shown, (model.structure, X, changes, *odd)))
         what = f"{kind} {given}"
-    return Case(kind, what, _forked(lambda: _failure(kind, model, X, y, odd, changes)))
+    return Case(kind, what, _forked(lambda: _failure(kind, model, X, y, odd, changes), folder))
 
 
 def _shown(odd):
@@ -353,28 +352,18 @@ def _bytes(predicted):
     return repr([np.asarray(each).tolist() for each in predicted])
 
 
-def _forked(check):
+def _forked(check, folder):
     """Do a check in a fork; return what did not hold, or how the fork ended."""
-    read, write = os.pipe()
     before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
-    child = os.fork()
-    if child == 0:
-        signal.alarm(4 * SECONDS)
+    told = folder / "failure"
+
+    def work():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-        try:
-            failure = check()
-        except BaseException as error:
-            failure = f"in the campaign: {error!r} {traceback.extract_tb(error.__traceback__)[-4:]}"
-        os.write(write, failure.encode("utf-8", "backslashreplace")[:4000])
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        failure = pipe.read().decode()
-    _, status, used = os.wait4(child, 0)
-    if (code := os.waitstatus_to_exitcode(status)) != 0:
-        return f"ended by {signal.Signals(-code).name if code < 0 else code}"
-    if (megabytes := used.ru_maxrss / 1024 - before) > MEGABYTES:
-        return failure or f"{megabytes:.0f} MB"
-    return failure
+        told.write_text(check(), errors="backslashreplace")
+
+    done = forked(work, folder / "stderr", seconds=4 * SECONDS)
+    if done.returncode:
+        return f"ended with {done.returncode}: {done.stderr[-400:]}"
+    return told.read_text() or (
+        f"{done.megabytes} MB" if done.megabytes > before + MEGABYTES else ""
+    )

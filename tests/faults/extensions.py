@@ -21,9 +21,9 @@ from ssvm_bench.figures import drawing  # noqa: F401
 from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import run_folder
 from ssvm_bench.runs import runner  # noqa: F401
-from tests.faults.case import Case
+from tests.faults.case import Case, Done
 from tests.faults.kills import litter, traces
-from tests.faults.results import Done, call
+from tests.faults.results import call
 
 FILE = """
 grid:

@@ -6,15 +6,11 @@ and the other curves are the same.
 """
 
 import json
-import os
 import random
 import shutil
-import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +19,7 @@ from ssvm_bench.figures import drawing  # noqa: F401 — loaded once, for all ca
 from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import reading
 from ssvm_bench.runs import runner  # noqa: F401
-from tests.faults.case import Case, as_folder, as_pipe, cut, flipped, removed
+from tests.faults.case import Case, Done, as_folder, as_pipe, cut, flipped, forked, removed
 
 FILE = """
 grid:
@@ -147,42 +143,9 @@ KINDS: dict[str, Callable[[Path, random.Random], None]] = {
 # ---- what must hold ---------------------------------------------------------------------------
 
 
-class Done(NamedTuple):
-    """What became of a call."""
-
-    returncode: int
-    stderr: str
-
-
 def call(log: Path, *arguments: object) -> Done:
-    """Call the program in a copy of this process, which has loaded it already.
-
-    Raises
-    ------
-    TimeoutError
-        It has not ended in time.
-    """
-    if not (process := os.fork()):
-        with log.open("wb") as stderr, Path(os.devnull).open("wb") as stdout:
-            os.dup2(stderr.fileno(), 2)
-            os.dup2(stdout.fileno(), 1)
-        status = 70
-        try:
-            main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = int(end.code or 0)
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            return Done(os.waitstatus_to_exitcode(status), log.read_text(errors="replace"))
-        time.sleep(0.01)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    raise TimeoutError
+    """Call the program in a copy of this process, which has loaded it already."""
+    return forked(lambda: main([str(argument) for argument in arguments]), log, seconds=SECONDS)
 
 
 def failure(command: str, file: Path, results: Path, whole: Path) -> str:
@@ -194,17 +157,13 @@ def failure(command: str, file: Path, results: Path, whole: Path) -> str:
         "status": ("experiment", file, "--status", where),
         "run": ("run", "solver=fw", *RUN, where),
     }[command]
-    begin = time.monotonic()
-    try:
-        done = call(results.with_name("stderr"), *arguments)
-    except TimeoutError:
-        return f"more than {SECONDS} s"
+    done = call(results.with_name("stderr"), *arguments)
     problem = of_messages(done, command)
     if not problem and done.returncode == 0 and command == "plot":
         problem = of_numbers(results, whole, "Passed over" in done.stderr)
     if not problem and command == "run":
         problem = of_run(results, whole)
-    return f"{problem} ({time.monotonic() - begin:.1f} s) {done.stderr!r}" if problem else ""
+    return f"{problem} ({done.seconds:.1f} s) {done.stderr!r}" if problem else ""
 
 
 def of_messages(done: Done, command: str) -> str:

@@ -1,6 +1,7 @@
 """Run folders: complete or absent, whatever happens to their writer."""
 
 import errno
+import itertools
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from program import wait_until
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
@@ -239,32 +242,26 @@ def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
 
 # ---- several writers, dying writers -----------------------------------------------------------
 
-WRITER = """
-import sys
-from pathlib import Path
-import numpy as np
-from test_trace import METADATA, SUMMARY, rows
-from ssvm_bench.results import run_folder, trace
 
-folders = [Path(sys.argv[1]) / f"seed={seed}" for seed in range(3)]
-print("ready", flush=True)
-for k in range(10**6):
-    folder = folders[k % 3]
-    with run_folder.lock(folder):
-        table, w = rows(200), np.full(20_000, float(k))
-        trace.write_partial(folder, table, METADATA, {"stop_reason": "interrupted"})
-        trace.write_run(folder, table, METADATA, {"k": k}, {**SUMMARY, "k": k}, w)
-"""
-
-
-def start_writer(folder):
-    root = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{Path(__file__).parent}"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)], env=environment, stdout=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"ready\n"
-    return process
+@contextmanager
+def writer(folder):
+    """Let a copy of this process write three runs in turn; it is killed in the end."""
+    if (process := os.fork()) == 0:
+        try:
+            for k in itertools.count():
+                run = folder / f"seed={k % 3}"
+                with run_folder.lock(run):
+                    table, w = rows(200), np.full(20_000, float(k))
+                    trace.write_partial(run, table, METADATA, {"stop_reason": "interrupted"})
+                    trace.write_run(run, table, METADATA, {"k": k}, {**SUMMARY, "k": k}, w)
+        finally:
+            os._exit(1)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, "the writer failed"
 
 
 def check_complete(folder):
@@ -280,13 +277,9 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
     random = np.random.default_rng(0)
     finished = 0
     for _ in range(6):
-        process = start_writer(tmp_path)
-        while not list(tmp_path.glob("seed=?")):
-            time.sleep(0.005)
-        time.sleep(random.uniform(0.0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        with writer(tmp_path):
+            wait_until(lambda: list(tmp_path.glob("seed=?")))
+            time.sleep(random.uniform(0.0, 0.1))
         for seed in range(3):
             folder = tmp_path / f"seed={seed}"
             assert reading.is_finished(folder) == folder.exists()
@@ -382,13 +375,9 @@ def test_a_partial_trace_that_is_worth_something_is_kept(folder, tmp_path):
 
 
 def test_two_processes_may_write_the_same_runs(tmp_path):
-    writers = [start_writer(tmp_path) for _ in range(2)]
-    time.sleep(0.7)
-    for process in writers:
-        assert process.poll() is None, "a writer failed"
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with writer(tmp_path), writer(tmp_path):
+        wait_until(lambda: len(list(tmp_path.glob("seed=?"))) == 3)
+        time.sleep(0.5)  # they replace what is there
     for seed in range(3):
         check_complete(tmp_path / f"seed={seed}")
 

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ssvm_bench.cli import completion
+from ssvm_bench.cli.commands import main
 from ssvm_bench.config import catalog, registry, schema, validation
 
 PROGRAM = Path(sys.executable).with_name("ssvm-bench")
@@ -29,10 +31,8 @@ def asked(shell, line):
     words = line.split(" ")
     cursor = words[-1] if shell == "fish" else str(len(words) - 1)
     variables = {"_SSVM_BENCH_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
-    done = subprocess.run(
-        [PROGRAM], env=environment(COMP_CWORD=cursor, **variables), capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = CliRunner().invoke(main, prog_name="ssvm-bench", env={"COMP_CWORD": cursor, **variables})
+    assert (done.exit_code, done.stderr) == (0, "")
     if shell == "zsh":
         return done.stdout.splitlines()[1::3]
     return [each.partition(",")[2].partition("\t")[0] for each in done.stdout.splitlines()]

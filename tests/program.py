@@ -74,6 +74,9 @@ class Troubled(FrankWolfe):
 """A solver that fails with seed 9, dies once with seed 8, and may be slow; every row is on disk."""
 
 FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
+PATIENCE = 300
+"""Seconds to wait for what takes few, on however busy a machine."""
+
 
 
 def real_data(file):
@@ -131,7 +134,7 @@ def python(*arguments, **changes):
         capture_output=True,
         text=True,
         env=environment(**changes),
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -176,19 +179,19 @@ def started(*arguments, log, **changes):
         process.stdout.close()
 
 
-def wait_until(condition, process=None, seconds=120):
+def wait_until(condition, process=None):
     """Wait until a condition holds; a program that ends before that is an error."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert process is None or process.poll() is None, "the program has ended"
-        assert time.monotonic() < deadline, f"nothing happened in {seconds} s"
+        assert time.monotonic() < deadline, f"nothing happened in {PATIENCE} s"
         time.sleep(0.01)
 
 
 def end(process, number=signal.SIGKILL):
     """Send a signal and return the exit status."""
     process.send_signal(number)
-    return process.wait(60)
+    return process.wait(PATIENCE)
 
 
 def children(pid):

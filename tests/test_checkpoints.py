@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from program import (
+    PATIENCE,
     USPS,
     config_of,
     end,
@@ -422,7 +423,7 @@ def test_a_killed_process_loses_no_more_than_an_interval(tmp_path, number):
     left = last_told(log)
     assert left < 40
     with started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
-        assert process.wait(120) == 0
+        assert process.wait(PATIENCE) == 0
     assert "Going on after iteration" in log.read_text()
     (folder,) = results.glob("runs/*/*/*/seed=0")
     metadata = read_trace(folder).metadata

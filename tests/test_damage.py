@@ -78,7 +78,7 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
         path.mkdir()
     elif kind == "loop":
         path.symlink_to(path)
-    signal.alarm(20)
+    signal.alarm(120)
     try:
         assert name in refused(reading.read_run, folder)
         assert not reading.is_finished(folder)

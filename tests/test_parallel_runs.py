@@ -3,14 +3,23 @@
 import os
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from program import USPS, call, children, config_of, error_of, run_here, started, wait_until
+from program import (
+    PATIENCE,
+    USPS,
+    call,
+    children,
+    config_of,
+    error_of,
+    run_here,
+    started,
+    wait_until,
+)
 
 from ssvm_bench.base import scheduler
 from ssvm_bench.base.errors import RunFailedError
@@ -124,16 +133,15 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
     )
     log = tmp_path / "log"
     with started("run", *options, log=log) as process:
-        wait_until(lambda: "exact calls" in log.read_text(), seconds=60)
-        time.sleep(0.3)
+        wait_until(lambda: len(log.read_text().splitlines()) > 3, process)
         victim = children(process.pid)[0]
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: "has ended (signal 9)" in log.read_text(), seconds=10)
+        wait_until(lambda: "has ended (signal 9)" in log.read_text(), process)
         left = children(process.pid)
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(PATIENCE)
     assert "make its oracle calls again" in log.read_text()
-    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left), seconds=5)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left))
     config = config_of(tmp_path, *options[3:-1])
     assert partial_folder(config.folder).is_dir()
     gone_on = frame_of(run_here(tmp_path, *options[3:-1]))
@@ -147,11 +155,9 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
 def test_a_scheduler_that_is_not_there_is_said(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(scheduler, "SECONDS", 1)
-    begin = time.monotonic()
     address = "parallel.address=tcp://127.0.0.1:9"
     said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=1)
     assert "No dask scheduler answers at tcp://127.0.0.1:9 within 1 s" in said
-    assert time.monotonic() - begin < 30
     said = error_of(call("run", *USPS, "parallel.address=x:y:z", f"results_dir={tmp_path}"), 2)
     assert "is no address of a scheduler" in said
 
@@ -196,7 +202,7 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
             other.start(oracle)
         other.close()
         cluster.scale(0)
-        wait_until(lambda: scheduler.count(caller._client) == 0, seconds=20)
+        wait_until(lambda: scheduler.count(caller._client) == 0)
         monkeypatch.setattr(scheduler, "SECONDS", 1.0)
         with pytest.raises(RunFailedError, match="None of the workers of the dask scheduler"):
             caller.labelings(oracle, w, terms)

@@ -11,6 +11,7 @@ from itertools import chain, product
 import pytest
 from program import (
     FILES,
+    PATIENCE,
     call,
     config_of,
     environment,
@@ -55,7 +56,7 @@ def test_what_others_make_is_passed_over_and_looked_at_in_the_end(tmp_path, grid
             assert len(find_runs(tmp_path / "results")) == 1
             assert process.poll() is None
             other.close()  # without having made it
-            assert process.wait(120) == 0
+            assert process.wait(PATIENCE) == 0
     assert len(find_runs(tmp_path / "results")) == 2
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from program import (
+    PATIENCE,
     TROUBLED,
     USPS,
     children,
@@ -49,7 +50,7 @@ def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
         wait_until(lambda: marks(tmp_path, k=3), process)
         for k in range(20):
             process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3])
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE) == 1
     assert "interrupted. The trace so far is in" in log.read_text().splitlines()[-1]
     assert "Traceback" not in log.read_text()
     assert run_folders(tmp_path / "results", hidden=True) == ["seed=0.partial"]
@@ -79,7 +80,7 @@ def test_nohup_is_respected(tmp_path, slow):
     with process:
         wait_until(lambda: marks(tmp_path, k=3), process)
         process.send_signal(signal.SIGHUP)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 PONDERING = """
@@ -134,7 +135,7 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         before = (tmp_path / "pondering").stat().st_size
-        assert process.wait(60) == 1
+        assert process.wait(PATIENCE) == 1
         assert (tmp_path / "pondering").stat().st_size - before <= 3  # and not 30
     (partial,) = results.glob("runs/*/*/*/*.partial")
     assert len(read_trace(partial).frame) == 1
@@ -168,7 +169,7 @@ def test_workers_end_with_their_experiment(tmp_path, slow, number):
         workers = children(process.pid)
         assert len(workers) == 2
         end(process, number)
-        wait_until(lambda: not any(map(is_alive, workers)), seconds=3)
+        wait_until(lambda: not any(map(is_alive, workers)))
     assert run_folders(results, hidden=True) == ["seed=0.partial", "seed=1.partial"]
     assert "Traceback" not in log.read_text()
 
@@ -182,7 +183,7 @@ def test_the_workers_of_a_preparation_end_with_it(tmp_path, number):
         wait_until(lambda: list(pieces.glob("outlines-*.npz")), process)
         workers = children(process.pid)
         end(process, number)
-        wait_until(lambda: not any(map(is_alive, workers)), seconds=3)
+        wait_until(lambda: not any(map(is_alive, workers)))
     assert "Traceback" not in log.read_text()
     if number != signal.SIGKILL:
         assert process.returncode == 1
@@ -211,7 +212,7 @@ def test_a_child_ends_with_its_parent(tmp_path):
         child = int(parent.stdout.readline())
         assert is_alive(child)
         parent.kill()
-    wait_until(lambda: not is_alive(child), seconds=3)
+    wait_until(lambda: not is_alive(child))
 
 
 def test_results_come_in_order_and_errors_are_passed_on():

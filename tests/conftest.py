@@ -8,6 +8,9 @@ from hypothesis import settings
 
 os.environ["SSVM_BENCH_OFFLINE"] = "1"  # here, not in a fixture: programs that tests start see it
 
+# workers of pytest, which this process starts, hash alike: they have to collect the same tests
+os.environ.setdefault("PYTHONHASHSEED", "0")
+
 # tests go on beside each other, a core each: more threads would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

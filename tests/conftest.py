@@ -50,3 +50,20 @@ def own_cache(tmp_path_factory):
         folder = tmp_path_factory.mktemp("cache")
         patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
         yield folder
+
+
+@pytest.fixture(scope="module")
+def picture_folder(tmp_path_factory):
+    """Return the cache folder of the small datasets of images of a file of tests."""
+    return tmp_path_factory.mktemp("pictures")
+
+
+@pytest.fixture
+def few_pictures(picture_folder, request, monkeypatch):
+    """Let synthetic datasets of images have as few pictures as a file of tests says."""
+    from program import forget_data, small_pictures
+
+    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: picture_folder)
+    small_pictures(monkeypatch, request.module.N_PICTURES)
+    yield
+    forget_data()

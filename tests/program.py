@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 from ssvm_bench.base import jit
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.runs import runner  # jit says where compiled kernels are kept
+from ssvm_bench.runs import components, runner  # jit says where compiled kernels are kept
 from ssvm_bench.runs.terminal import Silent
 
 USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
@@ -73,10 +74,10 @@ class Troubled(FrankWolfe):
 """
 """A solver that fails with seed 9, dies once with seed 8, and may be slow; every row is on disk."""
 
-FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
 PATIENCE = 300
 """Seconds to wait for what takes few, on however busy a machine."""
 
+FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
 
 
 def real_data(file):
@@ -84,6 +85,22 @@ def real_data(file):
     folder = os.environ.get("SSVM_BENCH_DATA")
     there = folder is not None and (Path(folder) / file).is_file()
     return pytest.mark.skipif(not there, reason=f"no $SSVM_BENCH_DATA/{file}")
+
+
+def small_pictures(patch, count):
+    """Let synthetic datasets of images have so many pictures, which this process prepares alone."""
+    from ssvm_bench.datasets.images import picture_file, preparation
+
+    patch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    patch.setattr(picture_file, "N_SYNTHETIC", count)
+    patch.setattr(preparation, "PARAMETERS", replace(preparation.PARAMETERS, samples=1500))
+    forget_data()
+
+
+def forget_data():
+    """Drop the dataset and the oracle that the runner keeps for the next run."""
+    components.load_dataset.cache_clear()
+    components.build_oracle.cache_clear()
 
 
 def config_of(results_dir, *overrides, data=USPS):

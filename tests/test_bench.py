@@ -38,6 +38,7 @@ from ssvm_bench.runs.components import load_dataset
 from ssvm_bench.runs.terminal import Silent
 
 ROOT = Path(__file__).parents[1]
+N_PICTURES = 6
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "rivals", "beyond", "figures"),
     *("options", "papers-pages", "update-reference", "clean"),
@@ -334,6 +335,9 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
     pytest.importorskip("pycrfsuite")
     monkeypatch.setattr(chunking, "PATH", (200, 100))
+
+@pytest.mark.usefixtures("few_pictures")
+def test_the_estimator_is_not_measured_on_pictures():
     monkeypatch.setattr(chunking, "peak_of_run", lambda *_: 200.0)
     call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
@@ -452,6 +456,7 @@ def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
     rows = {one.quantity: one for one in graphs.measure_graphs(call)}
     shares = {f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"}
     assert set(rows) == expected | shares
+@pytest.mark.usefixtures("few_pictures")
     assert all(0 < rows[share].value < 100 for share in shares)
     assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
 
@@ -465,9 +470,11 @@ def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "compiled"), [("usps", True), ("weizmann", False)])
-def test_the_cost_of_checks_is_measured(monkeypatch, name, compiled):
+def test_the_cost_of_checks_is_measured(monkeypatch, request, name, compiled):
+    if name == "weizmann":
+        request.getfixturevalue("few_pictures")
     monkeypatch.setattr(checks, "MOST_PASSES", 5)
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=12")
+    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=6")
     answers, *reads = checks.measure_checks(call)
     assert (answers.quantity, answers.note) == (report.CHECKED_ANSWERS, "5 passes")
     assert [one.quantity for one in reads] == compiled * [report.CLOCK_READS]

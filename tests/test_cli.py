@@ -23,9 +23,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli import dataset_views
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
-from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.results import words
-from ssvm_bench.runs import components, terminal
+from ssvm_bench.runs import terminal
 
 HEAVY = {
     *("cv2", "h5py", "hydra", "joblib", "matplotlib", "maxflow", "numba", "pandas", "pyarrow"),
@@ -296,15 +295,11 @@ def test_the_module_is_the_program_and_a_closed_pipe_is_quiet():
 def machine(tmp_path, monkeypatch):
     """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(picture_file, "N_SYNTHETIC", 3)
-    few = replace(preparation.PARAMETERS, samples=1500)
-    monkeypatch.setattr(preparation, "PARAMETERS", few)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
-    components.load_dataset.cache_clear()
+    program.small_pictures(monkeypatch, 3)
     yield tmp_path / "data"
-    components.load_dataset.cache_clear()
-    components.build_oracle.cache_clear()
+    program.forget_data()
 
 
 def put_photographs(monkeypatch, n=2):

@@ -1,15 +1,12 @@
 """``ssvm-bench data``: where datasets stand, what is prepared, and what is drawn."""
 
-from dataclasses import replace
-
 import cv2
 import numpy as np
 import pytest
-from program import call, error_of, run_here
+from program import call, error_of, forget_data, run_here, small_pictures
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, sources, weizmann
-from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.figures import pictures
 from ssvm_bench.runs import components
 
@@ -21,21 +18,12 @@ SYNTHETIC = ("dataset.source=synthetic", FEW, "clock=work")
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
-    few = replace(preparation.PARAMETERS, samples=1500)
-    monkeypatch.setattr(preparation, "PARAMETERS", few)
-    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    forget()
+    small_pictures(monkeypatch, N)
     yield tmp_path / "user"
-    forget()
-
-
-def forget():
-    """Drop the dataset and the oracle that the runner keeps for the next run."""
-    components.load_dataset.cache_clear()
-    components.build_oracle.cache_clear()
+    forget_data()
 
 
 @pytest.fixture
@@ -192,7 +180,7 @@ def test_show_writes_where_it_is_told(tmp_path):
 
 def made_run(tmp_path, *overrides, name="weizmann"):
     folder = run_here(tmp_path / "results", *overrides, data=(f"dataset={name}", *SYNTHETIC)).folder
-    forget()
+    forget_data()
     return folder
 
 

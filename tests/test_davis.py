@@ -11,8 +11,6 @@ from raw_data import packed
 from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets import cache
-from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images.superpixels import neighbours
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
@@ -22,17 +20,8 @@ from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.results.trace import write_run
 
 BMX_TREES, CAR_SHADOW = davis.KINDS.values()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_stand_in(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr(cache, "user_folder", lambda: folder)
-        patch.setattr(picture_file, "N_SYNTHETIC", 4)
-        few = replace(preparation.PARAMETERS, samples=1500)
-        patch.setattr(preparation, "PARAMETERS", few)
-        yield
+N_PICTURES = 4
+pytestmark = pytest.mark.usefixtures("few_pictures")
 
 
 def load(source="synthetic", module=BMX_TREES, **options):

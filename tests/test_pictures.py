@@ -12,7 +12,7 @@ import cv2
 import filelock
 import numpy as np
 import pytest
-from program import call, error_of, real_data
+from program import call, error_of, real_data, small_pictures
 from raw_data import packed
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -237,10 +237,7 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; this process prepares few pictures itself."""
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
-    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N)
-    few = replace(preparation.PARAMETERS, samples=1500)
-    monkeypatch.setattr(preparation, "PARAMETERS", few)
+    small_pictures(monkeypatch, N)
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     return tmp_path / "user"

@@ -10,25 +10,15 @@ from program import call, error_of
 from scipy.ndimage import label
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.datasets import cache
-from ssvm_bench.datasets.images import picture_file, preparation, superpixels
+from ssvm_bench.datasets.images import preparation, superpixels
 from ssvm_bench.figures import pictures
 from ssvm_bench.papers.transduction.datasets import scenes, scribbles
 from ssvm_bench.papers.transduction.datasets.scribbles import NOTHING, scribbled, stroke
 from ssvm_bench.papers.transduction.oracles.transduction import overlap_of
 
 SYNTHETIC = ("dataset=scribbles", "dataset.source=synthetic")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_stand_ins(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setattr(cache, "user_folder", lambda: folder)
-        patch.setattr(picture_file, "N_SYNTHETIC", 3)
-        few = replace(preparation.PARAMETERS, samples=1500)
-        patch.setattr(preparation, "PARAMETERS", few)
-        yield
+N_PICTURES = 3
+pytestmark = pytest.mark.usefixtures("few_pictures")
 
 
 def config(**options):

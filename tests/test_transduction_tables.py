@@ -16,6 +16,7 @@ from ssvm_bench.papers.transduction.printed import SETS, SETTINGS, TABLE_1, VIDE
 from ssvm_bench.results.trace import write_run
 
 OURS = "dcadmm"
+N_PICTURES = 3
 NOTHING = judging.Row("", "", "")
 
 
@@ -228,6 +229,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert overlaps.said_of(scribbled) == overlaps.OVERLAPS
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_masks_are_drawn_where_the_runs_are(tmp_path):
     config = scribbles.Config("scribbles", "scribbles", "synthetic", picture=1)
     data = scribbles.load(config)

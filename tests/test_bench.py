@@ -108,11 +108,18 @@ def test_processes_have_their_own_memory_and_say_why_they_fail():
     assert 10**7 < processes.launch("--help").peak < ours.nbytes
 
 
+def launched_here(*words, **environment):
+    """Do in this process what `processes.launch` does in one of its own."""
+    CliRunner().invoke(cli, words, catch_exceptions=False)
+    return processes.Finished(1000.0, 1000.0, 100_000_000)
+
+
 def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     for name in THREAD_VARIABLES:  # that main sets them ends with this test
         monkeypatch.setenv(name, "1")
     monkeypatch.setattr(processes, "REPEATS", 1)
     monkeypatch.setattr(processes, "LONG", 2)
+    monkeypatch.setattr(processes, "launch", launched_here)
     path = tmp_path / "new" / "bench.json"
     data = ("--dataset", "usps", "dataset.source=synthetic", "dataset.n_samples=30")
     arguments = ("--passes", "2", "--repeats", "2", "--json", str(path), *data)
@@ -328,6 +335,9 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     trained, _ = runner.train(config, load_dataset(config.dataset), Silent())
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
+
+@pytest.mark.usefixtures("few_pictures")
+def test_the_estimator_is_not_measured_on_pictures():
     pictures = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")
     assert not list(estimator.measure_estimator(pictures))
 
@@ -335,9 +345,6 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(monkeypatch):
     pytest.importorskip("pycrfsuite")
     monkeypatch.setattr(chunking, "PATH", (200, 100))
-
-@pytest.mark.usefixtures("few_pictures")
-def test_the_estimator_is_not_measured_on_pictures():
     monkeypatch.setattr(chunking, "peak_of_run", lambda *_: 200.0)
     call = ("dataset=conll2000", "dataset.source=synthetic", "dataset.n_samples=60")
     rows = {row.quantity: row for row in chunking.measure_chunking(call)}
@@ -415,9 +422,8 @@ def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
 
     def launch(*words):
         launched.append(words)
-        if words[0] == "data":
-            CliRunner().invoke(cli, words, catch_exceptions=False)
-        return processes.Finished(1.0, 1.0, 100_000_000 + len(launched))
+        found = launched_here(*words) if words[0] == "data" else processes.Finished(1.0, 1.0, 10**8)
+        return found._replace(peak=100_000_000 + len(launched))
 
     for module in (streams, processes):
         monkeypatch.setattr(module, "launch", launch)
@@ -450,13 +456,13 @@ def test_a_first_sweep_is_compared_where_liblinear_has_the_problem(name, count):
         ("stanford", {report.CALL, report.PARTIAL, "superpixels that are partially optimal"}),
     ],
 )
+@pytest.mark.usefixtures("few_pictures")
 def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
     monkeypatch.setattr(graphs, "ROUNDS", 2)
     call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=6")
     rows = {one.quantity: one for one in graphs.measure_graphs(call)}
     shares = {f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"}
     assert set(rows) == expected | shares
-@pytest.mark.usefixtures("few_pictures")
     assert all(0 < rows[share].value < 100 for share in shares)
     assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
 

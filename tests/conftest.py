@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 # compilation makes the first example of a test slow; the same examples on every run
-settings.register_profile("ssvm-bench", deadline=None, derandomize=True)
+settings.register_profile("ssvm-bench", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("ssvm-bench")
 
 

@@ -59,7 +59,7 @@ OTHER_PROBLEMS = {
         *("solver.latent_rounds=3", "budget.max_iterations=6"),
     ),
     "points": (*POINTS, "solver=dcadmm"),
-    "points by turns": (*POINTS, "solver=coordinate_descent"),
+    "points by turns": (*POINTS, "solver=coordinate_descent", "budget.max_iterations=5"),
     "clusters": (*POINTS, "solver=kernel_kmeans"),
 }
 

@@ -13,7 +13,7 @@ from helpers import (
     random_graphs,
     random_multiclass,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from linear import random_regression
@@ -155,7 +155,6 @@ def test_features_scores_losses_and_planes_follow_their_definitions(instance, ra
 
 
 @given(instances(numbers=real_numbers))
-@settings(max_examples=50)
 def test_risk_is_the_sum_of_the_hinges(instance):
     data, w = instance
     table, tested = Table(data), oracle(data)
@@ -325,7 +324,6 @@ def test_packing_is_lossless_and_pads_with_zeros(instance):
 
 
 @given(instances(lengths=(1, 2, 4)))
-@settings(max_examples=50)
 def test_hinges_are_never_negative(instance):
     data, w = instance
     tested = oracle(data)

@@ -24,7 +24,7 @@ from ssvm_bench.base.messages import shown_by
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.runs import checkpoints, loop
 
-CASES = 40
+CASES = 20
 SOLVERS = {
     "labelings": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_fast", "solver.average=true"),
     "rows": (*USPS, "solver=mpbcfw_fast", "prior.mean=0.1"),

@@ -11,6 +11,7 @@ Chains, digits and points are the first examples of the stand-ins. Those of imag
 libraries whose last bits depend on the machine; so the graphs are drawn here.
 """
 
+import functools
 import io
 import math
 from pathlib import Path
@@ -122,15 +123,21 @@ def problem_of(config: RunConfig, name: str) -> tuple[Objective, str]:
     return oracle.problem(config.lam_of(dataset.n)), dataset.fingerprint
 
 
-def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
-    """Return the curves of all solvers on a problem now, and the fingerprint of the data."""
+@functools.cache
+def runs(name: str, *overrides: str) -> list[RunConfig]:
+    """Return the runs of all solvers on a problem; composing them takes as long as making them."""
     options = (
         f"solver={','.join(solvers_of(name))}",
         f"budget.max_iterations={ITERATIONS}",
         "clock=work",
     )
+    return compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True)
+
+
+def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
+    """Return the curves of all solvers on a problem now, and the fingerprint of the data."""
     frames, fingerprint = [], ""
-    for config in compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True):
+    for config in runs(name, *overrides):
         problem, fingerprint = problem_of(config, name)
         recorder = Recorder(problem, Silent())
         clock = Clock("work", *config.oracle.costs)

@@ -109,7 +109,7 @@ def test_they_do_so_under_a_prior(pools):
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_need"])
 @pytest.mark.parametrize("kind", ORACLES)
 def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, name, batch):
-    posed = Problem(ORACLES[kind]().called_by(SerialCaller(batch)), LAM)
+    posed = Problem(ORACLES[kind]().called_by(SerialCaller(batch=batch)), LAM)
     rows = rows_of(posed, name, passes=40)
     primal, dual = rows[:, 0], rows[:, 1]
     assert (np.diff(dual) >= -1e-12).all()  # rounding of sums over all terms
@@ -126,7 +126,7 @@ def test_a_batch_is_asked_for_at_one_w():
             asked.append((w.copy(), terms.tolist()))
             return super().labelings(oracle, w, terms, loss)
 
-    posed = Problem(chains().called_by(Watching(4)), LAM)
+    posed = Problem(chains().called_by(Watching(batch=4)), LAM)
     made = solver(posed, "bcfw")
     made.iterate()
     assert [len(terms) for _, terms in asked] == [4, 4, 2]
@@ -139,7 +139,9 @@ def test_a_batch_is_asked_for_at_one_w():
 def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
     batch, passes = 4, 3
     data = ORACLES[kind]()
-    made = solver(Problem(data.called_by(SerialCaller(batch)), LAM), name, sampling="permutation")
+    made = solver(
+        Problem(data.called_by(SerialCaller(batch=batch)), LAM), name, sampling="permutation"
+    )
     same = solver(Problem(data, LAM), name, sampling="permutation")
     v, k, average = np.zeros(data.d), 0, np.zeros(data.d)
     for _ in range(passes):

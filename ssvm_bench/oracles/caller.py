@@ -18,6 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -47,26 +48,25 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
     return labelings, perf_counter() - begin
 
 
+@dataclass(eq=False)
 class Caller(ABC):
     """Who makes the calls.
 
-    Parameters
+    Attributes
     ----------
     batch : int
         Terms that solvers which move w in between ask for at one w.
     delay : float
         Seconds that each call sleeps.
-
-    Attributes
-    ----------
     seconds, waited : float
         What all calls took so far, summed over who made them; and for how long they were waited
         for.
     """
 
-    def __init__(self, batch: int = 1, delay: float = 0.0) -> None:
-        self.batch, self.delay = batch, delay
-        self.seconds = self.waited = 0.0
+    batch: int = field(default=1, kw_only=True)
+    delay: float = field(default=0.0, kw_only=True)
+    seconds: float = field(default=0.0, init=False)
+    waited: float = field(default=0.0, init=False)
 
     def labelings(
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float = 1.0

@@ -18,11 +18,12 @@ import tempfile
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -102,25 +103,24 @@ class Chunks:
         return max(1, min(share, round(best)))
 
 
+@dataclass(eq=False)
 class WorkerCaller(Caller):
     """Calls by some workers.
 
-    Parameters
+    Attributes
     ----------
     build : callable
         Returns the oracle in a worker: a function of a module, or a `functools.partial` of one.
     workers : int
-    batch, delay
-        As for `Caller`.
+    overhead : float
+        Seconds that a message costs, with its answer.
     """
 
-    overhead: float
-    """Seconds that a message costs, with its answer."""
+    overhead: ClassVar[float]
 
-    def __init__(self, build: Build, workers: int, batch: int = 1, delay: float = 0.0) -> None:
-        super().__init__(batch, delay)
-        self.build, self.workers = build, workers
-        self._chunks: dict[float, Chunks] = {}  # for each delay
+    build: Build
+    workers: int
+    _chunks: dict[float, Chunks] = field(default_factory=dict, init=False)  # for each delay
 
     def start(self, oracle: Oracle) -> None:
         """Get hold of the workers, and wait until their oracles are there, with their kernels."""
@@ -167,31 +167,21 @@ def call(oracle: Build, w: np.ndarray, *task: Any) -> Answer:
 # ---- processes on this machine ----------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Pool(WorkerCaller):
     """Processes on this machine (:mod:`ssvm_bench.base.children`), which share w in memory.
 
-    Parameters
+    Attributes
     ----------
-    build, workers, batch, delay
-        As for `WorkerCaller`.
     variables : mapping of str to str
         Environment variables of the workers.
     """
 
     overhead = 2e-4
 
-    def __init__(
-        self,
-        build: Build,
-        workers: int,
-        batch: int = 1,
-        delay: float = 0.0,
-        variables: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(build, workers, batch, delay)
-        self.variables = dict(variables or {})
-        self._children: list[Child] = []
-        self._w: SharedVector | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    _children: list[Child] = field(default_factory=list, init=False)
+    _w: SharedVector | None = field(default=None, init=False)
 
     def start(self, oracle: Oracle) -> None:
         """Start the workers, and wait until their oracles are there."""
@@ -295,30 +285,24 @@ def work(
 # ---- a cluster --------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Cluster(WorkerCaller):
     """The workers of a dask scheduler, on whatever machines they are.
 
-    What a worker that dies was doing, the scheduler gives to another one.
+    What a worker that dies was doing, the scheduler gives to another one. A batch is called for in
+    as many parts at once as there are ``workers``, which must be there.
 
-    Parameters
+    Attributes
     ----------
     address : str
         As ``tcp://host:port``.
-    build, batch, delay
-        As for `WorkerCaller`.
-    workers : int
-        How many parts of a batch are called for at once; so many workers must be there.
     """
 
     overhead = 2e-3
     _attempts = 3
 
-    def __init__(
-        self, address: str, build: Build, workers: int, batch: int = 1, delay: float = 0.0
-    ) -> None:
-        super().__init__(build, workers, batch, delay)
-        self.address = address
-        self._client: Any = None
+    address: str
+    _client: Any = field(default=None, init=False)
 
     def start(self, oracle: Oracle) -> None:
         """Find the scheduler and its workers, and let them build their oracles."""

@@ -252,7 +252,7 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         if called:
             from ssvm_bench.oracles.caller import SerialCaller
 
-            terms = terms.called_by(SerialCaller(config.parallel.batch))
+            terms = terms.called_by(SerialCaller(batch=config.parallel.batch))
         fits = prior is not None and prior.mean.size == terms.d
         problem = problem_of(terms, 1.0, prior if fits else None)
         # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
@@ -282,18 +282,19 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
         Of the dataset.
     """
     parallel, how = config.parallel, _how(config)
+    named: dict[str, Any] = dict(zip(("batch", "delay"), how, strict=True))
     if not parallel.elsewhere:
         if how == _AT_ONCE:
             return None
         from ssvm_bench.oracles.caller import SerialCaller
 
-        return SerialCaller(*how)
+        return SerialCaller(**named)
     build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     from ssvm_bench.oracles.workers import Cluster, Pool
 
     if parallel.address is not None:
-        return Cluster(parallel.address, build, parallel.workers, *how)
-    return Pool(build, parallel.workers, *how, dict.fromkeys(THREAD_VARIABLES, "1"))
+        return Cluster(build, parallel.workers, parallel.address, **named)
+    return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **named)
 
 
 def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:

@@ -7,7 +7,7 @@ looks at names of labels and features.
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,8 @@ LARGEST = np.float64(1e100)
 LARGEST_WHOLE = 1 << 53
 """Of whole numbers that float64 tells apart."""
 
-_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
-"""Categories of characters that no name has: controls, surrogates, ends of lines."""
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Characters that no name has: controls, ends of lines, surrogates."""
 
 _LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
 
@@ -100,19 +100,16 @@ def array(
 
 def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndarray:
     """Return numbers as another type, if they are the same in it."""
-    is_whole, size = found.dtype.kind != "f", found.dtype.itemsize
-    if dtype.kind == "f":
-        if is_whole and size == 8:  # comparisons with float64 would round
-            good = (found >= -LARGEST_WHOLE) & (found <= LARGEST_WHOLE)
-        elif size <= dtype.itemsize:
-            return found.astype(dtype, copy=False)
-        else:
-            good = (found.astype(dtype) == found) | np.isnan(found)
-    elif is_whole:
-        if np.can_cast(found.dtype, dtype):
-            return found.astype(dtype, copy=False)
-        limits = np.iinfo(dtype)
-        good = (found >= limits.min) & (found <= limits.max)
+    is_whole, to_float = found.dtype.kind != "f", dtype.kind == "f"
+    rounds = is_whole and to_float and found.dtype.itemsize == 8  # which numpy allows
+    if np.can_cast(found.dtype, dtype) and not rounds:
+        return found.astype(dtype, copy=False)
+    if is_whole:
+        limits = np.iinfo(np.int64 if to_float else dtype)
+        low, high = (-LARGEST_WHOLE, LARGEST_WHOLE) if to_float else (limits.min, limits.max)
+        good = (found >= low) & (found <= high)
+    elif to_float:
+        good = (found.astype(dtype) == found) | np.isnan(found)
     else:
         good = (np.abs(found) <= np.float64(LARGEST_WHOLE)) & (found == np.rint(found))
     if not good.all():
@@ -136,10 +133,7 @@ def names(found: list[str], what: str) -> list[str]:
         One is there twice, is blank, or has a character that is none of a text, or ends a line.
     """
     for name in found:
-        if not name.strip() or not (
-            name.isprintable()
-            or not any(unicodedata.category(character) in _UNPRINTABLE for character in name)
-        ):
+        if not name.strip() or _UNPRINTABLE.search(name):
             raise ContentError(
                 f"'{shown(name)}' in {what} is no name: names are not blank, and have no line "
                 "breaks, control characters or surrogates"
@@ -165,6 +159,11 @@ def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.nda
         how = "is empty" if steps[i] == 0 else f"ends before it begins ({name})"
         raise ContentError(f"example {i} {how}")
     return offsets
+
+
+def ends_of(lengths: np.ndarray) -> np.ndarray:
+    """Return 0, the first length, the sum of the first two, and so on, int64."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def csr(arrays: Mapping[str, np.ndarray], n_columns: int) -> csr_array:

@@ -144,7 +144,8 @@ class Dataset:
         RunFailedError
             If something is out of range (:mod:`ssvm_bench.datasets.checks`).
         """
-        vars(self).update(checks.check(self))
+        with checks.explained(self):
+            vars(self).update(checks.check(self))
 
     @cached_property
     def fingerprint(self) -> str:

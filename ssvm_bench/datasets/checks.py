@@ -83,14 +83,9 @@ def check(dataset: Any) -> dict[str, Any]:
 
     Raises
     ------
-    RunFailedError
+    ContentError
         If something is out of range; the message says what, and in which example.
     """
-    with explained(dataset):
-        return _check(dataset)
-
-
-def _check(dataset: Any) -> dict[str, Any]:
     K, made = dataset.n_labels, dict[str, Any]()
     is_regression = dataset.structure == "regression"
     made["y"], offsets = (_targets if is_regression else _labels)(dataset)

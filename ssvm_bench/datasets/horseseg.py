@@ -36,6 +36,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images.picture_file import PictureFile
@@ -147,26 +148,23 @@ def image(file: Any, i: int) -> Image:
     """
     from scipy.sparse import csr_array
 
-    L = _integers(file, f"superpixel_count_{i:06d}", (1,)).item()
-    E = _integers(file, f"edge_count_{i:06d}", (1,)).item()
-    if not (1 <= L <= MOST_SUPERPIXELS and 0 <= E <= MOST_EDGES):
-        raise ContentError(f"image {i:06d} has {L} superpixels and {E} edges")
+    def integers(kind: str, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
+        """Return an array of whole numbers, whatever type they are stored in, as int64."""
+        found = _numbers(file, f"{kind}_{i:06d}", shape)
+        return array(found, f"{kind}_{i:06d}", REAL, shape, low, high, dtype=np.int64)
+
+    L = integers("superpixel_count", (1,), 1, MOST_SUPERPIXELS).item()
+    E = integers("edge_count", (1,), 0, MOST_EDGES).item()
     key = f"features_{i:06d}"
     x = _numbers(file, key, (L, N_FEATURES))
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     if not np.isfinite(x).all():
         raise ContentError(f"{key} has entries that are not finite")
-    key = f"labels_{i:06d}"
-    y = _integers(file, key, (L,))
-    if y.min() < 0 or y.max() > 1:
-        raise ContentError(f"{key} has labels {y.min()} … {y.max()}, expected 0 and 1")
-    key = f"edge_structure_{i:06d}"
-    ends = np.sort(_integers(file, key, (E, 2)), axis=1)
-    if E and (ends.min() < 0 or ends.max() >= L):
-        raise ContentError(f"{key} has superpixels {ends.min()} … {ends.max()} of {L}")
+    y = integers("labels", (L,), 0, 1)
+    ends = np.sort(integers("edge_structure", (E, 2), 0, L - 1), axis=1)
     if (ends[:, 0] == ends[:, 1]).any():
-        raise ContentError(f"{key} has an edge from a superpixel to itself")
+        raise ContentError(f"edge_structure_{i:06d} has an edge from a superpixel to itself")
     edges = np.unique(ends, axis=0).astype(np.int32)
     return Image(csr_array(x), y.astype(np.uint8), edges, len(ends) - len(edges))
 
@@ -194,14 +192,6 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     if found.shape == shape:
         return found
     return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
-
-
-def _integers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of whole numbers, whatever type they are stored in, as int64."""
-    found = _numbers(file, key, shape).astype(np.float64)
-    if not (np.abs(found) < 2**53).all() or (found % 1).any():
-        raise ContentError(f"{key} has entries that are not whole numbers, or far too large")
-    return found.astype(np.int64)
 
 
 def integrity_report(path: Path, n: int) -> Iterator[Finding]:

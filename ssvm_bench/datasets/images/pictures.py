@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,16 +78,8 @@ class Pictures:
         """Return the number of pictures."""
         return len(self.names)
 
-    @overload
-    def __getitem__(self, i: int) -> Picture: ...
-
-    @overload
-    def __getitem__(self, i: slice) -> Pictures: ...
-
-    def __getitem__(self, i: int | slice) -> Picture | Pictures:
-        """Decode picture i; or take some of them."""
-        if isinstance(i, slice):
-            return Pictures(self.names[i], list(self.encoded[i]), self.decode)
+    def __getitem__(self, i: int) -> Picture:
+        """Decode picture i."""
         return self.decode(self.encoded[i])
 
 

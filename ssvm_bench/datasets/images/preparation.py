@@ -26,6 +26,7 @@ import numpy as np
 
 from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.datasets.arrays import ends_of
 from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
@@ -119,20 +120,26 @@ def prepare(
         results = _results([(function, task, *rest) for task in tasks], workers)
         return _joined(shown(((1, result) for result in results), f"{title}: {what}", n))
 
+    def learned(sample: np.ndarray, n_words: int) -> np.ndarray:
+        """Return the visual words of a sample, from a file if it has them."""
+        place, made_of = work / f"words-{n_words}.npz", f"{key(use)} {_digest(sample.tobytes())}"
+        make = partial(superpixels.vocabulary, sample, n_words, use.seed)
+        return cached(place, made_of, lambda: {"words": make()})["words"]
+
     outlines = stage("superpixels", _outlines)
     samples = (
         (superpixels.rooted(outlines.pop("descriptors")), superpixels.N_GRADIENT_WORDS),
         (outlines.pop("colours"), superpixels.N_COLOUR_WORDS),
     )
-    learned = ((1, _learn(points, n_words, work, use)) for points, n_words in samples)
-    gradient_words, colour_words = shown(learned, f"{title}: visual words", len(samples))
+    words = ((1, learned(*sample)) for sample in samples)
+    gradient_words, colour_words = shown(words, f"{title}: visual words", len(samples))
     rows = stage("features", _features, gradient_words, colour_words)
     return {
         "data": rows["data"],
         "indices": rows["indices"],
-        "indptr": _offsets(rows["lengths"]),
-        "offsets": _offsets(outlines.pop("n_parts")),
-        "edge_offsets": _offsets(outlines.pop("n_edges")),
+        "indptr": ends_of(rows["lengths"]),
+        "offsets": ends_of(outlines.pop("n_parts")),
+        "edge_offsets": ends_of(outlines.pop("n_edges")),
         "names": np.array(pictures.names),
         **outlines,
     }
@@ -211,24 +218,10 @@ def _features(task: _Task, gradient_words: np.ndarray, colour_words: np.ndarray)
     return task.kept("features", vocabularies, rows)
 
 
-def _learn(sample: np.ndarray, n_words: int, work: Path, parameters: Parameters) -> np.ndarray:
-    """Return the visual words of a sample, from a file if it has them."""
-
-    def learn() -> Arrays:
-        return {"words": superpixels.vocabulary(sample, n_words, parameters.seed)}
-
-    place = work / f"words-{n_words}.npz"
-    return cached(place, f"{key(parameters)} {_digest(sample.tobytes())}", learn)["words"]
-
-
 def _joined(pieces: Iterable[Arrays]) -> Arrays:
     """Concatenate arrays of the same name."""
     found = list(pieces)
     return {name: np.concatenate([piece[name] for piece in found]) for name in found[0]}
-
-
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def _digest(content: bytes) -> str:

@@ -98,22 +98,19 @@ def parse(raw: bytes) -> Columns:
     reading.check_room_of_lines(raw)
     lines = [line.split() for line in raw.removeprefix(_BOM).splitlines()]
     counts = np.fromiter(map(len, lines), np.int64, len(lines))
-    places = np.flatnonzero(counts)
-    if not places.size:
+    at, rows = np.flatnonzero(counts) + 1, [fields for fields in lines if fields]
+    if not rows:
         raise ContentError("the file is empty")
-    wrong = places[counts[places] != counts[places[0]]]
+    wrong = np.flatnonzero(counts[at - 1] != len(rows[0]))
     if wrong.size:
-        k = int(wrong[0])
+        fields = rows[wrong[0]]
         raise ContentError(
-            f"line {k + 1}: {counts[k]} columns, and line {places[0] + 1} has {counts[places[0]]} "
-            f"(blanks and tabs separate columns): {_quoted(lines[k])}"
+            f"line {at[wrong[0]]}: {len(fields)} columns, and line {at[0]} has {len(rows[0])} "
+            f"(blanks and tabs separate columns): {_quoted(fields)}"
         )
-    rows = [lines[k] for k in places]
-    columns = [
-        _column(column, k, places + 1) for k, column in enumerate(zip(*rows, strict=True), 1)
-    ]
-    ends = np.flatnonzero(np.diff(places) > 1) + 1
-    return Columns(columns, np.concatenate(([0], ends, [places.size])), places + 1)
+    columns = [_column(column, k, at) for k, column in enumerate(zip(*rows, strict=True), 1)]
+    ends = np.flatnonzero(np.diff(at) > 1) + 1
+    return Columns(columns, np.concatenate(([0], ends, [at.size])), at)
 
 
 def _column(entries: tuple[bytes, ...], number: int, lines: np.ndarray) -> Column:
@@ -197,11 +194,11 @@ def read_templates(file: Path) -> list[Template]:
         lines = reading.content(file).decode().splitlines()
     except (OSError, UnicodeError, ContentError) as error:
         raise ConfigError(f"{OPTION}={file} cannot be read: {error}.") from error
-    found = []
-    for k, line in enumerate(map(str.strip, lines), 1):
-        if not line or line.startswith("#") or line == "B":  # bigrams of labels are learned anyway
-            continue
-        found.append(parse_template(line, f"Line {k} of {file}: "))
+    found = [
+        parse_template(line, f"Line {k} of {file}: ")
+        for k, line in enumerate(map(str.strip, lines), 1)
+        if line not in ("", "B") and line[0] != "#"  # bigrams of labels are learned anyway
+    ]
     if not found:
         raise ConfigError(f"{OPTION}: there is no template in {file}.")
     return found

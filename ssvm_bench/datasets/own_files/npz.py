@@ -90,15 +90,10 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
     """
     if "y" not in found:
         raise ContentError("it has no array y, the labels of the parts")
-    features = _texts(found["features"], "features") if "features" in found else ()
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
-    n_features = int(_x(found).shape[1])
-    if features and len(features) != n_features:
-        raise ContentError(
-            f"it has {len(features)} names of features for {n_features} columns of x"
-        )
-    vocabulary = Vocabulary(labels, FORMAT, structure, n_features, tuple(features))
+    x, features = _features(found)
+    vocabulary = Vocabulary(labels, FORMAT, structure, int(x.shape[1]), features)
     return vocabulary, fields(found, vocabulary)
 
 
@@ -143,35 +138,33 @@ def _structure(found: Arrays) -> str:
     return "chain" if (np.diff(offsets) > 1).any() else "independent"
 
 
-def _x(found: Arrays) -> Any:
-    """Return the features as they are."""
+def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:
+    """Return the features as they are, and the names of their columns, if they have any."""
     if "x" in found:
-        x = found["x"]
+        x = array(found["x"], "x", REAL, (None, None))
+        if not x.size:
+            raise ContentError(f"x has the shape {x.shape}, and no features")
     elif all(name in found for name in _SPARSE):
         rows, columns = array(found["shape"], "shape", shape=(2,), low=1, high=_MOST).tolist()
         x = csr(found, columns)
         if x.shape[0] != rows:
             raise ContentError(f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
-        return x
     else:
         raise ContentError("it has no array x, and no data, indices, indptr and shape")
-    x = array(x, "x", REAL, (None, None))
-    if not x.size:
-        raise ContentError(f"x has the shape {x.shape}, and no features")
-    return x
+    names = _texts(found["features"], "features") if "features" in found else []
+    if names and len(names) != x.shape[1]:
+        raise ContentError(f"it has {len(names)} names of features for {x.shape[1]} columns of x")
+    return x, tuple(names)
 
 
 def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
     """Return the features in the order of a vocabulary."""
-    x, n_features = _x(found), vocabulary.n_features
-    if not vocabulary.features or "features" not in found:
+    (x, names), n_features = _features(found), vocabulary.n_features
+    if not vocabulary.features or not names:
         if x.shape[1] != n_features:
             raise ContentError(f"x has {x.shape[1]} columns, and {n_features} were trained on")
         return x
-    names = _texts(found["features"], "features")
-    if len(names) != x.shape[1]:
-        raise ContentError(f"it has {len(names)} names of features for {x.shape[1]} columns of x")
-    if tuple(names) == vocabulary.features:
+    if names == vocabulary.features:
         return x
     number = vocabulary.number_of_feature
     place = np.array([number.get(name, -1) for name in names])

@@ -30,7 +30,7 @@ import numpy as np
 
 from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.arrays import MOST_LABELS, array, csr
+from ssvm_bench.datasets.arrays import MOST_LABELS, array, csr, ends_of
 from ssvm_bench.datasets.base import OF_EXAMPLES, Dataset
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Windows
@@ -62,11 +62,6 @@ class Entries(NamedTuple):
 
     values: np.ndarray
     lengths: np.ndarray
-
-
-def ends_of(lengths: np.ndarray) -> np.ndarray:
-    """Return 0, the first length, the sum of the first two, and so on."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 # ---- features -----------------------------------------------------------------------------------
@@ -260,13 +255,8 @@ def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
         indptr = ends_of(found["nonzeros"].values)
         for name in ("x", "columns"):
             _compare(found[name], np.diff(indptr[made["offsets"]]), name)
-        indices = found["columns"].values
-        arrays = {
-            "data": header.encoding.decode(codes.values),
-            "indices": indices,
-            "indptr": indptr,
-        }
-        made["x"] = csr(arrays, header.n_features)
+        data, indices = header.encoding.decode(codes.values), found["columns"].values
+        made["x"] = csr({"data": data, "indices": indices, "indptr": indptr}, header.n_features)
     if "edges" in found:
         made["edges"] = found["edges"].values.astype(np.int32).reshape(-1, 2)
         made["edge_offsets"] = ends_of(found["edges"].lengths // 2)

@@ -40,7 +40,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -155,9 +155,7 @@ class Oracle(Terms):
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
         """Yield the `best_plane` of each of some terms, by the caller's calls."""
         if self.caller is None:
-            for i in terms:
-                end_if_urgent()
-                yield self.best_plane(w, i)
+            yield from (self.best_plane(w, i) for i in _one_by_one(terms))
         else:
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
                 yield self.plane_at(w, i, y)
@@ -165,9 +163,7 @@ class Oracle(Terms):
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
         """Yield the `argmax` of each of some terms, by the caller's calls."""
         if self.caller is None:
-            for i in terms:
-                end_if_urgent()
-                yield self.argmax(w, i)
+            yield from (self.argmax(w, i) for i in _one_by_one(terms))
         else:
             yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
 
@@ -277,19 +273,12 @@ class Oracle(Terms):
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the labelings that `predict` finds, of all examples one after the other."""
-        found = []
-        for i in range(self.n):
-            end_if_urgent()
-            found.append(self.predict(w, i))
-        return np.concatenate(found)
+        return np.concatenate([self.predict(w, i) for i in _one_by_one(range(self.n))])
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        total = 0.0
-        for i in range(self.n):
-            end_if_urgent()
-            total += checks.check_loss(self, i, self.loss(i, self.predict(w, i)))
-        return total / self.n
+        losses = ((i, self.loss(i, self.predict(w, i))) for i in _one_by_one(range(self.n)))
+        return sum(checks.check_loss(self, i, loss) for i, loss in losses) / self.n
 
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
@@ -309,6 +298,13 @@ class Oracle(Terms):
             if with_plane:
                 star[plane.indices] += plane.values
         return Risk(value, star, offset)
+
+
+def _one_by_one(terms: Iterable[int]) -> Iterator[int]:
+    """Yield terms between whose calls a signal may end the iteration."""
+    for i in terms:
+        end_if_urgent()
+        yield i
 
 
 _ROUNDING = 1e-9

@@ -362,11 +362,8 @@ def build(config: Config, dataset: Dataset) -> LatentOracle:
             f"has {windows.positions}. Use a smaller canvas, or a larger step between windows."
         )
     down, across = windows.shape
-    positions: dict[str, Any] = {
-        INK: 0,
-        CENTRE: down // 2 * across + across // 2,
-        PLANTED: dataset.places,
-    }
+    middle = down // 2 * across + across // 2
+    positions: dict[str, Any] = {INK: 0, CENTRE: middle, PLANTED: dataset.places}
     if positions[config.start] is None:
         raise ConfigError(
             f"oracle.start={PLANTED} needs to know where the objects of {dataset.name} are, and "

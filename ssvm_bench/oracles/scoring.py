@@ -186,18 +186,6 @@ def labeling_size(features, w, i, theta, y):
 
 
 @kernel
-def hamming_loss(features, i, y):
-    """Return the share of parts with another label than the ground truth."""
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
-    wrong = 0
-    for l in range(L):
-        if y[l] != features.truth[first + l]:
-            wrong += 1
-    return wrong / L
-
-
-@kernel
 def add_difference(features, i, y, labels, signs, v):
     """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v; where they agree costs nothing.
 

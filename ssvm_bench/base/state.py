@@ -9,7 +9,9 @@ new object are. Who owns an array that grows, or an index into another one, look
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import singledispatch
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,15 +35,18 @@ class Stateful:
     ----------
     STATE : tuple of str
         The attributes that change: arrays, numbers, texts, ``PCG64``, what has a state itself, and
-        tuples and dataclasses of all these. A restored array is another one: who shares it with
-        others shares it again.
+        tuples and dataclasses of all these; ``policy.steps`` is a field of a ``NamedTuple``. A
+        restored array is another one: who shares it with others shares it again.
+    GROWS : tuple of str
+        Those that are arrays, and may have another size; their owner looks at it.
     """
 
     STATE: ClassVar[tuple[str, ...] | None] = ()
+    GROWS: ClassVar[tuple[str, ...]] = ()
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: arrays, which are not copied, and plain values."""
-        return {name: of(getattr(self, name)) for name in self.STATE or ()}
+        return {name: of(attrgetter(name)(self)) for name in self.STATE or ()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from the state of another one; called right after the object was built.
@@ -51,14 +56,27 @@ class Stateful:
         StateError
             If it is none of such an object, which is of no use any more.
         """
-        own = {name: getattr(self, name) for name in self.STATE or ()}
-        for name, found in like(own, state).items():
+        own = {name: attrgetter(name)(self) for name in self.STATE or ()}
+        for name, found in parts_like(own, state, self.GROWS).items():
             if found is not own[name]:
-                setattr(self, name, found)
+                owner, *fields = name.split(".")
+                setattr(self, owner, _replaced(getattr(self, owner), fields, found))
 
 
+def _replaced(value: Any, fields: list[str], found: Any) -> Any:
+    """Return a value with another field of a field of … it, or the other one itself."""
+    if not fields:
+        return found
+    inner = _replaced(getattr(value, fields[0]), fields[1:], found)
+    return value._replace(**{fields[0]: inner})
+
+
+@singledispatch
 def of(value: Any) -> Any:
-    """Return the state of a value: an array, a plain value, or a mapping of such."""
+    """Return the state of a value: an array, a plain value, or a mapping of such.
+
+    Types that keep more than changes, as storages with room, register another one, and `like`.
+    """
     if isinstance(value, Stateful):
         return value.state()
     if isinstance(value, np.random.PCG64):
@@ -69,6 +87,7 @@ def of(value: Any) -> Any:
     return value if inner is None else {name: of(part) for name, part in inner.items()}
 
 
+@singledispatch
 def like(own: Any, state: Any) -> Any:
     """Return the value that has a state; an object with one is changed in place.
 
@@ -92,15 +111,7 @@ def like(own: Any, state: Any) -> Any:
         return own
     inner = _fields(own)
     if inner is not None:
-        expect(isinstance(state, Mapping), "is no mapping")
-        expect(inner.keys() == state.keys(), "has other names")
-        found = {}
-        for name, part in inner.items():
-            try:
-                found[name] = like(part, state[name])
-            except StateError as error:
-                where = f"{name}/{error.where}" if error.where else name
-                raise StateError(error.what, where) from None
+        found = parts_like(inner, state)
         if isinstance(own, dict):
             return found
         if dataclasses.is_dataclass(own) and not isinstance(own, type):
@@ -112,6 +123,20 @@ def like(own: Any, state: Any) -> Any:
         own.state = {**before, "state": {**before["state"], "state": state}}
         return own
     return _plain(own, state)
+
+
+def parts_like(own: Mapping[str, Any], state: Any, grows: Collection[str] = ()) -> dict[str, Any]:
+    """Return the values that have states, by name; the arrays ``grows`` may have another size."""
+    expect(isinstance(state, Mapping), "is no mapping")
+    expect(own.keys() == state.keys(), "has other names")
+    found = {}
+    for name, part in own.items():
+        try:
+            found[name] = array(part, state[name]) if name in grows else like(part, state[name])
+        except StateError as error:
+            where = f"{name}/{error.where}" if error.where else name
+            raise StateError(error.what, where) from None
+    return found
 
 
 def array(own: np.ndarray, state: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:

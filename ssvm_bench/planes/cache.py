@@ -15,14 +15,16 @@ A storage of C terms stands for a problem of C terms, so that the n of the probl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.given_rows import FixedRows, no_rows
 from ssvm_bench.planes.operations import enlarged, gather, inner_products, plane_value
 from ssvm_bench.planes.simplex import Simplex, no_weights
+from ssvm_bench.planes.stored import check_below, check_sizes, taken
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -98,12 +100,18 @@ def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
     if used[ENTRIES] + planes**2 > numbers.gram.size:
         size = max(_LONG, 2 * (used[ENTRIES] + planes**2))
         numbers = numbers._replace(gram=enlarged(numbers.gram, size))
-    if planes > blocks.height.size:
-        size = max(_MOST, 2 * planes)
-        blocks = blocks._replace(height=np.zeros(size), change=np.zeros(size))
-        scratch = {name: np.zeros(size) for name in ("values", "change", "row")}
-        numbers = numbers._replace(order=np.zeros(size, np.int64), **scratch)
-    return cache._replace(blocks=blocks, numbers=numbers)
+    cache = cache._replace(blocks=blocks, numbers=numbers)
+    most = max(_MOST, 2 * planes)
+    return _with_scratch(cache, most) if planes > blocks.height.size else cache
+
+
+def _with_scratch(cache: Cache, most: int) -> Cache:
+    """Return the cache with scratch for terms of so many planes."""
+    numbers = {name: np.zeros(most) for name in ("values", "change", "row")}
+    return cache._replace(
+        blocks=cache.blocks._replace(height=np.zeros(most), change=np.zeros(most)),
+        numbers=cache.numbers._replace(order=np.zeros(most, np.int64), **numbers),
+    )
 
 
 def terms_of(cache: Cache, begin: int, size: int) -> np.ndarray:
@@ -298,3 +306,57 @@ def look(cache, w, lowest):
                 lowest[t] = min(lowest[t], value)
         total += highest
     return total
+
+
+# ---- as arrays, and back: all but scratch, as it lies there ------------------------------------
+
+_OF_BLOCKS = ("start", "n_planes", "offset", "begin", "indices", "values", "square")
+_OF_NUMBERS = ("room", "gram_start", "known", "alpha", "gram")
+
+
+@state.of.register
+def _(cache: Cache) -> dict[str, np.ndarray]:
+    return {
+        **{name: getattr(cache.blocks, name) for name in _OF_BLOCKS},
+        **{name: getattr(cache.numbers, name) for name in _OF_NUMBERS},
+        "example": cache.example,
+        "used": cache.used,
+    }
+
+
+@state.like.register
+def _(cache: Cache, given: Any) -> Cache:
+    of_terms = "start", "n_planes", "room", "gram_start", "known", "example", "used"
+    found = taken(state.of(cache), given, *of_terms, indices=cache.blocks.dense.size)
+    used, slots = found["used"], found["offset"].size
+    check_sizes(found, slots, "square", "alpha")
+    check_sizes(found, slots + 1, "begin")
+    check_sizes(found, found["values"].size, "indices")
+    sizes = cache.example.size, slots, found["values"].size, found["gram"].size, slots
+    check_below(used, np.array(sizes) + 1, "used")
+    check_below(found["room"], slots + 1, "room")
+
+    start, m, room, gram_start, known, example = (
+        found[name][: used[TERMS]] for name in of_terms[:-1]
+    )
+    begin, live = found["begin"][: used[SLOTS] + 1], m > 0
+    ordered = (  # where a term ends, and where the next one begins
+        (start + m, np.append(start[1:], used[SLOTS])),
+        (gram_start + room**2, np.append(gram_start[1:], used[ENTRIES])),
+        (begin, np.append(begin[1:], used[NONZEROS])),
+        (m, room),
+    )
+    for holds, what in (
+        (all((one <= other).all() for one, other in ordered), "has planes that overlap"),
+        ((live == (example >= 0)).all(), "example is none of the planes"),
+        (not found["n_planes"][used[TERMS] :].any(), "has planes behind the last term"),
+        ((known[live] == m[live]).all(), "known is another number"),
+        (used[PLANES] == m.sum() - live.sum(), "used counts other planes"),
+    ):
+        state.expect(bool(holds), what)
+    blocks = cache.blocks._replace(**{name: found[name] for name in _OF_BLOCKS})
+    numbers = cache.numbers._replace(
+        start=found["start"], **{name: found[name] for name in _OF_NUMBERS}
+    )
+    made = Cache(blocks, numbers, found["example"], used, cache.indices, cache.values)
+    return _with_scratch(made, int(room.max(initial=0)))

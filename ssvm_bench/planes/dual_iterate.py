@@ -25,6 +25,7 @@ weight W_t. So an average costs one more sparse update per step.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import best_scale, squared_norm
+from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.operations import (
@@ -46,7 +48,6 @@ from ssvm_bench.planes.operations import (
     set_direction_from_truth,
     visit_without_oracle,
 )
-from ssvm_bench.planes.stored import StoredIterate
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -225,7 +226,7 @@ def _squared_norm_at(w, indices):
 # ---- the iterate -------------------------------------------------------------------------------
 
 
-class DualIterate(StoredIterate, ABC):
+class DualIterate(Stateful, ABC):
     """φ, the W_i and how they are stored.
 
     Parameters
@@ -237,11 +238,18 @@ class DualIterate(StoredIterate, ABC):
         Most planes of a working set.
     """
 
+    STATE = ("_state.w", "_state.offset", "_state.steps", "_state.now", "blocks")
+
     def __init__(self, problem: Problem, blocks: Any, N: int) -> None:
         self.problem = problem
         self.N = N
         self.blocks = blocks
         self._state = at_zero(problem.oracle.inner_d, problem.lam)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`; the storage has no more room than its planes need."""
+        super().restore(state)
+        expect(bool((self.blocks.n_planes <= self.N).all()), "has more planes than there may be")
 
     @property
     def shared(self) -> State:
@@ -326,7 +334,7 @@ class DualIterate(StoredIterate, ABC):
     ) -> None:
         """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
         state = self._state._replace(lam=self.problem.lam if lam is None else lam)
-        clock.approximate(order.size, self._approximate_pass(policy, order, state))
+        clock.approximate(order.size, int(approximate_pass(policy, self.blocks, order, state)))
 
     def recompute(self) -> None:
         """Sum φ anew from the terms, to keep roundings from adding up."""
@@ -387,10 +395,6 @@ class DualIterate(StoredIterate, ABC):
             What the calls took.
         """
         raise NotImplementedError
-
-    def _approximate_pass(self, policy: Any, order: np.ndarray, state: State) -> int:
-        """Visit terms with their working sets; return the number of planes evaluated."""
-        return int(approximate_pass(policy, self.blocks, order, state))
 
     @abstractmethod
     def _scale_terms(self, policy: Any, scale: float) -> None:

@@ -23,13 +23,14 @@ import numpy as np
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.joint_features import transition_base
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
-from ssvm_bench.oracles.scoring import longest, unary_scores
+from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores
 from ssvm_bench.oracles.signed_features import SignedOracle
 from ssvm_bench.planes import labelings
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
-from ssvm_bench.planes.labelings import Support, set_candidate
+from ssvm_bench.planes.labelings import Labelings, set_candidate
 from ssvm_bench.planes.operations import (
     exact_visit,
     insert,
@@ -38,6 +39,12 @@ from ssvm_bench.planes.operations import (
 )
 
 # mypy: disable-error-code="no-untyped-def"
+
+_LEAST = 1 << 18
+"""Shorter vectors are in the caches: looking at all of them is as fast."""
+
+_LARGEST_SHARE = 0.25
+"""With more of w than this, a sparse sum is no faster than one over all of it."""
 
 
 def dual_iterate(problem: Problem, N: int) -> DualIterate:
@@ -88,7 +95,7 @@ class LabelingIterate(DualIterate):
         begin_at_candidates(self.blocks, N)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `StoredIterate`; there is room for candidates."""
+        """See `Stateful`; there is room for candidates."""
         super().restore(state)
         self._reserve(np.ones(self.problem.n, np.int64))
 
@@ -203,6 +210,70 @@ def _scale_labelings(policy, blocks, scale, now):
     for i in range(blocks.n_planes.size):
         set_candidate(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
         scale_term(policy, blocks, i, scale, now)
+
+
+# ---- where w may differ from 0 ----------------------------------------------------------------
+
+
+class Support:
+    """The indices of w that planes of any term have touched so far.
+
+    A labeling changes w only at the features of its parts, and there at its labels and the true
+    ones. So with hundreds of thousands of features, as of words, all but a few per cent of w are 0
+    until the oracle finds other labels: operations on whole vectors, such as a norm, need only look
+    at the rest. The indices are sorted: a sum over them is the same, to the bit, as one over w.
+
+    Parameters
+    ----------
+    D : int
+        Number of weights in the storage's layout.
+
+    Attributes
+    ----------
+    indices : ndarray of uint32, or None
+        Sorted; None stands for all of w.
+    """
+
+    def __init__(self, D: int) -> None:
+        self.D = D
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, where other planes may have replaced the former ones."""
+        self.indices: np.ndarray | None = None
+        self._wide = not _LEAST <= self.D < 1 << 32
+        self._known = np.zeros(0, np.int64)
+        self._marks = np.zeros(0, bool)
+
+    def update(self, blocks: Labelings) -> None:
+        """Take in the labels that have been seen since the last time."""
+        if self._wide:
+            return
+        if self._known.size == 0:
+            self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
+            self._marks[transition_base(blocks.features) :] = True
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if _mark(blocks, self._known, self._marks):
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
+            self.forget()  # there will only be more
+            self._wide = True
+
+
+@kernel
+def _mark(blocks, known, marks):
+    """Mark where w may change at the parts whose labels have become more; tell if there are any."""
+    features = blocks.features
+    found = False
+    for q in range(known.size):
+        count = blocks.seen_count[q]
+        if count > known[q]:
+            known[q] = count
+            found = True
+            for k in range(label_size(features, q)):
+                for c in range(count):
+                    marks[label_index(features, q, k, blocks.seen[q, c])] = True
+    return found
 
 
 # ---- all planes from the beginning -------------------------------------------------------------

@@ -18,10 +18,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.oracles.joint_features import transition_base
-from ssvm_bench.oracles.scoring import label_index, label_size, labeling_loss, longest
+from ssvm_bench.oracles.scoring import labeling_loss, longest
 from ssvm_bench.planes import operations
+from ssvm_bench.planes.stored import (
+    check_below,
+    check_distinct,
+    check_sizes,
+    entries,
+    starts_of,
+    taken,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,12 +38,6 @@ CHANGED = ("mu", "nu", "term_offset")
 
 _ROOM = 2  # slots of a term at first: one plane, and the candidate
 _WIDTH = 4  # labels of a part at first, and by how many its list grows
-
-_LEAST = 1 << 18
-"""Shorter vectors are in the caches: looking at all of them is as fast."""
-
-_LARGEST_SHARE = 0.25
-"""With more of w than this, a sparse sum is no faster than one over all of it."""
 
 
 class Labelings(NamedTuple):
@@ -116,7 +118,7 @@ def allocate(features: Any) -> Labelings:
         mu=np.zeros((parts, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
-        moves_start=_starts(moves),
+        moves_start=starts_of(moves),
         moves_count=np.zeros(n, np.int64),
         labels=np.zeros(parts * _ROOM, features.truth.dtype),
         links=np.zeros(parts * _ROOM, np.uint16),
@@ -182,10 +184,6 @@ def _moves(features: Any) -> np.ndarray:
     return moves if features.transitions else np.zeros_like(moves)
 
 
-def _starts(room: np.ndarray) -> np.ndarray:
-    return np.cumsum(room) - room
-
-
 def _regrown(
     storage: Labelings, start: str, count: np.ndarray, room: np.ndarray, names: Sequence[str]
 ) -> Labelings:
@@ -198,7 +196,7 @@ def _regrown(
     count : ndarray of int64, shape (n,)
         Entries of each term that there are.
     """
-    begin = _starts(room)
+    begin = starts_of(room)
     arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
     for name, array in arrays.items():
         _move(getattr(storage, name), array, count, getattr(storage, start), begin)
@@ -287,65 +285,83 @@ def _copy_plane(blocks, i, p, q):
         blocks.links[target + l] = blocks.links[source + l]
 
 
-# ---- where w may differ from 0 ----------------------------------------------------------------
+# ---- as arrays, and back (:mod:`.stored`) ------------------------------------------------------
 
 
-class Support:
-    """The indices of w that planes of any term have touched so far.
-
-    A labeling changes w only at the features of its parts, and there at its labels and the true
-    ones. So with hundreds of thousands of features, as of words, all but a few per cent of w are 0
-    until the oracle finds other labels: operations on whole vectors, such as a norm, need only look
-    at the rest. The indices are sorted: a sum over them is the same, to the bit, as one over w.
-
-    Parameters
-    ----------
-    D : int
-        Number of weights in the storage's layout.
-
-    Attributes
-    ----------
-    indices : ndarray of uint32, or None
-        Sorted; None stands for all of w.
-    """
-
-    def __init__(self, D: int) -> None:
-        self.D = D
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew, where other planes may have replaced the former ones."""
-        self.indices: np.ndarray | None = None
-        self._wide = not _LEAST <= self.D < 1 << 32
-        self._known = np.zeros(0, np.int64)
-        self._marks = np.zeros(0, bool)
-
-    def update(self, blocks: Labelings) -> None:
-        """Take in the labels that have been seen since the last time."""
-        if self._wide:
-            return
-        if self._known.size == 0:
-            self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
-            self._marks[transition_base(blocks.features) :] = True
-            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
-        if _mark(blocks, self._known, self._marks):
-            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
-        if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
-            self.forget()  # there will only be more
-            self._wide = True
+@state.of.register
+def _(blocks: Labelings) -> dict[str, np.ndarray]:
+    n_planes, moves_count = blocks.n_planes, blocks.moves_count
+    slots = entries(blocks.start, n_planes)
+    places = entries(blocks.plane_start, n_planes * np.diff(blocks.features.offsets))
+    moves = entries(blocks.moves_start, moves_count)
+    seen = np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None]
+    return {
+        "n_planes": n_planes,
+        "offset": blocks.offset[slots],
+        "active": blocks.active[slots],
+        "term_offset": blocks.term_offset,
+        "seen_count": blocks.seen_count,
+        "seen": blocks.seen[seen],
+        "mu": blocks.mu[seen],
+        "moves_count": moves_count,
+        "moves": blocks.moves[moves],
+        "nu": blocks.nu[moves],
+        "labels": blocks.labels[places],
+        "links": blocks.links[places],
+    }
 
 
-@kernel
-def _mark(blocks, known, marks):
-    """Mark where w may change at the parts whose labels have become more; tell if there are any."""
+@state.like.register
+def _(blocks: Labelings, given: Any) -> Labelings:
     features = blocks.features
-    found = False
-    for q in range(known.size):
-        count = blocks.seen_count[q]
-        if count > known[q]:
-            known[q] = count
-            found = True
-            for k in range(label_size(features, q)):
-                for c in range(count):
-                    marks[label_index(features, q, k, blocks.seen[q, c])] = True
-    return found
+    truth, K, stride, lengths = (
+        features.truth,
+        features.n_labels,
+        features.stride,
+        np.diff(features.offsets),
+    )
+    counts = "n_planes", "term_offset", "seen_count", "moves_count"
+    ends = {"seen_count": K + 1, "moves_count": blocks.move_theta.size + 1}
+    found = taken(state.of(blocks), given, *counts, seen=K, moves=K * stride, **ends)
+    n_planes, _, seen_count, moves_count = (found[name] for name in counts)
+    check_below(n_planes, found["offset"].size + 1, "n_planes")  # so that no sum overflows
+    for count, *names in (
+        (n_planes, "offset", "active"),
+        (n_planes * lengths, "labels", "links"),
+        (seen_count, "seen", "mu"),
+        (moves_count, "moves", "nu"),
+    ):
+        check_sizes(found, int(count.sum()), *names)
+
+    state.expect(bool((seen_count > 0).all()), "seen_count has a part without labels")
+    check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
+    first = found["seen"][starts_of(seen_count)]
+    state.expect(np.array_equal(first, truth), "seen does not begin with the true labels")
+    of_moves = np.repeat(np.arange(lengths.size), moves_count)
+    check_distinct(of_moves, found["moves"], "moves")
+    if features.transitions:
+        later = np.ones(truth.size, bool)
+        later[features.offsets[:-1]] = False
+        (at,) = np.nonzero(later)
+        true = truth[at].astype(np.int64) * stride + truth[at - 1]
+        terms, size = np.repeat(np.arange(lengths.size), lengths)[at], K * stride
+        there = np.isin(terms * size + true, of_moves * size + found["moves"])
+        state.expect(bool(there.all()), "moves lacks one of the true labels")
+
+    terms = np.repeat(np.arange(lengths.size), n_planes)
+    parts = entries(features.offsets[:-1][terms], lengths[terms])
+    check_below(found["labels"], seen_count[parts], "labels")
+    links = np.repeat(moves_count[terms], lengths[terms])
+    check_below(found["links"], np.maximum(links, 1), "links")
+
+    width = max(blocks.seen.shape[1], int(seen_count.max()))
+    kept = np.arange(width) < seen_count[:, None]
+    for name in ("seen", "mu"):
+        flat, found[name] = found[name], np.zeros(kept.shape, found[name].dtype)
+        found[name][kept] = flat
+    starts = {
+        "start": starts_of(n_planes),
+        "plane_start": starts_of(n_planes * lengths),
+        "moves_start": starts_of(moves_count),
+    }
+    return blocks._replace(**found, **starts)

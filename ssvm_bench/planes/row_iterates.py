@@ -7,13 +7,29 @@ from typing import Any
 
 import numpy as np
 
-import ssvm_bench.planes.stored_rows  # noqa: F401  it tells how these storages are kept
+from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import given_rows, rows
-from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
+from ssvm_bench.planes.dual_iterate import (
+    DualIterate,
+    Tally,
+    approximate_pass,
+    begin_at_candidates,
+    scale_term,
+)
+from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows
 from ssvm_bench.planes.operations import exact_visit, gather, insert_truth
+from ssvm_bench.planes.rows import Rows
+from ssvm_bench.planes.stored import (
+    check_below,
+    check_distinct,
+    check_sizes,
+    entries,
+    starts_of,
+    taken,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -65,7 +81,7 @@ class GivenRows(DualIterate):
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         before = policy.steps.sum()
-        self._approximate_pass(policy, order, self.shared)
+        approximate_pass(policy, self.blocks, order, self.shared)
         return Tally(int(policy.steps.sum() - before), share=0.0, calls=order.size)
 
     def _scale_terms(self, policy: Any, scale: float) -> None:
@@ -77,3 +93,85 @@ def _scale_weights(policy, blocks, scale, now):
     """Do `scale_term` for all terms of a storage that has no φ^i: only the policy has weights."""
     for i in range(blocks.n_planes.size):
         insert_truth(policy, blocks, i, scale, now)
+
+
+# ---- the storages as arrays, and back (:mod:`.stored`) -----------------------------------------
+
+
+@states.of.register
+def _(blocks: Rows) -> dict[str, np.ndarray]:
+    slots = entries(blocks.start, blocks.n_planes)
+    nonzeros = entries(blocks.begin[slots], blocks.length[slots])
+    support = entries(blocks.support_start, blocks.size)
+    return {
+        "n_planes": blocks.n_planes,
+        "offset": blocks.offset[slots],
+        "active": blocks.active[slots],
+        "term_offset": blocks.term_offset,
+        "length": blocks.length[slots],
+        "indices": blocks.indices[nonzeros],
+        "values": blocks.values[nonzeros],
+        "size": blocks.size,
+        "support": blocks.support[support],
+        "phi": blocks.phi[support],
+    }
+
+
+@states.like.register
+def _(blocks: Rows, given: Any) -> Rows:
+    counts = "n_planes", "term_offset", "size"
+    found = taken(states.of(blocks), given, *counts, support=blocks.w_here.size)
+    n_planes, length, size = found["n_planes"], found["length"], found["size"]
+    for count, name, of, *others in (
+        (n_planes, "n_planes", "offset", "active", "length"),
+        (size, "size", "phi", "support"),
+        (length, "length", "values", "indices"),
+    ):
+        check_below(count, found[of].size + 1, name)  # so that no sum overflows
+        check_sizes(found, int(count.sum()), of, *others)
+    check_below(found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices")
+    check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
+
+    room = n_planes + 1  # one for a candidate
+    start = starts_of(room)
+    places = entries(start, n_planes)
+    found["begin"] = starts_of(length)
+    for name in rows.OF_SLOTS:
+        flat, found[name] = found[name], np.zeros(room.sum(), found[name].dtype)
+        found[name][places] = flat
+    nonzeros = found["values"].size
+    return blocks._replace(
+        **found,
+        start=start,
+        room=room,
+        width=size.copy(),
+        support_start=starts_of(size),
+        used=np.array([room.sum(), found["phi"].size, nonzeros, nonzeros, 0]),
+    )
+
+
+@states.of.register
+def _(blocks: LineRows) -> dict[str, np.ndarray]:
+    numbers = blocks.numbers
+    return {"beta": numbers[BETA::STRIDE], "violation": numbers[VIOLATION::STRIDE]}
+
+
+@states.like.register
+def _(blocks: LineRows, given: Any) -> LineRows:
+    own = states.of(blocks)
+    found = taken(own, given, *own)
+    check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
+    for name, numbers in own.items():
+        numbers[:] = found[name]
+    return blocks
+
+
+@states.of.register
+def _(blocks: FixedRows) -> dict[str, np.ndarray]:
+    return {}  # all is given, and the weights are the solver's
+
+
+@states.like.register
+def _(blocks: FixedRows, given: Any) -> FixedRows:
+    taken({}, given)
+    return blocks

@@ -19,10 +19,11 @@ A term's numbers lie at ``start[i]``, in ``room[i]`` entries, and those of K, ro
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes.operations import (
     grown,
@@ -31,6 +32,7 @@ from ssvm_bench.planes.operations import (
     set_direction_from_truth,
     squared_length,
 )
+from ssvm_bench.planes.stored import check_below, check_sizes, entries, taken
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -200,3 +202,41 @@ def forget(simplex, i, p):
     for q in range(last):
         for r in range(p, last):
             gram[q * room + r] = gram[q * room + r + 1]
+
+
+# ---- as arrays, and back (:mod:`.stored`) ------------------------------------------------------
+
+
+@state.of.register
+def _(numbers: Simplex) -> dict[str, np.ndarray]:
+    count = np.maximum(numbers.known, 1)  # the first plane has its weight before it is known
+    planes, gram = entries(numbers.start, count), numbers.gram
+    if gram.size:
+        number = planes - np.repeat(numbers.start, count)
+        row = np.repeat(numbers.gram_start, count) + number * np.repeat(numbers.room, count)
+        gram = gram[entries(row, np.repeat(count, count))]
+    return {
+        "known": numbers.known,
+        "square": numbers.square,
+        "alpha": numbers.alpha[planes],
+        "product": numbers.product[planes],
+        "gram": gram,
+    }
+
+
+@state.like.register
+def _(numbers: Simplex, given: Any) -> Simplex:
+    found, with_gram = taken(state.of(numbers), given, "known", "square"), numbers.gram.size > 0
+    known, square = found.pop("known"), found.pop("square")
+    count = np.maximum(known, 1)
+    check_below(known, found["alpha"].size + 1, "known")  # so that no sum overflows
+    check_sizes(found, int(count.sum()), "alpha", "product")
+    check_sizes(found, int(np.square(count).sum()) if with_gram else 0, "gram")
+    return no_weights(count, square, known, with_gram)._replace(**found)
+
+
+def fitted(numbers: Simplex, n_planes: np.ndarray) -> Simplex:
+    """Return restored numbers with room for one more of so many planes; they know no others."""
+    known = bool((numbers.known <= n_planes).all())
+    state.expect(known, "has weights of planes that are not there")
+    return reserve(numbers, n_planes + 1)

@@ -110,7 +110,12 @@ class ExponentiatedGradient(Solver):
             nu=np.zeros((problem.n, moves)),
             eta=np.full(problem.n, config.eta),
         )
-        _begin(self.oracle.compiled, self.kept, problem.lam, config.start)
+        most, K = longest(features), features.n_labels
+        unary, mu, theta = np.zeros((3, most, stride))
+        work = np.zeros((2, most + K, stride))
+        of_moves, nu = np.zeros((2, moves))
+        self._trial = Trial(unary, mu, theta, of_moves, nu, work)
+        _begin(self.oracle.compiled, self.kept, self._trial, problem.lam, config.start)
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
@@ -119,7 +124,7 @@ class ExponentiatedGradient(Solver):
         with self.clock.exact(order.size) as count:
             self.oracle.pause(order.size)
             compiled, lam = self.oracle.compiled, self.problem.lam
-            count.calls, count.share = _pass(compiled, order, self.kept, lam)
+            count.calls, count.share = _pass(compiled, order, self.kept, self._trial, lam)
 
     def reported(self) -> Iterate:
         """Return w and F."""
@@ -131,31 +136,17 @@ class Trial(NamedTuple):
     """Scratch: potentials and marginals of a step, and δ."""
 
     unary: np.ndarray
-    moves: np.ndarray
     mu: np.ndarray
-    nu: np.ndarray
     theta: np.ndarray
+    moves: np.ndarray
+    nu: np.ndarray
     work: np.ndarray
 
 
 @allocating_kernel
-def _scratch(features, width):
-    most = longest(features)
-    return Trial(
-        np.zeros((most, features.stride)),
-        np.zeros(width),
-        np.zeros((most, features.stride)),
-        np.zeros(width),
-        np.zeros((most, features.stride)),
-        np.zeros((2, most + features.n_labels, features.stride)),
-    )
-
-
-@allocating_kernel
-def _begin(oracle, state, lam, start):
+def _begin(oracle, state, trial, lam, start):
     """Give the true labels their potentials, and compute marginals, w and φ∘."""
     features = oracle.features
-    trial = _scratch(features, state.moves.shape[1])
     for i in range(state.eta.size):
         first = features.offsets[i]
         L = features.offsets[i + 1] - first
@@ -172,10 +163,9 @@ def _begin(oracle, state, lam, start):
 
 
 @allocating_kernel
-def _pass(oracle, order, state, lam):
+def _pass(oracle, order, state, trial, lam):
     """Do a step on each term; return the number of trials, and the oracle's share of the time."""
     features = oracle.features
-    trial = _scratch(features, state.moves.shape[1])
     base = features.n_features * features.stride
     timespec = np.zeros(2, np.int64)
     calls = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.state import Stateful, array, expect
+from ssvm_bench.base.state import Stateful, expect, parts_like
 
 _MOST_SUMS = 128
 """Sums that are kept: the tail begins 1/64 before the half at most."""
@@ -47,10 +47,9 @@ class Tail(Stateful):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        fresh, counts = self.state(), dict(state)
-        steps, sums = (array(fresh[name], counts.pop(name, None)) for name in ("steps", "sums"))
-        super().restore(counts)
-        expect(sums.shape == (steps.size, fresh["sums"].shape[1]), "has sums of another shape")
+        found = parts_like(self.state(), state, ("steps", "sums"))
+        self.stride, self._passes, steps, sums = found.values()
+        expect(sums.shape == (steps.size, self.sums[0][1].size), "has sums of another shape")
         expect(steps.size > 0 and steps[0] == 0, "does not begin with no step")
         expect(self.stride > 0, "has no stride")
         self.sums = list(zip(steps.tolist(), sums, strict=True))

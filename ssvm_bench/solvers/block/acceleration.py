@@ -28,6 +28,7 @@ ascent for regularized loss minimization*, ICML 2014, for dual block steps; O'Do
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +37,6 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
 from ssvm_bench.base.state import Stateful, expect
-from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
 from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 
@@ -183,7 +183,6 @@ class AcceleratedPasses(PlainPasses):
 
     Parameters
     ----------
-    phi : DualIterate
     visits : SeveralStepVisits
     kappa : float
         Largest κ/λ.
@@ -199,12 +198,10 @@ class AcceleratedPasses(PlainPasses):
 
     STATE = ("acceleration",)  # between iterations
 
-    def __init__(
-        self, phi: DualIterate, visits: SeveralStepVisits, kappa: float, window: int = 1
-    ) -> None:
-        super().__init__(phi, visits)
+    def __init__(self, visits: SeveralStepVisits, kappa: float, window: int = 1) -> None:
+        super().__init__(visits)
         self.visits: SeveralStepVisits = visits
-        self.acceleration = Acceleration(phi.problem.lam, kappa)
+        self.acceleration = Acceleration(self.phi.problem.lam, kappa)
         self.ended = False
         self._most, self._window, self._since = kappa, window, 0
         self._dual = self._saved_dual = -math.inf
@@ -225,7 +222,7 @@ class AcceleratedPasses(PlainPasses):
         z = average.z.copy()
         lam = self.acceleration.tilde
         # what has been saved must stay, so that no plane is dropped
-        self.phi.approximate_pass(self.visits.without_drops(), order, clock, lam)
+        self.phi.approximate_pass(self.visits.policy._replace(T=sys.maxsize), order, clock, lam)
         dual = self.phi.dual(self.acceleration.turn(w))
         average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
         self._since = 1 if self.judged else self._since + 1

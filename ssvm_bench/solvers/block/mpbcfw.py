@@ -48,7 +48,6 @@ one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -126,7 +125,7 @@ def build(
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, config.N)
     phi.set(line_search=config.step == "line_search")
-    passes = PlainPasses(phi, Visits(OneStep(config.N, config.T)))
+    passes = PlainPasses(Visits(phi, OneStep(config.N, config.T)))
     order = Orders(problem.n, config.sampling, seed, config.approx_order)
     return (kind or MultiPlane)(config, passes, order, clock)
 
@@ -138,7 +137,7 @@ class MultiPlane(DualSolver):
     ----------
     config : BlockConfig
     passes : PlainPasses
-        How approximate passes are done, on which iterate, and by which visits.
+        How approximate passes are done, and by which visits of which iterate.
     order : Orders
         The orders of the terms.
     clock : Clock
@@ -165,18 +164,13 @@ class MultiPlane(DualSolver):
         clock: Clock,
         refresh: int = 1,
     ) -> None:
-        super().__init__(passes.phi, clock)
+        super().__init__(passes.visits.phi, clock)
         self.config = config
         self.passes, self.visits, self.order = passes, passes.visits, order
         self.averages = Averages(self.phi, config.average, config.averaging == TAIL)
         self.most_passes = config.M if config.N > 0 else 0
         self.refresh = refresh
         self.iteration = self._begun = 0
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Solver`."""
-        super().restore(state)
-        self.visits.fit(self.phi.blocks.n_planes)
 
     def begin(self) -> None:
         """Go to the start."""
@@ -207,7 +201,7 @@ class MultiPlane(DualSolver):
         visited, changed, skipped = [], 0, 0
         with self.averages.of_steps(exact=True):
             for part in [order] if whole else self.order.parts(order):
-                self.visits.prepare(self.phi.blocks.n_planes, part, whole)
+                self.visits.prepare(part, whole)
                 may_skip = self.visits.may_skip and not whole
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
                 visited.append(part)
@@ -233,7 +227,7 @@ class MultiPlane(DualSolver):
 
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Continue with another λ from the best multiple of φ, with all working sets."""
-        self.visits.warm_start(self.phi.blocks.n_planes)
+        self.visits.warm_start()
         self.phi.warm_start(lam, self.visits.policy)
         self.passes.warm_start(lam)
         self.averages.restart()
@@ -244,7 +238,7 @@ class MultiPlane(DualSolver):
     def follow_latent(self, changed: np.ndarray) -> None:
         """Continue from the best multiple of φ, with all working sets."""
         self.phi.recompute()
-        self.visits.renew(self.phi.blocks, changed)
+        self.visits.renew(changed)
         self.warm_start(self.problem.lam, self.clock)
 
     def reported(self) -> Iterate:
@@ -273,6 +267,8 @@ class Visits(Stateful):
 
     Attributes
     ----------
+    phi : DualIterate
+        Restored before its visits.
     policy : NamedTuple
         For the kernels.
     may_skip : bool
@@ -281,16 +277,15 @@ class Visits(Stateful):
 
     may_skip: bool = False
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, phi: DualIterate, policy: Any) -> None:
+        self.phi = phi
         self.policy = policy
 
-    def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
+    def prepare(self, order: np.ndarray, whole: bool) -> None:
         """Get ready for an exact pass.
 
         Parameters
         ----------
-        n_planes : ndarray of int64, shape (n,)
-            |W_i| now.
         order : ndarray of int64
             The terms that it will visit.
         whole : bool
@@ -301,13 +296,10 @@ class Visits(Stateful):
         """Return the terms that an approximate pass should visit, if it is not the first."""
         return order
 
-    def fit(self, n_planes: np.ndarray) -> None:
-        """Fit what was restored to the planes; raise ``StateError`` if it does not."""
-
-    def warm_start(self, n_planes: np.ndarray) -> None:
+    def warm_start(self) -> None:
         """Get ready for another λ."""
 
-    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+    def renew(self, changed: np.ndarray) -> None:
         """Get ready for other planes of some terms."""
 
 
@@ -316,14 +308,12 @@ class PlainPasses(Stateful):
 
     Parameters
     ----------
-    phi : DualIterate
     visits : Visits
         What is done at a term.
     """
 
-    def __init__(self, phi: DualIterate, visits: Visits) -> None:
-        self.phi = phi
-        self.visits = visits
+    def __init__(self, visits: Visits) -> None:
+        self.phi, self.visits = visits.phi, visits
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``.

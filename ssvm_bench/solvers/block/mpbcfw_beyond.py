@@ -66,18 +66,12 @@ class Config(BlockConfig):
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
-    visits = SeveralStepVisits(
-        problem.n,
-        cache_hit_factor=np.inf if config.share is None else float(config.share),
-        shrink=config.shrink,
-        N=config.N,
-        T=config.T,
-        steps=config.steps,
-        inner_steps=config.inner_steps,
-    )
-    passes = PlainPasses(phi, visits)
+    share = np.inf if config.share is None else float(config.share)
+    of_visits = config.N, config.T, config.steps, config.inner_steps
+    visits = SeveralStepVisits(phi, *of_visits, share, config.shrink)
+    passes = PlainPasses(visits)
     if config.kappa > 0:
-        passes = AcceleratedPasses(phi, visits, config.kappa, config.window)
+        passes = AcceleratedPasses(visits, config.kappa, config.window)
     order = Orders(problem.n, "permutation", seed, config.approx_order)
     if config.sampling == "gap":
         order = GapOrders(problem.n, seed, lambda: visits.policy.gaps, config.approx_order)

@@ -40,16 +40,15 @@ pairwise steps in blocks) and 3.3 (when the planes of a term will do); Shah et a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.base.state import expect, like
 from ssvm_bench.planes import simplex
+from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.operations import (
     approximate_visit,
     drop_inactive,
@@ -67,7 +66,6 @@ from ssvm_bench.planes.operations import (
     visit_without_oracle,
 )
 from ssvm_bench.planes.simplex import Simplex, complete, forget
-from ssvm_bench.planes.stored_weights import fitted, weights_of, with_weights
 from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
 
@@ -122,52 +120,44 @@ class SeveralStepVisits(Visits):
 
     Parameters
     ----------
-    n : int
-        Number of terms.
-    policy : dict
-        ``N``, ``T``, ``steps`` (one of ``STEPS``) and ``inner_steps``, as in `SeveralSteps`.
-    cache_hit_factor : float
+    phi : DualIterate
+    N, T, inner_steps, cache_hit_factor
         As in `SeveralSteps`.
+    steps : str
+        One of ``STEPS``.
     shrink : float
         Terms whose planes had less than this share of the mean gap are not worth visiting.
     """
 
+    STATE: ClassVar[tuple[str, ...]] = ("policy.simplex", "policy.gaps", "policy.planes_gaps")
     policy: SeveralSteps
 
     def __init__(
-        self, n: int, cache_hit_factor: float = np.inf, shrink: float = 0.0, **policy: Any
+        self,
+        phi: DualIterate,
+        N: int,
+        T: int,
+        steps: str,
+        inner_steps: int,
+        cache_hit_factor: float = np.inf,
+        shrink: float = 0.0,
     ) -> None:
-        self.cache_hit_factor = cache_hit_factor if policy["N"] > 0 else np.inf
+        self.cache_hit_factor = cache_hit_factor if N > 0 else np.inf
         self.may_skip = self.cache_hit_factor < np.inf
         self.shrink = shrink
-        policy["steps"] = STEPS.index(policy["steps"])
-        numbers, gaps = simplex.allocate(n), np.full(n, np.inf)
-        super().__init__(
-            SeveralSteps(**policy, simplex=numbers, gaps=gaps, planes_gaps=np.zeros(n))
-        )
-
-    def state(self) -> dict[str, Any]:
-        """Return the weights, and the gaps."""
-        return {"weights": weights_of(self.policy.simplex), **self._gaps()}
+        n = phi.problem.n
+        numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
+        super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        gaps = self._gaps()
-        expect(state.keys() == {"weights", *gaps}, "has other names")
-        found = like(gaps, {name: state[name] for name in gaps})
-        numbers = with_weights(self.policy.simplex, state["weights"])
-        self.policy = self.policy._replace(simplex=numbers, **found)
+        super().restore(state)
+        numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
+        self.policy = self.policy._replace(simplex=numbers)
 
-    def _gaps(self) -> dict[str, np.ndarray]:
-        return {"gaps": self.policy.gaps, "planes_gaps": self.policy.planes_gaps}
-
-    def fit(self, n_planes: np.ndarray) -> None:
-        """See `Visits`."""
-        self.policy = self.policy._replace(simplex=fitted(self.policy.simplex, n_planes))
-
-    def prepare(self, n_planes: np.ndarray, order: np.ndarray, whole: bool) -> None:
+    def prepare(self, order: np.ndarray, whole: bool) -> None:
         """Make room for a new plane at every visit, and look at the gaps."""
-        policy = self.policy
+        policy, n_planes = self.policy, self.phi.blocks.n_planes
         if policy.N > 0:
             known = policy.gaps[np.isfinite(policy.gaps)]
             visits = np.bincount(order, minlength=n_planes.size)
@@ -184,23 +174,19 @@ class SeveralStepVisits(Visits):
         gaps = self.policy.planes_gaps
         return order[gaps[order] > self.shrink * gaps.mean()]
 
-    def warm_start(self, n_planes: np.ndarray) -> None:
+    def warm_start(self) -> None:
         """Make room for the ground truths' planes, and forget the gaps."""
-        self.prepare(n_planes, np.arange(n_planes.size), whole=True)
+        self.prepare(np.arange(self.policy.gaps.size), whole=True)
         self.policy.gaps[:] = np.inf
 
-    def renew(self, blocks: Any, changed: np.ndarray) -> None:
+    def renew(self, changed: np.ndarray) -> None:
         """Compute the inner products of the planes that have changed, and forget the gaps."""
         self.policy.gaps[:] = np.inf
-        simplex.renew(self.policy.simplex, blocks, changed)
+        simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
     def gap(self) -> float:
         """Return the gap over the working sets, as the last approximate visits found it."""
         return float(self.policy.planes_gaps.sum()) / self.policy.gaps.size
-
-    def without_drops(self) -> SeveralSteps:
-        """Return the policy of approximate passes that drop no plane."""
-        return self.policy._replace(T=sys.maxsize)
 
     def changing(self) -> list[np.ndarray]:
         """Return the arrays that approximate passes change, as long as no plane is dropped."""

@@ -52,7 +52,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
-from ssvm_bench.base.state import array, expect
+from ssvm_bench.base.state import expect
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
@@ -154,8 +154,9 @@ class BundleMethod(Solver):
 
     STATE = (
         *("model", "w", "primal", "point", "due", "lower", "proximal", "alpha", "gamma", "reach"),
-        *("_best", "qps", "qp_time", "gram_time", "_pretrains", "_sgd"),
+        *("heights", "_best", "qps", "qp_time", "gram_time", "_pretrains", "_sgd"),
     )
+    GROWS = ("heights",)
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -171,15 +172,9 @@ class BundleMethod(Solver):
         self.heights = np.zeros(0)
         self._begin(np.zeros(problem.d))
 
-    def state(self) -> dict[str, Any]:
-        """See `Solver`."""
-        return {**super().state(), "heights": self.heights}
-
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Solver`."""
-        rest = dict(state)
-        self.heights = array(self.heights, rest.pop("heights", None))
-        super().restore(rest)
+        super().restore(state)
         expect(self.heights.size <= self.model.size, "has heights of planes that are not there")
 
     def _begin(self, w: np.ndarray) -> None:

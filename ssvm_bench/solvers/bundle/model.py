@@ -106,28 +106,24 @@ class Model(states.Stateful):
         m = self.size
         of_planes = {name: getattr(self, name)[:m] for name in _OF_PLANES}
         weights = {
-            f"weights_{int(key)}": self._weights[key][:m] if key in self._weights else np.zeros(0)
-            for key in (False, True)
+            name: self._weights.get(bool(proximal), np.zeros(0))[:m]
+            for proximal, name in enumerate(_WEIGHTS)
         }
         rest = {"_center": self._center, "_iteration": self._iteration}
         return {**of_planes, **weights, **rest, "gram": self._gram[:m, :m]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        own = self.state()
-        states.expect(state.keys() == own.keys(), "has other names")
-        center, iteration = (
-            states.like(own.pop(name), state[name]) for name in ("_center", "_iteration")
-        )
-        found = {name: states.array(like_it, state[name]) for name, like_it in own.items()}
-        m = len(found["_planes"])
+        of_planes = *_OF_PLANES, *_WEIGHTS, "gram"
+        found = states.parts_like(self.state(), state, of_planes)
+        self._center, self._iteration = found.pop("_center"), found.pop("_iteration")
+        self.size = m = len(found["_planes"])
         sizes = {"_planes": (m, self.d), "gram": (m, m)}
         for name, one in found.items():
             there = one.shape == sizes.get(name, (m,)) or (one.size == 0 and name in _WEIGHTS)
             states.expect(there, f"{name} has another shape")
         blocks = np.unique(found["_block"])
         states.expect(m == 0 or np.array_equal(blocks, np.arange(self.P)), "_block lacks a block")
-        self.size, self._center, self._iteration = m, center, iteration
         while m > self._offsets.size:
             self._grow()
         for name in _OF_PLANES:

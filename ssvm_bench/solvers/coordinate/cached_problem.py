@@ -22,13 +22,12 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.linalg import dot, squared_norm
-from ssvm_bench.base.state import Stateful, array, expect, like
+from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.planes.cache import PLANES, TERMS
 from ssvm_bench.planes.dual_iterate import at_zero
-from ssvm_bench.planes.stored_weights import cache_of, with_cache
 from ssvm_bench.solvers.coordinate.nonnegative import cone
 from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation
@@ -69,7 +68,12 @@ class CachedProblem(Stateful):
         |B|.
     """
 
-    STATE = ("fixed", "_fixed_w", "_fixed_offset", "_bits", "_orders")
+    STATE = (
+        *("cache", "fixed", "_fixed_w", "_fixed_offset", "_bits", "_orders"),
+        *("policy.words", "policy.drawn", "policy.steps", "policy.violations", "policy.cone.v"),
+        *("shared.w", "shared.offset"),
+    )
+    GROWS = ("policy.words",)
 
     def __init__(
         self, problem: Problem, capacity: int, epsilon: float, floor: np.ndarray, seed: int
@@ -88,31 +92,13 @@ class CachedProblem(Stateful):
         self._lowest = np.zeros(terms)
         self.fix(capacity)  # its kernels are there then, before any example is
 
-    def state(self) -> dict[str, Any]:
-        """Return the cache, w, and the random words that are left, besides."""
-        own, words = self._arrays(), self.policy.words
-        return {**super().state(), **own, "words": words, "cache": cache_of(self.cache)}
-
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        own, rest = self._arrays(), dict(state)
-        found = like(own, {name: rest.pop(name, None) for name in own})
-        words = array(self.policy.words, rest.pop("words", None))
-        expect(int(found["drawn"][0]) <= words.size, "has drawn words that are not there")
-        self.cache = with_cache(self.cache, rest.pop("cache", None), self.n)
-        super().restore(rest)
-        shared = {name: found.pop(name) for name in ("w", "offset")}
-        self.shared = self.shared._replace(**shared)
-        cone = self.policy.cone._replace(v=found.pop("v"))
-        self.policy = self.policy._replace(
-            simplex=self.cache.numbers, cone=cone, words=words, **found
-        )
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """Return what is as long as the cache, or as w, and counts."""
-        policy, shared = self.policy, self.shared
-        numbers = {name: getattr(policy, name) for name in ("violations", "drawn", "steps")}
-        return {**numbers, "v": policy.cone.v, "w": shared.w, "offset": shared.offset}
+        super().restore(state)
+        policy, example = self.policy, self.cache.example
+        expect(bool((example < self.n).all()), "has an example that there is not")
+        expect(int(policy.drawn[0]) <= policy.words.size, "has drawn words that are not there")
+        self.policy = policy._replace(simplex=self.cache.numbers)
 
     @property
     def planes(self) -> int:

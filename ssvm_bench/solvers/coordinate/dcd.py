@@ -54,7 +54,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.base.state import Stateful, like, of
+from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import simplex
@@ -62,7 +62,6 @@ from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
 from ssvm_bench.planes.operations import grown
-from ssvm_bench.planes.stored_weights import fitted, weights_of, with_weights
 from ssvm_bench.solvers.base import DualSolver
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
 from ssvm_bench.solvers.coordinate import line, turns
@@ -134,7 +133,7 @@ class DCD(DualSolver):
         self.visits: Visits
         if isinstance(phi.blocks, LineRows):
             policy = line.Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
-            self.visits = Visits(phi, policy, phi.blocks.numbers[VIOLATION::STRIDE])
+            self.visits = Visits(phi, policy)
         else:
             self.visits = TurnVisits(phi, config, limits, seed)
         self.iteration = 0
@@ -217,26 +216,21 @@ class Visits(Stateful):
     Attributes
     ----------
     phi : DualIterate
+        Restored before its visits.
     policy : NamedTuple
         For the kernels.
-    violations : ndarray of float64, shape (n,)
-        By how much each term violated optimality at its last visit.
     """
 
-    def __init__(self, phi: DualIterate, policy: Any, violations: np.ndarray) -> None:
+    STATE: ClassVar[tuple[str, ...]] = ("policy.steps", "policy.cone.v")
+
+    def __init__(self, phi: DualIterate, policy: Any) -> None:
         self.phi = phi
         self.policy = policy
-        self.violations = violations
 
-    def state(self) -> dict[str, Any]:
-        """Return the numbers of steps, and v of weights that must not be negative."""
-        return {"steps": self.policy.steps, "v": self.policy.cone.v}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; the planes have been restored."""
-        found = like(Visits.state(self), state)
-        cone = self.policy.cone._replace(v=found["v"])
-        self.policy = self.policy._replace(steps=found["steps"], cone=cone)
+    @property
+    def violations(self) -> np.ndarray:
+        """By how much each term violated optimality at its last visit, float64, shape (n,)."""
+        return self.phi.blocks.numbers[VIOLATION::STRIDE]
 
     def prepare(self, order: np.ndarray, new: int) -> None:
         """Get ready for a sweep, in which ``new`` planes may come into each W_i.
@@ -274,6 +268,7 @@ class Visits(Stateful):
 class TurnVisits(Visits):
     """A turn for each plane."""
 
+    STATE = (*Visits.STATE, "policy.simplex", "policy.violations", "_bits")
     policy: turns.Coordinates
 
     def __init__(self, phi: DualIterate, config: Config, limits: Cone, seed: int) -> None:
@@ -285,28 +280,18 @@ class TurnVisits(Visits):
         numbers, violations = simplex.allocate(n, room, with_gram=keeps), np.full(n, np.inf)
         shuffles = config.order == "random"
         policy = turns.coordinates(config.epsilon, shuffles, numbers, limits, violations)
-        super().__init__(phi, policy, violations)
+        super().__init__(phi, policy)
 
-    def state(self) -> dict[str, Any]:
-        """Return the weights besides, and the random stream."""
-        return {
-            **super().state(),
-            "weights": weights_of(self.policy.simplex),
-            "violations": self.violations,
-            "bits": of(self._bits),
-        }
+    @property
+    def violations(self) -> np.ndarray:
+        """See `Visits`."""
+        return self.policy.violations
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Visits`."""
-        rest = dict(state)
-        mine = {"violations": self.violations, "bits": self._bits}
-        found = like(mine, {name: rest.pop(name, None) for name in mine})
-        numbers = with_weights(self.policy.simplex, rest.pop("weights", None))
-        super().restore(rest)
-        self.violations = found["violations"]
-        self.policy = self.policy._replace(
-            simplex=fitted(numbers, self.phi.blocks.n_planes), violations=self.violations
-        )
+        """See `Stateful`."""
+        super().restore(state)
+        numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
+        self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, new: int) -> None:
         """Make room for weights and inner products, and draw random words."""

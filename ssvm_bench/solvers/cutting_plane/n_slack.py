@@ -27,9 +27,8 @@ known; only then does the method stop.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,18 +76,11 @@ class CuttingPlanes(DualSolver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(dual_iterate(problem, N=sys.maxsize), clock)
         self.config = config
-        self.visits = SeveralStepVisits(
-            problem.n, N=sys.maxsize, T=sys.maxsize, steps="pairwise", inner_steps=_STEPS
-        )
-        self.passes = AcceleratedPasses(self.phi, self.visits, _KAPPA)
+        self.visits = SeveralStepVisits(self.phi, sys.maxsize, sys.maxsize, "pairwise", _STEPS)
+        self.passes = AcceleratedPasses(self.visits, _KAPPA)
         self.iteration = 0
         self.qp_time = 0.0
         self._orders = Orders(problem.n, "permutation", seed)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Solver`."""
-        super().restore(state)
-        self.visits.fit(self.phi.blocks.n_planes)
 
     def iterate(self) -> None:
         """Ask the oracle of every term, with QPs in between."""
@@ -100,7 +92,7 @@ class CuttingPlanes(DualSolver):
         added, moved = 0, False
         for begin in range(0, order.size, count):
             asked = order[begin : begin + count]
-            self.visits.prepare(self.phi.blocks.n_planes, asked, whole=True)
+            self.visits.prepare(asked, whole=True)
             added += self.phi.exact_pass(adding, asked, self.clock, still=True).changed
             if added >= count and begin + count < order.size and not self.ended:
                 self._solve(order, adding)
@@ -114,7 +106,7 @@ class CuttingPlanes(DualSolver):
     def follow_latent(self, changed: np.ndarray) -> None:
         """Continue with all planes."""
         self.phi.recompute()
-        self.visits.renew(self.phi.blocks, changed)
+        self.visits.renew(changed)
         self.passes.warm_start(self.problem.lam)
 
     def diagnostics(self) -> dict[str, float]:

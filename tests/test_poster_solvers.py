@@ -1,13 +1,111 @@
-"""What the BCFW poster says of solvers: the dual of subgradients, and inexact subproblems."""
+"""What the BCFW poster says of solvers: other domains, subgradients, and inexact subproblems."""
+
+import itertools
 
 import numpy as np
 import pytest
 from helpers import TINY as DATA
-from helpers import Table, iterated, problem, solver
+from helpers import Table, iterated, minimised_over_simplices, problem, solver
 
 from ssvm_bench.papers.bcfw_poster.solvers import inexact
+from ssvm_bench.solvers.orders import Orders
 
 LAM = 0.1
+
+
+def algorithm_3(Q, c, sizes, corner, alpha, draws, searched):
+    """Yield α and the duality gap before each step of the poster's Algorithm 3.
+
+    f(α) = ½ αᵀQα − cᵀα over a product of sets, block by block of the given sizes; ``corner``
+    returns the point of such a set with the least product with a gradient.
+    """
+    n, ends = len(sizes), np.cumsum(sizes)
+    blocks = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    for k, i in enumerate(draws):
+        gradient = Q @ alpha - c
+        ways = np.concatenate([corner(gradient[block]) for block in blocks]) - alpha
+        yield alpha, -(gradient @ ways)
+        way = np.zeros_like(alpha)
+        way[blocks[i]] = ways[blocks[i]]
+        gamma = 2 * n / (k + 2 * n)
+        if searched:
+            curved = way @ Q @ way
+            gamma = min(1.0, -(gradient @ way) / curved) if curved > 0 else 0.0
+        alpha = alpha + gamma * way
+
+
+def of_simplex(gradient):
+    return np.eye(gradient.size)[gradient.argmin()]
+
+
+def of_ball(gradient):
+    return -gradient / np.linalg.norm(gradient)
+
+
+@pytest.mark.parametrize("step", ["line_search", "2n/(k+2n)"])
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_our_solver_is_algorithm_3_on_the_dual_of_the_structural_svm(data, step):
+    """Where Q = A⋆A⋆ᵀ/λ and c has the losses, A being the planes, and each set is a simplex."""
+    table, n = Table(data), data.n
+    planes, sizes = np.concatenate(table.planes), [len(rows) for rows in table.planes]
+    Q, c = planes[:, :-1] @ planes[:, :-1].T / LAM, planes[:, -1]
+    first = [np.eye(size)[row] for size, row in zip(sizes, table.truth, strict=True)]
+    orders = Orders(n, "uniform", 0)
+    draws = itertools.chain.from_iterable(next(orders) for _ in range(9))
+    searched = step == "line_search"
+    steps = algorithm_3(Q, c, sizes, of_simplex, np.concatenate(first), draws, searched)
+    made = solver(problem(data, LAM), "bcfw", 0, sampling="uniform", step=step)
+    for alpha, gap in itertools.islice(steps, 0, 8 * n, n):
+        w, dual = made.reported()
+        phi = alpha @ planes
+        np.testing.assert_allclose(w, -phi[:-1] / LAM, rtol=0, atol=1e-9)
+        assert dual == pytest.approx(c @ alpha - alpha @ Q @ alpha / 2, abs=1e-9)
+        assert made.problem.primal(w) - dual == pytest.approx(gap, abs=1e-9)
+        made.iterate()
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("corner", [of_simplex, of_ball])
+def test_algorithm_3_has_its_rate_on_other_products_of_sets(corner, searched):
+    """On a quadratic that couples all blocks, with C_f^prod bounded block by block.
+
+    The poster's bound is of the mean over the draws, of the error and of the best gap so far.
+    """
+    rng, sizes = np.random.default_rng(1), (3, 2, 4, 5, 3)
+    n, d = len(sizes), sum(sizes)
+    ends = np.cumsum(sizes)
+    root = rng.normal(size=(d, 4))
+    Q, c = root @ root.T, rng.normal(size=d)
+    start = np.concatenate([of_simplex(np.arange(size)) for size in sizes])
+
+    def f(alpha):
+        return alpha @ Q @ alpha / 2 - c @ alpha
+
+    square = 2 if corner is of_simplex else 4  # of the diameter
+    own = (Q[end - size : end, end - size : end] for end, size in zip(ends, sizes, strict=True))
+    curvature = square * sum(np.linalg.eigvalsh(block)[-1] for block in own)
+    K = 60 * n
+    runs = []
+    for seed in range(20):
+        draws = np.random.default_rng(seed).integers(0, n, K)
+        steps = algorithm_3(Q, c, sizes, corner, start, draws, searched)
+        runs.append([(f(alpha), gap) for alpha, gap in steps])
+    values, gaps = np.moveaxis(np.array(runs), 2, 0)
+    long = algorithm_3(Q, c, sizes, corner, start, np.tile(np.arange(n), 1000), True)
+    least, certified = max((f(alpha) - gap, -gap) for alpha, gap in long)
+    assert certified > -1e-3 * (values[0, 0] - least)
+    if corner is of_simplex:
+        other = minimised_over_simplices(lambda a: (f(a), Q @ a - c), sizes)
+        assert least <= other.fun <= least - certified + 1e-9
+    first = values[0, 0] - least
+    errors, k = values.mean(axis=0) - least, np.arange(K)
+    assert (errors >= 0).all()
+    assert (errors <= 2 * n / (k + 2 * n) * (curvature + first)).all()
+    smallest = np.minimum.accumulate(gaps, axis=1).mean(axis=0)
+    assert (smallest <= 6 * n / (k + 1) * (curvature + first)).all()
+    assert errors[-1] < 0.05 * first
+    if searched:
+        assert np.diff(values, axis=1).max() <= 1e-12
 
 
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)

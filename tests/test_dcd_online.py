@@ -1,6 +1,8 @@
 """Online dual coordinate descent: bounds, rivals, chunks, and what its cache holds."""
 
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,6 +208,17 @@ def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
         visits[schedule] = made.clock.approx_calls
     assert visits["one_pass"] < 2 * 40
     assert 10 * 30 < visits["larank"] < 11 * 40 + 2 * 40
+
+
+def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
+    """Section 4, exploration vs optimization: within the first pass, tenth by tenth."""
+    first_pass = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "online.py"))["first_pass"]
+    data = random_multiclass(600, 3, 8, seed=7)
+    passed, visits = first_pass(data, oracle, 0.01, "one_pass")
+    assert passed[0] < 0.5 < passed[-3:].mean()
+    assert visits.max() <= 1  # an example's own step
+    _, visits = first_pass(data, oracle, 0.01, "gap")
+    assert visits[-3:].mean() > 3 * visits[:3].mean()
 
 
 def test_an_order_at_random_is_for_examples_in_memory():

@@ -1,0 +1,72 @@
+"""How online dual coordinate descent spends its first pass, tenth by tenth (Ramanan 2013, 4).
+
+    python docs/online.py
+
+``one_pass``, a step for each new example: the share of those that pass the margin test and leave w
+as it is. "At some point many (if not most) new examples" do.
+
+``gap``, Algorithm 2: the visits of cached examples for each new one. "Behave like an online
+algorithm (explore) during initial stages of learning, and behave more batch-like (optimize) during
+later stages."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.config import registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.chunked import ChunkedOracle
+from ssvm_bench.runs.components import load_dataset
+from ssvm_bench.solvers.coordinate.exploring import ENTERED
+
+TENTHS = 10
+
+
+class Watched(ChunkedOracle):
+    """An oracle that says when a solver has met the examples of a chunk."""
+
+    after: Callable[[int], None]
+
+    def chunks(self) -> Iterator[tuple[int, Oracle]]:
+        """See `ChunkedOracle`."""
+        for begin, part in super().chunks():
+            yield begin, part
+            self.after(begin + part.n)
+
+
+def first_pass(
+    data: Dataset, build: Callable[[Dataset], Oracle], lam: float, schedule: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return, tenth by tenth, which share passed, and the visits of cached ones for each."""
+    data = data.take(np.random.default_rng(0).permutation(data.n))
+    oracle = Watched(data, build, -(-data.n // TENTHS))
+    module = registry.module("solver", "dcd_online")
+    config = module.Config("dcd_online", "dcd_online", schedule=schedule, cache=100_000)
+    made = module.build(config, Problem(oracle, lam), Clock("work"), 0)
+    counts = [(0, 0, 0)]
+    oracle.after = lambda met: counts.append(
+        (met, int(made.seen.tally[ENTERED]), made.clock.approx_calls)
+    )
+    made.iterate()
+    met, entered, visits = np.diff(counts, axis=0).T
+    return 1 - entered / met, visits / met
+
+
+if __name__ == "__main__":
+    print("| dataset | passed, by tenths | visits for each new example, by tenths |\n|---|---|---|")
+    for name, lam in {"adult": "1/n", "usps": "0.001", "mnist": "0.001"}.items():
+        (config,) = compose_runs([f"dataset={name}", "dataset.source=real", f"lam={lam}"])
+        data = load_dataset(config.dataset)
+        weight = 1 / data.n if lam == "1/n" else float(lam)
+        build = partial(registry.module("oracle", config.oracle.kind).build, config.oracle)
+        passed, _ = first_pass(data, build, weight, "one_pass")
+        _, visits = first_pass(data, build, weight, "gap")
+        told = " ".join(f"{share:.0%}" for share in passed), " ".join(f"{v:.0f}" for v in visits)
+        print(f"| {name}, λ = {lam} | {told[0]} | {told[1]} |")

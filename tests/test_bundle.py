@@ -8,6 +8,8 @@ import pytest
 from helpers import SMALL as DATA
 from helpers import Plain, Table, iterated, optimum, oracle, problem, solver, working_sets
 from program import USPS, call, error_of, run_here
+from scipy.linalg import block_diag
+from scipy.optimize import linprog
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
@@ -315,6 +317,56 @@ def test_the_classical_method_linearises_the_whole_objective(data, options):
         assert value_of(made.model, w) <= posed.primal(w) + 1e-12
 
 
+def cutting_planes(table, box, epsilon):
+    """Yield w, R(w) and the lower bound of the method without λ (5), (7), over ‖w‖_∞ ≤ box."""
+    w, planes, lower, best = np.zeros(table.d), [], 0.0, 1.0  # R(0) is at most 1
+    while best - lower > epsilon * best:
+        values = [table.values(w, i) for i in range(table.n)]
+        best = min(best, risk := sum(v.max() for v in values))
+        yield w, risk, lower
+        planes.append(sum(table.planes[i][v.argmax()] for i, v in enumerate(values)))
+        found = below_the_risk(table, box, np.array(planes), np.ones((len(planes), 1)))
+        w, lower = found.x[: table.d], found.fun
+
+
+def below_the_risk(table, box, planes, blocks):
+    """Minimise the sum over the blocks of the largest of their planes."""
+    d, parts = table.d, blocks.shape[1]
+    cost = np.repeat([0.0, 1.0], [d, parts])
+    bounds = [(-box, box)] * d + [(0, None)] * parts
+    rows = np.column_stack((planes[:, :-1], -blocks))
+    return linprog(cost, rows, -planes[:, -1], bounds=bounds)
+
+
+@pytest.mark.parametrize("name", ["chains", "multiclass"])
+def test_cutting_planes_without_a_regulariser_zig_zag_and_so_does_bmrm_with_a_small_one(name):
+    """Section 2: what (7) does, and that BMRM is nearer to it the smaller λ is."""
+    table, data = Table(DATA[name]), DATA[name]
+    blocks = block_diag(*(np.ones((len(rows), 1)) for rows in table.planes))
+    least = below_the_risk(table, 3.0, np.concatenate(table.planes), blocks).fun
+    points, risks, lower = map(np.array, zip(*cutting_planes(table, 3.0, 0.01), strict=True))
+    assert (np.diff(lower) >= -1e-9).all()
+    assert lower[-1] <= least + 1e-9
+    assert least - 1e-9 <= risks.min() <= least / 0.99 + 1e-9
+
+    def early(points):
+        return np.linalg.norm(np.diff(points[:10], axis=0), axis=1).mean()
+
+    taken, lengths = [], []
+    for lam in (1.0, 0.1, 0.01):
+        made, found = solver(problem(data, lam), "bmrm", epsilon=0.01), []
+        while not made.converged:
+            found.append(made.reported().w)
+            made.iterate()
+        taken.append(len(found))
+        lengths.append(early(found))
+    assert taken == sorted(taken)
+    assert lengths == sorted(lengths)
+    assert len(risks) > 1.5 * taken[1]  # slow
+    assert np.count_nonzero(np.diff(risks[:10]) > 0) >= 4  # of nine steps
+    assert early(points) > 5 * lengths[0]
+
+
 # ---- Algorithm 2 --------------------------------------------------------------------------------
 
 
@@ -344,6 +396,22 @@ def test_steps_that_were_searched_for_are_as_long_as_they_may_be(data, accept):
         if due:
             assert made.gamma == pytest.approx((made.primal - lower / (1 - 1e-4)) / 100)
     assert searched > 0
+
+
+@pytest.mark.parametrize("T", [1, 5, 100])
+def test_after_t_iterations_of_at_least_the_threshold_the_stop_holds(data, T):
+    """Section 3.1: the oracle is made to tell that each point improves F by just that."""
+    made = solver(problem(data, LAM), "prox_bmrm", T=T, epsilon=1e-3)
+    while made._pretrains or made.due:
+        made.iterate()
+    threshold = made.gamma
+    for k in range(T):
+        assert not made.converged, k
+        _, planes = made.sample(made.point)
+        made.learn(made.primal - threshold * (1 + 1e-9), planes)
+        assert not made.due
+        assert made.gamma == threshold
+    assert made.converged
 
 
 def test_pretraining_keeps_the_best_of_ten_passes(data):

@@ -10,12 +10,15 @@ from helpers import (
     dataset,
     iterated,
     oracle,
+    plane_weights,
     problem,
     random_chains,
+    random_multiclass,
     solver,
     working_sets,
 )
 from linear import binary_oracle, random_binary
+from scipy.stats import spearmanr
 
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane, Problem
@@ -370,3 +373,23 @@ def test_a_checkpoint_does_without_the_indices(monkeypatch):
     assert again.phi.indices is None
     again.phi._support.update(again.phi.blocks)
     np.testing.assert_array_equal(again.phi.indices, made.phi.indices)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        random_chains(np.random.default_rng(0).integers(1, 9, 60).tolist(), 4, 6, seed=1),
+        random_multiclass(150, 6, 8, seed=2),
+    ],
+    ids=DATA,
+)
+def test_working_sets_are_small_for_terms_with_few_relevant_planes(data):
+    """MP-BCFW paper, section 3.4: T alone decides; relevant ones have weight at the optimum."""
+    posed = problem(data)
+    best = iterated(solver(posed, "dcd", tol=1e-6), 300)
+    relevant = [np.count_nonzero(plane_weights(best, i) > 1e-6) for i in range(data.n)]
+    made = iterated(solver(posed, "mpbcfw", T=10), 60)
+    sizes = made.phi.blocks.n_planes[: data.n]
+    assert spearmanr(relevant, sizes).statistic > 0.6
+    means = [sizes[np.equal(relevant, count)].mean() for count in (1, 2)]
+    assert means[0] < 1.7 < means[1]

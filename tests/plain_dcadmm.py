@@ -87,3 +87,30 @@ def algorithm_1(K, nu, rho, tau, L, observed, counts, iterations):
         multipliers = multipliers + rho * (K @ alpha - beta)
         rho *= tau
         yield alpha, beta, multipliers, y
+
+
+def dual_decomposition(K, nu, label_step, box, iterations):
+    """Yield the dual value and ‖Kα − β‖/‖β‖ of a subgradient method on the Lagrangian without ρ.
+
+    Two labels and the softmax loss, log(1 + exp(−z)) of the margin z = ±m. By symmetry the scores
+    are (−m/2, m/2) and the multipliers (−μ, μ), so that with margins Ka of the classifier
+
+    .. code-block:: text
+
+        min_a ν/2 ⟨a, Ka⟩ + ⟨μ, Ka⟩  +  min_{y, m} Σ_i log(1 + exp(∓m_i)) − μ_i m_i,    |m_i| ≤ box
+    """
+    mu, rows = np.zeros(len(K)), np.arange(len(K))
+    for k in range(iterations):
+        margins, values = [], []
+        for sign in (-1.0, 1.0):
+            pull = np.clip(-sign * mu, 1e-12, 1 - 1e-12)  # 1/(1 + exp z) of the best z
+            z = np.clip(np.log(1 / pull - 1), -box, box)
+            margins.append(sign * z)
+            values.append(np.log1p(np.exp(-z)) - sign * mu * z)
+        u = np.column_stack(values)
+        y = label_step(u, None)
+        m, a = np.column_stack(margins)[rows, y], -mu / nu
+        difference = K @ a - m
+        dual = nu / 2 * a @ K @ a + mu @ K @ a + u[rows, y].sum()
+        yield dual, np.linalg.norm(difference) / np.linalg.norm(m)
+        mu = mu + 0.1 / np.sqrt(k + 1) * difference / np.linalg.norm(difference)

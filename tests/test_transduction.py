@@ -1,6 +1,7 @@
 """Solvers of transduction: what theory says of them, and who else finds the same."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import plain_dcadmm
@@ -16,6 +17,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.papers.transduction.oracles import transduction
+from ssvm_bench.papers.transduction.oracles.energies import Potts, sum_of
 from ssvm_bench.papers.transduction.oracles.transduction import Point
 from ssvm_bench.papers.transduction.solvers.transductive import train
 from ssvm_bench.runs import terminal
@@ -98,6 +100,83 @@ def test_the_augmented_lagrangian_falls_where_labels_change_though_18_holds():
     assert falls.min() >= -1e-10
     assert falls[np.flatnonzero(changed[1:])].min() >= 1e-6  # δ
     assert not any(changed[-100:])
+
+
+class Stopped(Potts):
+    """Potts pairs whose label step ends after one expansion; the next step has the next label."""
+
+    alpha = 0
+
+    def minimise(self, u, y):
+        if y is None:
+            return self.nearest(u)
+        self.alpha, y = (self.alpha + 1) % self.n_labels, y.copy()
+        self._expand(*self._integers(u), y, self.alpha)
+        return y
+
+
+def test_suboptimal_label_steps_of_three_labels_and_pairs_lead_to_a_feasible_point():
+    """Sections 1.1, 2.2 and 3: α-expansion to its end, and stopped early."""
+    across = [(6 * i + j, 6 * i + j + 1) for i in range(6) for j in range(5)]
+    pairs = np.array(across + [(6 * i + j, 6 * i + j + 6) for i in range(5) for j in range(6)])
+    data = clouds(36, L=3, f=2, apart=2.5, seed=6, pairs=pairs, weights=np.full(60, 0.02))
+    full = posed(data, nu=0.05, kernel="rbf", sigma=1.5, ridge=0.3)
+    early = Stopped(full.energy.observed, 3, full.energy.pairs, full.energy.weights)
+    changed, worse, objective = {}, {}, {}
+    for name, made in (("full", full), ("early", replace(full, energy=early))):
+        run = solver(made, rho=0.01, tau=1.03, delta=1e-6)
+        changes, values, held, worse[name] = [], [], [], 0
+        for _ in range(700):
+            run.iterate()
+            changes.append(run.label_changes)
+            values.append(run.augmented_lagrangian())
+            held.append(run.diagnostics()["condition_18"] > 1)
+            better = full.energy.minimise(run.u, run.y)
+            reached, possible = (sum_of(run.u, y) + full.energy.value(y) for y in (run.y, better))
+            worse[name] += possible < reached - 1e-5
+        first = held.index(True)
+        assert np.diff(values[first:]).max() <= 1e-10  # Lemma 1
+        assert run.residual() <= 1e-6 * np.linalg.norm(run.beta)  # Lemma 2
+        changed[name] = np.count_nonzero(changes)
+        assert not any(changes[-100:])
+        objective[name] = made.measured(run.reported().w)[0]
+    assert min(changed.values()) > 3
+    assert worse["early"] > 3
+    assert worse["full"] == 0
+    assert objective["early"] == pytest.approx(objective["full"], rel=0.05)
+
+
+def test_feasibility_comes_in_the_limit_unlike_with_penalties_and_dual_decomposition():
+    """Section 3, before Lemma 2. All begin at α = 0, with the same problem."""
+    data = clouds(20, f=2, apart=1.0, seed=2)
+    made = posed(data, nu=0.05, balance=0.3, **REGULAR)
+
+    def violation(run):
+        return run.residual() / np.linalg.norm(run.beta)
+
+    enough = 1.1 * solver(made).enough
+    ours = iterated(solver(made, rho=enough, tau=1.0), 600)
+    assert violation(ours) < 1e-9
+    left = []
+    for rho in (enough, 10 * enough):
+        penalty = solver(made, rho=rho, tau=1.0)  # Gauss–Seidel, without multipliers
+        for _ in range(1200):
+            before = penalty.scores
+            penalty.iterate()
+            penalty.multipliers[:] = 0.0
+        difference = penalty.scores - penalty.beta
+        assert np.abs(penalty.scores - before).max() < 1e-5  # it is at its limit
+        left.append(np.linalg.norm(difference) / np.linalg.norm(penalty.beta))
+    assert left[0] > 0.01
+    assert left[0] / left[1] == pytest.approx(10, rel=0.1)  # never 0 with a finite ρ
+    K = made.kernel.G @ made.kernel.G.T
+    duals, violations = zip(
+        *plain_dcadmm.dual_decomposition(K, 0.05, made.energy.minimise, 5.0, 3000), strict=True
+    )
+    value, _ = made.measured(ours.reported().w)
+    assert max(duals) <= value
+    assert max(duals) - max(duals[:1500]) < 0.02 * value  # nor does the bound still rise much
+    assert min(violations[-1000:]) > 0.5
 
 
 def test_where_18_does_not_hold_the_lagrangian_may_rise():

@@ -100,7 +100,8 @@ def test_names_that_are_gone_or_came_later_are_refused(copy):
     (folder / NAMES).unlink()
     assert f"{NAMES}: No such file" in error_of(predicted(folder, data), 1)
     (folder / NAMES).write_bytes(content)
-    assert predicted(folder, data).exit_code == 0
+    result = predicted(folder, data)
+    assert result.exit_code == 0, result.stderr
     (folder / "traceback.txt").write_text("of nobody")
     assert "traceback.txt: the run was written without it" in error_of(predicted(folder, data), 1)
 
@@ -132,6 +133,13 @@ WRONG_NAMES = [
 ]
 
 
+@pytest.mark.parametrize("bias", [10**18, 10**30, 1e30])
+def test_a_bias_that_the_weights_have_none_for_is_refused(copy, bias):
+    folder, data = copy
+    sealed(folder, {NAMES: names(folder, bias=bias)})
+    assert f"{folder} has 580 weights" in error_of(predicted(folder, data), 1)
+
+
 @pytest.mark.parametrize("change", WRONG_NAMES, ids=lambda change: str(change)[:40])
 def test_wrong_names_are_refused_in_one_message(copy, change):
     folder, data = copy
@@ -150,7 +158,6 @@ def test_wrong_names_are_refused_in_one_message(copy, change):
         gzip.compress(gzip.compress(b'{"format": 1}')),
         gzip.compress(bytes(1 << 22))[:-4],
     ],
-    ids=lambda content: str(content[:20]),
 )
 def test_what_is_no_vocabulary_is_refused(copy, content):
     folder, data = copy

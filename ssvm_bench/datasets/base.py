@@ -242,9 +242,11 @@ def with_bias(dataset: Dataset, bias: float) -> Dataset:
     if bias == 0.0:
         return dataset
     x, vocabulary = dataset.x, dataset.vocabulary
-    column = np.full((x.shape[0], 1), bias)
-    if np.array_equal(column, column.astype(x.dtype)):
-        column = column.astype(x.dtype)
+    column = np.full((x.shape[0], 1), float(bias))
+    with np.errstate(invalid="ignore"):  # of a bias beyond the type
+        narrow = column.astype(x.dtype)
+    if np.array_equal(column, narrow):
+        column = narrow
     if vocabulary is not None:
         vocabulary = replace(vocabulary, bias=bias)
     if isinstance(x, np.ndarray):

@@ -19,7 +19,7 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import axis_label, timing_notes
+from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
 from ssvm_bench.figures.document import Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
 from ssvm_bench.results import words
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COSTS = {"time": "time", "calls": "oracle_calls"}
-"""What it costs → column of the trace."""
+COSTS = ("time", "calls")
+"""What it costs: x axes of curves."""
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
@@ -64,10 +64,8 @@ def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFr
         primal, gap = trace.frame["primal"], trace.frame["gap"]
         if bound(trace) == BEST:
             gap = primal - best[instance_of(trace.metadata)].dual
-        reached = trace.frame[gap / primal.abs().clip(lower=1e-12) <= target]
-        rows.append(
-            {name: reached[of].iloc[0] if len(reached) else np.inf for name, of in COSTS.items()}
-        )
+        relative = (gap / primal.abs().clip(lower=1e-12)).to_numpy(float)
+        rows.append({name: first_at(along(trace, name), relative, target) for name in COSTS})
     return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
 
 

@@ -176,9 +176,12 @@ def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
     """Return the verdicts by rule and reading; those that agree in all have one entry."""
     chosen = block if claim.key == claims.CONSTANTS else claims.usual(block)
     of_rule = {
-        rule: _agreed({name: judge(claim, read) for name, read in costs.readings(rows).items()})
+        rule: {name: judge(claim, read) for name, read in costs.readings(rows).items()}
         for rule, rows in claims.rules(chosen).items()
     }
+    for rule, found in of_rule.items():
+        if len({*_said(found).values()}) == 1:
+            of_rule[rule] = {MEASURED: found[MEASURED]}
     first = next(iter(of_rule.values()))
     if all(_said(found) == _said(first) for found in of_rule.values()):
         of_rule = {"": first}
@@ -188,11 +191,6 @@ def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
         for rule, found in of_rule.items()
         for name, row in found.items()
     }
-
-
-def _agreed(found: dict[str, Row]) -> dict[str, Row]:
-    """Return one entry if all say the same, else all."""
-    return found if len({*_said(found).values()}) > 1 else {MEASURED: next(iter(found.values()))}
 
 
 def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:

@@ -105,7 +105,6 @@ class DCADMM(transductive.TransductiveSolver):
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
         n, L = self.scores.shape
-        self.config = config
         self.rho = self._used = config.rho
         self.multipliers = np.zeros((n, L))
         self.beta, self._slopes = np.zeros((n, L)), np.full((n, L), np.nan)

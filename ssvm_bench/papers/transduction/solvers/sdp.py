@@ -33,6 +33,7 @@ observed points j with that label, or 0 without any; then W is the best for them
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -81,12 +82,8 @@ class Relaxation(transductive.TransductiveSolver):
         self.told = np.flatnonzero(y >= 0)
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
-        self.config = config
-        G = (
-            problem.kernel.G
-            if isinstance(problem.kernel.G, np.ndarray)
-            else problem.kernel.G.toarray()
-        )
+        G: Any = problem.kernel.G
+        G = G if isinstance(G, np.ndarray) else G.toarray()
         inner = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
         self.A = np.eye(n) - G @ scipy.linalg.cho_solve(inner, G.T)
         self.same = (y[self.told, None] == y[self.told]).astype(float)

@@ -72,11 +72,9 @@ class TransductiveSolver(Solver):
 
     problem: TransductiveProblem
 
-    def __init__(
-        self, config: TransductiveConfig, problem: TransductiveProblem, clock: Clock
-    ) -> None:
+    def __init__(self, config: Any, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(problem, clock)
-        self.start = config.start
+        self.config, self.start = config, config.start
         self.W = np.zeros((problem.kernel.m, problem.n_labels))
         self.scores = np.zeros((problem.n, problem.n_labels))
         self.y = np.zeros(problem.n, np.int64)

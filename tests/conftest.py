@@ -28,7 +28,8 @@ settings.load_profile("ssvm-bench")
 def pytest_make_parametrize_id(val, argname):
     """Name a case by the size of its bytes: gzip writes the second in which it packs them.
 
-    Workers of pytest that collect in two different seconds would have two different suites.
+    Workers of pytest that collect in two different seconds would have two different suites. A test
+    that names its cases itself is not asked here: it gives gzip a time.
     """
     return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) else None
 

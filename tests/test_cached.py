@@ -46,7 +46,7 @@ def test_one_step_a_visit_is_mpbcfw(data, average, rows, start):
         assert (other.phi.blocks.n_planes == one.phi.blocks.n_planes).all()
 
 
-@pytest.mark.parametrize(("name", "first"), zip(TINY, range(3), strict=True))
+@pytest.mark.parametrize(("first", "name"), list(enumerate(TINY)))
 def test_every_combination_of_options_reaches_the_optimum(name, first):
     """On each kind of problem a third of them, in which all values of all options meet."""
     posed = problem(TINY[name], LAM)

@@ -26,7 +26,6 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import transition_base
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores
-from ssvm_bench.oracles.signed_features import SignedOracle
 from ssvm_bench.planes import labelings
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
@@ -63,6 +62,7 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     the label of an example. φ^i stays at the ground truth's plane: solvers of this kind keep the
     weights of the planes.
     """
+    from ssvm_bench.oracles.signed_features import SignedOracle
     from ssvm_bench.planes.row_iterates import GivenRows
 
     oracle = problem.oracle

@@ -276,7 +276,7 @@ def test_calls_of_a_worker_that_dies_are_made_again_by_others(tmp_path, monkeypa
         (tmp_path / "dies").touch()
         with shown_by(said.append):
             found = pool.labelings(made, np.ones(made.inner_d), np.arange(10))
-        expected = chains().own_labelings(np.ones(made.inner_d), np.arange(10), 1.0)
+        expected = Plain(chains()).own_labelings(np.ones(made.d), np.arange(10), 1.0)
         assert all(map(np.array_equal, found, expected))
         assert len(said) == 1
         assert "signal 9" in said[0]

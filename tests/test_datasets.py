@@ -127,6 +127,16 @@ def test_copies_that_number_letters_in_another_way_are_the_same_words():
         assert ocr.identity(gzip.decompress(pack(other))) != known
 
 
+@pytest.mark.parametrize("packed_again", [False, True])
+def test_a_file_that_is_packed_twice_is_told(tmp_path, packed_again):
+    path = tmp_path / "letter.data.gz"
+    text = b"1 a -1 1 1 0" + b" 0" * 128 + b"\n"
+    path.write_bytes(gzip.compress(gzip.compress(text) if packed_again else text))
+    message = "it is no file of these data" if packed_again else "has the sha256"
+    with pytest.raises(ContentError, match=message):
+        ocr.RAW.check(path)
+
+
 @pytest.mark.parametrize(("module", "rows"), [(ocr, ocr_lines), (usps, usps_lines)])
 def test_small_files_are_read_on_trust(module, rows, tmp_path, monkeypatch):
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))

@@ -328,7 +328,9 @@ class ParsedFile(RawFile):
         """Return digest and content of one file; of several, a `ContentError` says which one."""
         try:
             content = reading.content(part, self.most)
-            return sha256(self.identity(content)), self.parse(content)
+            with reading.parsing("it is no file of these data"):
+                parsed = self.parse(content)  # which names the first line that is wrong
+                return sha256(self.identity(content)), parsed
         except ContentError as error:
             raise error if self.file else ContentError(f"{part.name}: {error}") from error
 

@@ -143,7 +143,12 @@ WRONG_COLUMNS = {
     "nothing": ("\n \n", "the file is empty"),
     "no text": (b"a A x\nb \xff x\n", "line 2, column 2: .* is no text in UTF-8"),
     "zeros": (b"a A x\nb B \0\n", "line 2, column 3: .* is no text in UTF-8"),
-    "a long line": (b"a A x\n" + b"b " * 5_000_000, r"line 2: 5000000 columns, and line 1 has 3"),
+    "a long line": (b"a A x\n" + b"b " * 5_000_000, "line 2: more than 10000 columns: 'b b b"),
+    "long lines": (b"b " * 20_000 + b"\n", "line 1: more than 10000 columns: 'b b b"),
+    "many columns": (
+        b"b " * 85 + b"\n",
+        "it has 85 columns, too many for the usual templates: say",
+    ),
     "a long word": (b"a A x\n" + b"b" * 10_000_000, r"line 2: 1 columns, and line 1 has 3"),
 }
 

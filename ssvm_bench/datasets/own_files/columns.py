@@ -51,6 +51,12 @@ OPTION = "dataset.templates"
 MOST_TEMPLATES = 1000
 """Each is a pass over all parts."""
 
+MOST_COLUMNS = 10_000
+"""A template has four digits for one."""
+
+_MOST_OBSERVED = 83
+"""Columns whose usual templates are no more than `MOST_TEMPLATES`."""
+
 _BYTES_OF_FEATURE = 24
 """Of a part, at least, while templates are applied."""
 
@@ -96,11 +102,13 @@ def parse(raw: bytes) -> Columns:
         Its lines do not fit into the memory.
     """
     reading.check_room_of_lines(raw)
-    lines = [line.split() for line in raw.removeprefix(_BOM).splitlines()]
+    lines = [line.split(None, MOST_COLUMNS) for line in raw.removeprefix(_BOM).splitlines()]
     counts = np.fromiter(map(len, lines), np.int64, len(lines))
     at, rows = np.flatnonzero(counts) + 1, [fields for fields in lines if fields]
     if not rows:
         raise ContentError("the file is empty")
+    if counts[k := int(counts.argmax())] > MOST_COLUMNS:
+        raise ContentError(f"line {k + 1}: more than {MOST_COLUMNS} columns: {_quoted(lines[k])}")
     wrong = np.flatnonzero(counts[at - 1] != len(rows[0]))
     if wrong.size:
         fields = rows[wrong[0]]
@@ -345,6 +353,11 @@ def learned(
     if n_columns < 2:
         raise ContentError(
             "line 1: one column, expected two or more: what is observed, and in the last the label"
+        )
+    if chosen is None and n_columns - 1 > _MOST_OBSERVED:
+        raise ContentError(
+            f"it has {n_columns} columns, too many for the usual templates: say by {OPTION} what "
+            "makes features"
         )
     used = default_templates(n_columns - 1) if chosen is None else chosen
     names, indices = apply_templates(used, found.columns[:-1], found.offsets, boundary)

@@ -215,7 +215,8 @@ def _odd(rng, good):
     """Return examples or labels of which something is changed."""
     how = rng.random()
     if how < 0.1:
-        return copy.deepcopy(rng.choice(SCALARS))
+        scalar = rng.choice(SCALARS)
+        return scalar if isinstance(scalar, memoryview) else copy.deepcopy(scalar)
     if sparse.issparse(good):
         return _odd_sparse(rng, good)
     if isinstance(good, np.ndarray):

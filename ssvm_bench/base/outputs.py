@@ -2,7 +2,7 @@
 
 Status goes to stderr. What cannot be written there is dropped: closed (``2>&-``), full
 (``2>/dev/full``, a disk of logs), without a reader. Results go to stdout; that some of them are
-lost is told at the end, with exit status 1. Characters that the encoding lacks are shown escaped.
+lost is reported at the end, with exit status 1. Characters that the encoding lacks are escaped.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ where it is nowhere, it is downloaded into the latter. Several files of one data
 together, in one folder, whose path is then that of the raw data: a folder in which one of them is
 missing is no place where the data is.
 
-Whether they are the genuine ones is told by the sha256 of what is in them, since copies are packed
-in different ways. Others may be read, by those who trust them, but never go by the name of the real
+The sha256 of what is in them shows whether they are the genuine ones, since copies are packed in
+different ways. Others may be read, by those who trust them, but never go by the name of the real
 data.
 """
 

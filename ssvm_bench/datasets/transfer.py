@@ -48,7 +48,7 @@ def transfer(url: str, path: Path, quiet: bool, most: int, secure: bool) -> None
         def work() -> None:
             try:
                 _receive(url, path, answered, bar, most, secure)
-            except Exception as error:  # told to the caller's thread
+            except Exception as error:  # raised in the caller's thread
                 failure.append(error)
             finally:
                 answered.set()

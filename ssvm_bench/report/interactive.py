@@ -159,8 +159,8 @@ def _looks(solvers: Sequence[str], numbers: Sequence[str]) -> Iterator[dict[str,
             look = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
             look |= {"xaxis": f"x{number}", "yaxis": f"y{number}"}
             yield {**look, **filled, "showlegend": False, "hoverinfo": "skip"}
-            told = {"hovertemplate": hover + "repeats: %{customdata[2]}"}
-            yield {**look, **line, **told, "showlegend": not number}
+            hovers = {"hovertemplate": hover + "repeats: %{customdata[2]}"}
+            yield {**look, **line, **hovers, "showlegend": not number}
 
 
 def _values(

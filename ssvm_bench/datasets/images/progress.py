@@ -49,7 +49,7 @@ def shown(steps: Iterable[tuple[int, T]], what: str, total: int) -> Iterator[T]:
     console, quiet = Console(stderr=True), _silent.get()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     lines = not quiet and not console.is_terminal
-    done, told = 0, time.monotonic()
+    done, shown = 0, time.monotonic()
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=quiet or not console.is_terminal
     ) as bar:
@@ -57,7 +57,7 @@ def shown(steps: Iterable[tuple[int, T]], what: str, total: int) -> Iterator[T]:
         for amount, result in steps:
             done += amount
             bar.advance(task, amount)
-            if lines and (done == total or time.monotonic() - told > SECONDS_BETWEEN_LINES):
-                told = time.monotonic()
+            if lines and (done == total or time.monotonic() - shown > SECONDS_BETWEEN_LINES):
+                shown = time.monotonic()
                 print(f"{what} {done}/{total}", file=sys.stderr, flush=True)
             yield result

@@ -194,7 +194,7 @@ def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
 
 
 def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
-    """Return what is told of each."""
+    """Return what is said of each."""
     return {name: (one.ours or one.note, one.verdict) for name, one in found.items()}
 
 

@@ -173,7 +173,7 @@ def single_first(case: Case, runs: Runs) -> Measured:
 def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
     """Measure the sweeps of some runs to the gap that others have after one, seed by seed.
 
-    The sweeps of both to the smallest gap that all of them reach are told, here and elsewhere.
+    The sweeps of both to the smallest gap that all of them reach are given, here and elsewhere.
     """
     pairs, found = _sweeps(case, one, several)
     more = []
@@ -233,7 +233,7 @@ def growth_of_storage(case: Case, runs: Runs) -> Measured:
     """Measure what a pass over all examples stores, over that of one over half of them.
 
     That are the numbers of w, and the planes at hand; the rest of the examples have left with
-    their weights in w. A kernel matrix of these is told.
+    their weights in w. A kernel matrix of these is given.
     """
     half = half_of(case)
     pairs = same_seed(runs.by_seed(case), runs.by_seed(half))

@@ -84,7 +84,7 @@ def half_way(series: np.ndarray) -> int:
 
 
 GAPS = (0.1, 0.03, 0.01)
-"""Relative gaps at which working sets are told."""
+"""Relative gaps at which working sets are shown."""
 
 
 @of_printed
@@ -117,12 +117,12 @@ def of_planes(
     (peak, top), (end, last, gap) = np.median(peaks, axis=0), np.median(notes, axis=0)
     note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
     if case.dataset in until:
-        told = ", ".join(
+        shown = ", ".join(
             f"{share:.3g} at a relative gap of {percent(at)}"
             for at, share in zip(GAPS, np.median(shares, axis=0), strict=True)
             if not math.isnan(share)
         )
-        note += f"; of the largest so far: {told}, {end / peak:.3g} at the end ({percent(gap)})"
+        note += f"; of the largest so far: {shown}, {end / peak:.3g} at the end ({percent(gap)})"
     return Measured(np.array(values), note=note)
 
 

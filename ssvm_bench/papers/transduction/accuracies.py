@@ -51,7 +51,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
         classifier on the same problem, ``iterations`` and ``seconds`` medians, how many runs have
         ``converged``, the mean ``objective``, the paper's cell, the distance to its mean, and
         whether that is within what it prints, as it stands and with the ± as a variance; at last
-        the mean accuracy ``of_all`` points, those whose label is told being right.
+        the mean accuracy ``of_all`` points, labelled ones being right.
     """
     rows = []
     for case in of_draws(run for run in traces if _is_of_table_1(run)):
@@ -73,8 +73,8 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
             row["distance"] = row["mean"] - cell.proposed.mean
             row["within"] = cell.proposed.has(row["mean"])
             row["within_root"] = cell.proposed.root.has(row["mean"])
-            told = row["labeled"] / run.metadata["dataset"]["n"]
-            row["of_all"] = told + (1.0 - told) * row["mean"]
+            share = row["labeled"] / run.metadata["dataset"]["n"]
+            row["of_all"] = share + (1.0 - share) * row["mean"]
             rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 

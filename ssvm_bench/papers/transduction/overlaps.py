@@ -181,8 +181,8 @@ def _row(case: Case, label: str) -> dict[str, Any]:
 def _problem(case: Case, config: Mapping[str, Any]) -> str:
     """Return what else tells a problem: ν, and the weight of the pairs."""
     potts = config.get("oracle", {}).get("potts")
-    told = ", all frames annotated" * (config["dataset"].get("annotated") == "all")
-    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + told
+    known = ", all frames annotated" * (config["dataset"].get("annotated") == "all")
+    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + known
 
 
 def said_of(table: pd.DataFrame) -> str:

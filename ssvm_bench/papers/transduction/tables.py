@@ -32,7 +32,7 @@ PRINTED = {"moons": MOONS}
 
 def of_draws(traces: Iterable[Trace]) -> list[Case]:
     """Return the runs of transduction by problem, those on all draws of the data together."""
-    known = "accuracy", "told_iou"  # the latter where all labels are told
+    known = "accuracy", "told_iou"  # the latter where all are labelled
     return cases([run for run in traces if {*known} & {*run.frame}], {}, DRAWS)
 
 
@@ -45,7 +45,7 @@ def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[st
     row |= {"runs": len(runs), "mean": found.mean(), "deviation": found.std()}
     row |= {"median": np.median(found), "min": found.min(), "max": found.max()}
     row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
-    accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all labels are told
+    accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all are labelled
     return row | {"wrong": 1.0 - accuracy, "objective": ends["primal"].mean()}
 
 

@@ -11,7 +11,7 @@ weighted       2/(k(k+1)) Σ_t t φ^(t)                           (MP-BCFW, sect
 tail           the mean of φ^(t) over the second half of the passes
 =============  =============================================================================
 
-How Z is kept by sparse updates is told in :mod:`ssvm_bench.planes.dual_iterate`. A pass is an outer
+How Z is kept by sparse updates: :mod:`ssvm_bench.planes.dual_iterate`. A pass is an outer
 iteration; where there are many, the tail begins 1/64 before the half at most.
 """
 

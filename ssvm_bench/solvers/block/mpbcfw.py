@@ -34,7 +34,7 @@ iterates after exact steps, and one over those after approximate steps; what is 
 point between the two with the highest dual value. The latest iterate's may be higher still: both
 bound the optimum from below, and the larger one is the dual value reported. With
 ``averaging=tail``, both are plain means over the second half of the passes, as in the figures of
-Lacoste-Julien et al. 2013. How they are kept is told in :mod:`ssvm_bench.solvers.block.averages`.
+Lacoste-Julien et al. 2013. How they are kept: :mod:`ssvm_bench.solvers.block.averages`.
 
 **The rule** that ends approximate passes (section 3.4): after each, its increase of F per second is
 compared with that of the iteration so far, from the start of the exact pass; if it is lower, the

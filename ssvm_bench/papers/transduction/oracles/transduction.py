@@ -185,10 +185,10 @@ class TransductiveProblem(Objective):
         scores = self.kernel.scores(point.W)
         scored = {"accuracy": self.accuracy(point.y)}
         if self.overlap is not None:
-            told = np.flatnonzero(self.energy.observed >= 0)
-            fitted = scores[told].argmax(axis=1)
+            labelled = np.flatnonzero(self.energy.observed >= 0)
+            fitted = scores[labelled].argmax(axis=1)
             scored |= self.overlap.measured(point.y)
-            scored["told_iou"] = agreement(fitted == FIGURE, self.truth[told] == FIGURE)
+            scored["told_iou"] = agreement(fitted == FIGURE, self.truth[labelled] == FIGURE)
         return self.value(scores, point.W, point.y), scored
 
     def accuracy(self, y: np.ndarray) -> float:

@@ -67,7 +67,7 @@ class Config(transductive.TransductiveConfig):
 
 
 class Relaxation(transductive.TransductiveSolver):
-    """The method, from M = N = the labels that are told, and n⁻¹ elsewhere.
+    """The method, from M = N = the known labels, and n⁻¹ elsewhere.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class Relaxation(transductive.TransductiveSolver):
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
         n, y = problem.n, problem.energy.observed
-        self.told = np.flatnonzero(y >= 0)
+        self.labelled = np.flatnonzero(y >= 0)
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
         G: Any = problem.kernel.G
         G = G if isinstance(G, np.ndarray) else G.toarray()
         inner = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
         self.A = np.eye(n) - G @ scipy.linalg.cho_solve(inner, G.T)
-        self.same = (y[self.told, None] == y[self.told]).astype(float)
+        self.same = (y[self.labelled, None] == y[self.labelled]).astype(float)
         self.U = np.zeros((n, n))
         self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
         self.M = self.N
@@ -119,14 +119,14 @@ class Relaxation(transductive.TransductiveSolver):
         """Return Π_B(V)."""
         V = np.clip(V, 0.0, 1.0)
         np.fill_diagonal(V, 1.0)
-        V[np.ix_(self.told, self.told)] = self.same
+        V[np.ix_(self.labelled, self.labelled)] = self.same
         return V
 
     def _round(self) -> None:
         """Find labels, and W."""
-        problem, told = self.problem, self.problem.energy.observed[self.told]
+        problem, observed = self.problem, self.problem.energy.observed[self.labelled]
         labels = np.arange(problem.n_labels)
-        near = [self.N[:, self.told[told == label]] for label in labels]
+        near = [self.N[:, self.labelled[observed == label]] for label in labels]
         near = [rows.sum(axis=1) / max(rows.shape[1], 1) for rows in near]
         self.relabel(-np.ascontiguousarray(np.array(near).T))
         target = (self.y[:, None] == labels).astype(float)
@@ -141,7 +141,7 @@ class Relaxation(transductive.TransductiveSolver):
         centred = _centred(self.A + Z) + above
         lowest = scipy.linalg.eigh(centred, eigvals_only=True, subset_by_index=[0, 0])[0]
         first = (n - n / L) * lowest + (self.A + Z).sum() / L
-        # where N_ij is not told, the largest of Z_ij N_ij is that of 0 and 1
+        # where N_ij is not known, the largest of Z_ij N_ij is that of 0 and 1
         return float(first - (Z * self._within((Z > 0).astype(float))).sum())
 
     def diagnostics(self) -> dict[str, float]:

@@ -151,7 +151,7 @@ def test_gap_sampling_refreshes_with_a_permutation(name):
     made = solver(problem(data, LAM), "bcfw_gap", refresh=3)
     visited = []
     prepare = made.visits.prepare
-    made.visits.prepare = lambda *of: (visited.append(of[1]), prepare(*of))[1]
+    made.visits.prepare = lambda order, whole: (visited.append(order), prepare(order, whole))[1]
     iterated(made, 7)
     whole = [order for order in visited if order.size == data.n]
     assert [sorted(order) == list(range(data.n)) for order in whole] == [True] * 3

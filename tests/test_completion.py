@@ -31,7 +31,10 @@ def asked(shell, line):
     words = line.split(" ")
     cursor = words[-1] if shell == "fish" else str(len(words) - 1)
     variables = {"_SSVM_BENCH_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
-    done = CliRunner().invoke(main, prog_name="ssvm-bench", env={"COMP_CWORD": cursor, **variables})
+    with pytest.MonkeyPatch.context() as patch:  # the plug-ins are those of the line alone
+        patch.setattr(registry._PLUG_INS, "__path__", [])
+        environment = {"COMP_CWORD": cursor, **variables}
+        done = CliRunner().invoke(main, prog_name="ssvm-bench", env=environment)
     assert (done.exit_code, done.stderr) == (0, "")
     if shell == "zsh":
         return done.stdout.splitlines()[1::3]

@@ -296,8 +296,8 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         if single and not named:
             if fits:
                 X, labels = validate_data(self, X, y, accept_sparse="csr")
-                check_classification_targets(labels)
                 examples.check_labels(y, labels)
+                check_classification_targets(labels)
             else:
                 X = validate_data(self, X, reset=False, accept_sparse="csr")
             return examples.parts_of(X, self._structure), labels
@@ -385,7 +385,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
 
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     """Raise ``ConfigError`` unless a value is of this kind."""
-    if not isinstance(value, kind) or (kind is Real and not abs(value) < LARGEST):
+    if not isinstance(value, kind) or (kind is Real and not abs(value) < float(LARGEST)):
         raise ConfigError(f"{name} must be {words}, got {shown(repr(value))}.")
 
 

@@ -374,6 +374,7 @@ def test_options_reach_oracles_of_all_kinds():
         ("multiclass", [{"a": 1.0}] * 3, ["a", "b"], "X has 3 examples, and y has 2"),
         ("multiclass", [{"a": 1.0}] * 3, None, "y must be a list of examples, got None"),
         ("multiclass", np.ones((2, 3)), ["a", 1], "the label 1 would become '1'"),
+        ("multiclass", np.ones((2, 3)), np.array(["a", b""], object), "of one type; there are by"),
         ("graph", [(3, [])], [[0]], r"X\[0\] must be a list of examples, got 3"),
         (
             "graph",

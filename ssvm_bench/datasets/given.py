@@ -164,11 +164,13 @@ def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
 
 
 def check_labels(y: Any, labels: np.ndarray) -> None:
-    """Raise ``ValueError`` if a list of labels is not what numpy has made of it.
+    """Raise ``ValueError`` if labels have several types, or are not what numpy has made of a list.
 
     It makes texts of numbers beside texts, cuts NUL at the end of a text, and rounds integers of
     more than 64 bits.
     """
+    if labels.dtype == object and len(types := {type(label).__name__ for label in labels}) > 1:
+        raise ValueError(f"labels must be of one type; there are {', '.join(sorted(types))}")
     if isinstance(y, list | tuple) and labels.tolist() != list(y):
         p = next(p for p in range(len(y)) if labels[p].item() != y[p])
         raise ValueError(

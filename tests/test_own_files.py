@@ -357,12 +357,14 @@ def test_small_files_take_little_memory(tmp_path, monkeypatch):
     for content, message in (
         (gzip.compress(b"\n" * 1_000_000), "The 1000000 lines of a file would take about 140 MB"),
         (gzip.compress(b"1 1:1\n" * 100_000), "The 100000 lines of a file would take"),
+        (gzip.compress(bytes(6_000_000)), r"data would take about 1\d MB, and 10 MB are free"),
         ("1 1:1\n2 2147483647:1\n", "Weights of 2147483647 features would take about 68719 MB"),
     ):
         with pytest.raises(RunFailedError, match=message):
             load(written(tmp_path, content))
+    np.savez_compressed(tmp_path / "small.npz", x=np.ones((1_000_000, 2)), y=np.arange(2))
     with pytest.raises(RunFailedError, match=r"The arrays of an .npz would take about 16 MB"):
-        load(saved(tmp_path, x=np.ones((1_000_000, 2)), y=np.arange(2)))
+        load(tmp_path / "small.npz")
     with pytest.raises(RunFailedError, match=r"19 features of each of 30000 parts would take abo"):
         load(written(tmp_path, "a b c\n" * 30000))
 

@@ -227,7 +227,7 @@ def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
 
 def _parse(path: Path, format_: str = AUTO) -> tuple[str, dict[str, Any]]:
     """Return the format of a file, and what is in each split; that to train on has no name."""
-    raw = reading.content(path, reading.MOST_OF_USERS)
+    raw = reading.content_of_users(path)
     format_ = _format_of(path, raw) if format_ == AUTO else format_
     found = FORMATS[format_].parse(raw)
     return format_, found if format_ == npz.FORMAT else {"": found}

@@ -113,6 +113,20 @@ def content(path: Path, most: int = MOST) -> bytes:
         return b"".join(stream)
 
 
+def content_of_users(path: Path) -> bytes:
+    """Return the `content` of a file that a user brings, if the memory can hold it taken apart.
+
+    Estimated from below: it is there in one piece, and in parts.
+    """
+    blocks, size = [], 0
+    with opened(path) as file, unpacked(file, MOST_OF_USERS) as stream:
+        for block in stream:
+            blocks.append(block)
+            size += len(block)
+            check_room(2.0 * size, shown(path), "Use fewer examples.")
+    return b"".join(blocks)
+
+
 def unpack(packed: bytes, most: int = MOST) -> bytes:
     """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
     with unpacked(io.BytesIO(packed), most) as stream:

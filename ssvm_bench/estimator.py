@@ -225,6 +225,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted()
         if fitted._is_multiclass:
+            examples.check_labels(y, np.asarray(y))
             return float(accuracy_score(y, fitted.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight is for examples of one label each: leave it None")

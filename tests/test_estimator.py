@@ -491,3 +491,11 @@ def test_labels_of_two_kinds_are_not_mixed():
     for y in ([["a", 1]], [["a"], [1]], [[1.0, np.nan]], [[None, "a"]]):
         with pytest.raises(ValueError, match="labels"):
             StructuredSVM("chain").fit([np.eye(len(each)) for each in y], y)
+
+
+@pytest.mark.parametrize("odd", [None, b"a", 1])
+def test_scores_are_of_labels_of_one_type(odd):
+    x = np.eye(4)
+    model = StructuredSVM("multiclass", max_iterations=1).fit(x, ["a", "b", "a", "b"])
+    with pytest.raises(ValueError, match="labels must be of one type; there are"):
+        model.score(x, np.array(["a", "b", "a", odd], object))

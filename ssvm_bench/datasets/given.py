@@ -169,7 +169,8 @@ def check_labels(y: Any, labels: np.ndarray) -> None:
     It makes texts of numbers beside texts, cuts NUL at the end of a text, and rounds integers of
     more than 64 bits.
     """
-    if labels.dtype == object and len(types := {type(label).__name__ for label in labels}) > 1:
+    types = {type(label).__name__ for label in labels.ravel()} if labels.dtype == object else ()
+    if len(types) > 1:
         raise ValueError(f"labels must be of one type; there are {', '.join(sorted(types))}")
     if isinstance(y, list | tuple) and labels.tolist() != list(y):
         p = next(p for p in range(len(y)) if labels[p].item() != y[p])

@@ -223,10 +223,14 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
             )
         if not lam / float(variance.max()) < _LARGEST:
             if variance.max() < 1:
-                raise ConfigError(f"prior.variance={widest:g} is too small: λ/σ² can overflow.")
-            raise ConfigError(f"lam={lam:g} is too large: λ/σ² can overflow.")
+                raise ConfigError(
+                    f"prior.variance={widest:g} is too small: λ/σ² can overflow. Use a larger one."
+                )
+            raise ConfigError(f"lam={lam:g} is too large: λ/σ² can overflow. Use a smaller lam.")
     if not bound * float(np.abs(mean).max()) < _LARGEST:
-        raise ConfigError(f"prior.mean is too large for {of}: ⟨μ, φ⋆⟩ can overflow.")
+        raise ConfigError(
+            f"prior.mean is too large for {of}: ⟨μ, φ⋆⟩ can overflow. Use a smaller one."
+        )
 
 
 def warm_up(

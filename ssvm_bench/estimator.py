@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -225,7 +225,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted()
         if fitted._is_multiclass:
-            examples.check_labels(y, np.asarray(y))
+            examples.check_labels(None, column_or_1d(y))
             return float(accuracy_score(y, fitted.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight is for examples of one label each: leave it None")

@@ -63,6 +63,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "class_weight": ((str, Mapping, NoneType), "'balanced', a dict or None"),
     "oracle": ((str, Callable, NoneType), "a name, a callable or None"),
     "options": ((Mapping, NoneType), "a dict or None"),
+    "verbose": ((bool, np.bool_, Integral), "true or false"),
 }
 """Parameter → what it must be, if it is no option of a run, which is checked as such."""
 

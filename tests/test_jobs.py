@@ -66,20 +66,24 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
 
 
 def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled):
-    options = (*troubled, "seed=0,9,8,3", "--jobs=2")
+    options = (*troubled, "seed=0,9,8,7,6,3", "--jobs=2")
     result = experiment(grid, tmp_path / "results", *options)
     assert result.exit_code == 1
     assert "troubled seed=9 failed: The run failed in iteration" in result.stderr
     assert "RuntimeError: tired" in result.stderr
     assert "troubled seed=8 failed: its process was killed" in result.stderr
-    assert "2 runs failed" in result.stderr
-    partial = ["seed=8.partial", "seed=9.partial"]
+    assert "troubled seed=7 failed: The run failed in iteration" in result.stderr
+    assert "os._exit(0) was called" in result.stderr
+    assert "troubled seed=6 failed: its process ended (exit status 0)" in result.stderr
+    assert "4 runs failed" in result.stderr
+    partial = [f"seed={seed}.partial" for seed in (6, 7, 8, 9)]
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=3", *partial]
     again = experiment(grid, tmp_path / "results", *options)
-    assert "2 of 4 runs had finished before" in again.stderr
-    assert run_folders(tmp_path / "results") == ["seed=0", "seed=3", "seed=8", "seed=9.partial"]
+    assert "2 of 6 runs had finished before" in again.stderr
+    finished = ["seed=0", "seed=3", *partial[:2], "seed=8", partial[3]]
+    assert run_folders(tmp_path / "results") == finished
     status = experiment(grid, tmp_path / "results", *options, "--status")
-    assert "3 done, 1 failed, of 4 runs" in status.stdout
+    assert "3 done, 2 failed, 1 missing, of 6 runs" in status.stdout
     assert "seed=9.partial" in status.stdout
 
 

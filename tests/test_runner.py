@@ -7,7 +7,7 @@ import posix
 import signal
 import time
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import pairwise, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +23,7 @@ from program import (
     USPS,
     config_of,
     end,
+    python,
     real_data,
     run_folders,
     run_here,
@@ -178,31 +179,46 @@ def test_a_second_interrupt_does_not_wait_for_the_evaluation(tmp_path, sabotage)
     assert list(frame_of(outcome)["iteration"]) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), EOFError()])
+class _OfItsOwnError(BaseException):
+    """That a component may have."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(3), KeyboardInterrupt(), EOFError(), GeneratorExit(), _OfItsOwnError("hm")],
+)
 def test_a_component_cannot_end_the_program(tmp_path, sabotage, monkeypatch, error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     name = type(error).__name__
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "load_dataset", fail)
-        with pytest.raises(RunFailedError, match=f"The run failed: {name}"):
-            run_here(tmp_path, "solver=fw")
+        for step in ("load_dataset", "warm_up"):
+            patch.setattr(runner, step, fail)
+            with pytest.raises(RunFailedError, match=f"The run failed: {name}"):
+                run_here(tmp_path, "solver=fw")
+            patch.undo()
     sabotage(3, fail)
     with pytest.raises(RunFailedError, match=f"failed in iteration 3: {name}"):
         run_here(tmp_path, "solver=fw")
     assert run_folders(tmp_path) == ["seed=0.partial"]
 
 
-@pytest.mark.parametrize("leave", [lambda: os._exit(0), lambda: posix._exit(3)])
-def test_a_component_that_leaves_by_exit_has_failed(tmp_path, sabotage, monkeypatch, leave):
-    for module in (os, posix):
-        monkeypatch.setattr(module, "_exit", module._exit)
+LEAVES = {
+    r"_exit\(0\)": lambda: os._exit(0),
+    r"_exit\(3\)": lambda: posix._exit(3),
+    r"execv\('/bin/true'\)": lambda: os.execl("/bin/true", "true"),
+    r"execve\('/bin/true'\)": lambda: os.execvpe("/bin/true", ["true"], {}),
+}
+
+
+@pytest.mark.parametrize("call", LEAVES)
+def test_a_component_that_leaves_by_exit_has_failed(tmp_path, sabotage, monkeypatch, call):
+    for module, name in product((os, posix), ("_exit", "execv", "execve")):
+        monkeypatch.setattr(module, name, getattr(module, name))
     interrupts.refuse_exit()
-    sabotage(3, lambda solver: leave())
-    with pytest.raises(
-        RunFailedError, match=r"failed in iteration 3: .*os\._exit\([03]\) was called"
-    ):
+    sabotage(3, lambda solver: LEAVES[call]())
+    with pytest.raises(RunFailedError, match=rf"failed in iteration 3: .*os\.{call} was called"):
         run_here(tmp_path, "solver=fw")
     assert run_folders(tmp_path) == ["seed=0.partial"]
     if (process := os.fork()) == 0:
@@ -210,16 +226,43 @@ def test_a_component_that_leaves_by_exit_has_failed(tmp_path, sabotage, monkeypa
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 7
 
 
+AT_THE_END = """
+import atexit, os, threading
+from ssvm_bench.solvers.fw import Config, FrankWolfe
+CODE_VERSION = 1
+thread = threading.Thread(target=lambda: [][1])
+def build(config, problem, clock, seed):
+    if thread.ident is None:
+        thread.start()
+    return FrankWolfe(config, problem, clock, seed)
+atexit.register(os._exit, 3)
+atexit.register(lambda: [][1])
+"""
+
+
+def test_what_a_component_does_at_the_end_changes_no_status(tmp_path):
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "last.yaml").write_text("# ends the program\n")
+    (tmp_path / "solver" / "last.py").write_text(AT_THE_END)
+    words = ("run", "--config-dir", tmp_path, *USPS, "solver=last", "budget.max_iterations=2")
+    for more, status in (((), 0), (("solver.step=nosuch",), 2)):
+        done = python("-m", "ssvm_bench", *words, f"results_dir={tmp_path}", "quiet=true", *more)
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "ignored: SystemExit: os._exit(3) was called" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
         *(("x", value, "x must be a number") for value in ("3", None, [1.0], 1j, {}, np.ones(2))),
         *(("x", value, "x must be a number") for value in (b"3", pd.NaT, np.array("3"), Exception)),
-        ("x", 10**400, "OverflowError"),
+        *(("x", value, "x must be a number of 64 bits") for value in (10**400, 10**9999, 1 << 63)),
+        ("approx_calls", 1.0, "approx_calls, a column of every trace"),
         *((name, 1.0, "is no name of a column") for name in ("a\nb", "\ud800", 5, None, "\0")),
         ("primal", 1.0, "primal, a column of every trace"),
     ],
-    ids=str,
+    ids=lambda value: "large" if isinstance(value, int) and value > 9 else str(value),
 )
 def test_what_is_no_number_is_no_diagnostic(tmp_path, monkeypatch, name, value, text):
     monkeypatch.setattr(
@@ -236,12 +279,13 @@ def test_what_is_no_number_is_no_diagnostic(tmp_path, monkeypatch, name, value, 
     ("method", "value"),
     [
         *(("working_set_mean", value) for value in ("2", None, [])),
-        *(("diagnostics", value) for value in (5, "text", [1], None)),
+        *(("diagnostics", value) for value in (5, "text", [1], None, ["a"], [("a", 1.0)], {"a"})),
     ],
 )
 def test_other_answers_that_are_no_numbers_fail_the_run(tmp_path, monkeypatch, method, value):
     monkeypatch.setattr(FrankWolfe, method, lambda self: value)
-    with pytest.raises(RunFailedError, match=r"failed in iteration 0"):
+    what = f"{method}.* must (be a number|return numbers by name)"
+    with pytest.raises(RunFailedError, match=f"failed in iteration 0: {what}"):
         run_here(tmp_path, "solver=fw", "budget.max_iterations=3")
 
 

@@ -87,7 +87,9 @@ def contained(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (SystemExit, KeyboardInterrupt, EOFError) as error:
+    except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, EOFError):
+            raise  # the command line has a message for it
         raise RunFailedError(
             f"{what}: {described(error)}. A component raised it; ask for the traceback with --debug"
             ", and repair or uninstall that component."

@@ -20,7 +20,7 @@ import posix
 import select
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -80,18 +80,25 @@ def end_at_signals(message: str = "") -> None:
 
 
 def refuse_exit() -> None:
-    """Let ``os._exit`` raise `SystemExit` in this process, not in its forks, from now on.
+    """Let ``os._exit`` and ``os.exec…`` raise `SystemExit` here, not in forks, from now on.
 
-    A component that ended the process by it would leave no message, and the exit status of success.
+    A component that ended the process by them would leave no message, and the exit status of
+    success.
     """
     process = os.getpid()
 
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != process:
-            _exit(status)
-        raise SystemExit(f"os._exit({status}) was called, which ends nothing here")
+    def refusing(name: str, leave: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+        def refuse(*arguments: Any) -> NoReturn:
+            if os.getpid() != process:
+                leave(*arguments)
+            raise SystemExit(f"os.{name}({arguments[0]!r}) was called, which ends nothing here")
 
-    os._exit = posix._exit = refuse
+        return refuse
+
+    for name in ("_exit", "execv", "execve"):  # of which all others are made
+        refuse = refusing(name, getattr(posix, name))
+        setattr(os, name, refuse)
+        setattr(posix, name, refuse)
 
 
 def ignore_signals(numbers: Iterable[int] = SIGNALS) -> None:

@@ -3,6 +3,7 @@
 Status goes to stderr. What cannot be written there is dropped: closed (``2>&-``), full
 (``2>/dev/full``, a disk of logs), without a reader. Results go to stdout; that some of them are
 lost is reported at the end, with exit status 1. Characters that the encoding lacks are escaped.
+What is raised where nobody can catch it is told in a line.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import io
 import os
 import select
 import sys
+import threading
 from typing import Any
+
+from ssvm_bench.base.errors import described, readable
 
 
 class _Raw(io.FileIO):
@@ -50,6 +54,14 @@ def protect() -> None:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     sys.stdout, sys.stderr = _stream(1, sys.stdout), _stream(2, sys.stderr)
+    if "--debug" not in sys.argv:
+        sys.unraisablehook = threading.excepthook = _tell
+
+
+def _tell(failed: Any) -> None:
+    """Say what a component has raised in a thread, or when the process ends."""
+    text = f"ssvm-bench: ignored: {described(failed.exc_value)}"
+    print(readable(text), file=sys.stderr, flush=True)
 
 
 def _stream(descriptor: int, replaced: Any) -> _Text:

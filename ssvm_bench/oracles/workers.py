@@ -160,7 +160,7 @@ def call(oracle: Build, w: np.ndarray, *task: Any) -> Answer:
             return answer(oracle(), w, *task)
     except SsvmBenchError:
         raise
-    except Exception as error:
+    except BaseException as error:  # a worker of a cluster would end by some
         raise RunFailedError(described(error)) from None  # a cause of its own would be a circle
 
 

@@ -165,7 +165,11 @@ class Recorder:
                 "approx_passes": solver.approx_passes,
                 "w_norm": self.problem.size(self.w),
             }
-            for more in (of_evaluation, solver.diagnostics(), after):
+            others: tuple[Any, ...] = of_evaluation, solver.diagnostics(), after
+            for more in others:
+                if not isinstance(more, Mapping):
+                    got = shown(repr(more))
+                    raise RunFailedError(f"diagnostics() must return numbers by name, got {got}")
                 if taken := COLUMNS.keys() & more:
                     raise RunFailedError(f"diagnostics() has {min(taken)}, a column of every trace")
                 row |= more
@@ -260,11 +264,15 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
     for name, value in found.items():
         if not isinstance(name, str) or not name.isprintable():
             raise RunFailedError(f"{shown(repr(name))} is no name of a column")
-        whole = name in COLUMNS and COLUMNS[name].dtype == "int64"
-        if not isinstance(value, _NUMBERS) or (whole and value != int(value)):
-            what = "an integer" if whole else "a number"
-            raise RunFailedError(f"{name} must be {what}, got {shown(repr(value))}")
-        float(value)
+        is_count = name in COLUMNS and COLUMNS[name].dtype == "int64"
+        if isinstance(value, int | np.integer):
+            good = -(1 << 63) <= value < 1 << 63  # as a column holds
+        else:
+            good = isinstance(value, _NUMBERS) and (not is_count or float(value).is_integer())
+        if not good:
+            what = "an integer" if is_count else "a number of 64 bits"
+            got = shown(hex(value) if isinstance(value, int) else repr(value))  # of any length
+            raise RunFailedError(f"{name} must be {what}, got {got}")
 
 
 def _rows(state: Any) -> list[dict[str, Any]]:

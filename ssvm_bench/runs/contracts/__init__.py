@@ -36,7 +36,7 @@ class Findings:
             yield
         except BrokenError as error:
             self.lines.append((BROKEN, text, str(error)))
-        except Exception as error:  # of the component: that is a finding, too
+        except BaseException as error:  # of the component: that is a finding, too
             self.lines.append((BROKEN, text, described(error)))
         else:
             self.lines.append((KEPT, text, ""))

@@ -72,6 +72,17 @@ def test_what_cannot_go_on_is_no_error(line):
     asked("bash", f"ssvm-bench {line}")
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "nosuch"])
+@pytest.mark.parametrize("words", [{}, {"COMP_WORDS": "", "COMP_CWORD": ""}, {"COMP_WORDS": "'"}])
+def test_a_call_that_no_shell_makes_is_quiet(monkeypatch, shell, words):
+    for name in ("COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.delenv(name, raising=False)
+    variables = {"_SSVM_BENCH_COMPLETE": f"{shell}_complete", **words}
+    done = CliRunner().invoke(main, prog_name="ssvm-bench", env=variables)
+    assert done.exit_code in (0, 1)
+    assert done.stderr == ""
+
+
 def test_a_plug_in_is_completed_and_not_imported(tmp_path):
     (tmp_path / "solver").mkdir()
     (tmp_path / "solver" / "mine.yaml").write_text("# my solver\n")

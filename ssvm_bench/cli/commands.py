@@ -106,7 +106,9 @@ class Cli(Commands):
         try:
             status = super().main(arguments, **extra)
         except Exception as error:
-            status = report(error, settings.debug)
+            # a shell that asks has nowhere to show a message
+            asks = os.environ.get(COMPLETES)
+            status = 1 if asks else report(error, settings.debug)
         sys.exit(status or 0)
 
     @contained("The command failed")

@@ -14,6 +14,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache
+from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.runs import components
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
@@ -117,6 +118,11 @@ WRONG = {
         CHAINS,
         {"offsets": CHAINS.offsets.astype("m8[s]")},
         "offsets must be an array of int",
+    ),
+    "names": (
+        CHAINS,
+        {"vocabulary": Vocabulary(("a\nb", "c", "d"), "npz", "chain", 2)},
+        r"'a\nb' in the labels is no name",
     ),
     "folds": (CHAINS, {"fold": np.zeros(2)}, "of shape (3,), got float64 of shape (2,)"),
     "other features": (

@@ -6,7 +6,9 @@ Features of columns are compared with templates that are applied token by token,
 import gzip
 import itertools
 import json
+import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base import memory
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import arrays, checks
 from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.datasets.reading import ContentError
@@ -125,8 +128,11 @@ def test_templates_are_read_from_a_file_of_crfpp(tmp_path):
     data = load(path, f"dataset.templates={given}")
     assert data.vocabulary.templates == ("U00:%x[0,0]", "U01:%x[-1,1]/%x[0,1]")
     assert {"U00:cat", "U01:_B-1/DT"} <= {*data.vocabulary.features}
-    (one,) = load(path, "dataset.templates='%x[0,0]'").vocabulary.templates
-    assert one == "%x[0,0]"
+    for text in ("'%x[0,0]'", "' %x[0,0]'", "['%x[0,0] ']"):
+        (one,) = load(path, f"dataset.templates={text}").vocabulary.templates
+        assert one == "%x[0,0]"
+    given.write_bytes(b"\xef\xbb\xbfU0:%x[0,0]\n")
+    assert load(path, f"dataset.templates={given}").vocabulary.templates == ("U0:%x[0,0]",)
     for text, message in (
         ("U0:%x[0]\n", "Line 1 of .*is no template"),
         ("U0:%x[0,0]\nB1:%x[0,0]\n", "Line 2 of .*bigram of labels with an observation"),
@@ -300,7 +306,24 @@ def test_arrays_say_their_structure(tmp_path):
         ({**TWO, "labels": np.array(["a", "b\x1b"])}, "in labels is no name"),
         ({**TWO, "y": np.array(["a\nb", "c"])}, r"'a\\nb' in y is no name"),
         ({**TWO, "y": np.array([" ", "c"])}, "in y is no name"),
+        *(
+            ({**TWO, "labels": np.array(["a", hidden])}, "in labels is no name")
+            for hidden in (
+                "\u200b",
+                "\u2060 \xad",
+                "\u3164",
+                "\u2800\ufe0f",
+                "\U000e0041",
+                "b\u202e",
+            )
+        ),
         ({**TWO, "features": np.array(["\0a"])}, "in features is no name"),
+        ({**TWO, "features": np.array(["a", "b"])}, "has 2 names of features for 1 columns of x"),
+        ({**ROWS_OF_TWO, "x": np.ones((2, 3))}, "features twice: x, and data, indices, indptr, sh"),
+        ({**TWO, "data": np.ones(2)}, "features twice: x, and data of a CSR matrix. Leave one out"),
+        ({**TWO, "y": np.array(["a" * 5000, "b"])}, "each of its texts takes 20000 bytes"),
+        ({**TWO, "labels": np.zeros(1 << 18, "S1")}, "has 262144 different labels, over 65536"),
+        ({**TWO, "y": np.arange(1 << 17)}, "y has 131072 different labels, over 65536"),
         ({"X": np.ones((2, 1)), "y": np.arange(2)}, "which is none of its names. Did you mean x"),
         (
             {**TWO, "test.x": np.ones((2, 1)), "test.y": np.ones((2, 2))},
@@ -328,6 +351,11 @@ def test_entries_at_one_place_are_added_up_whatever_their_type(tmp_path):
     assert data.x.toarray().tolist() == [[200, 0, 0], [0, 0, 0]]
     often = load(written(tmp_path, TEXT), f"dataset.templates={300 * ['U:%x[0,0]']}")
     assert often.x.toarray().max() == 300
+
+
+@pytest.mark.parametrize("name", ["\u0e31", "a\u200db", "\u00a0x", "\U0001f469\u200d\U0001f52c"])
+def test_names_of_all_scripts_are_names(tmp_path, name):
+    assert load(saved(tmp_path, **TWO, labels=np.array(["a", name]))).label_names == ("a", name)
 
 
 def header_says(path, name, shape, dtype="<f8"):
@@ -369,12 +397,55 @@ def test_small_files_take_little_memory(tmp_path, monkeypatch):
         load(written(tmp_path, "a b c\n" * 30000))
 
 
+@pytest.mark.parametrize(
+    ("given", "what", "megabytes"),
+    [
+        ({"x": np.zeros((1000, 1000), np.float32)}, "Converting x", 2),
+        ({"x": np.full((1000, 1000), 0.5, np.float32)}, "Converting x", 8),
+        ({"x": np.zeros((1000, 2000), np.uint8)}, "A copy of the features", 2),
+        ({"x": np.full((1000, 1000), -1, np.int8)}, "Converting x", 8),
+        ({"x": np.full((1000, 1000), -1, np.int64)}, "Converting x", 10),
+        ({"x": np.zeros((1000, 1000), np.uint8, order="F")}, "Converting x", 1),
+        ({"y": np.zeros(1_000_000, np.uint8)}, "Finding the labels in y", 17),
+        ({"y": np.zeros(1_000_000, "S2")}, "Finding the labels in y", 18),
+        ({"x": np.zeros((1_000_000, 1), np.uint8)}, "Where each part begins", 16),
+        ({"offsets": np.arange(1_000_000, dtype=np.uint32)}, "Converting offsets", 8),
+    ],
+)
+def test_there_must_be_room_for_what_is_made_of_arrays(
+    tmp_path, monkeypatch, given, what, megabytes
+):
+    asked = {}
+    for module in (arrays, checks, npz, own):
+        monkeypatch.setattr(
+            module,
+            "check_room",
+            lambda needed, of, _: asked.update({of.split(",")[0]: round(needed / 1e6)}),
+        )
+    path = saved(tmp_path, **{"y": np.zeros(1000, np.uint8), "x": np.zeros((1000, 1)), **given})
+    with suppress(RunFailedError):
+        load(path, "dataset.test=0.5")
+    assert asked[what] == megabytes
+
+
+def test_reading_takes_little_more_than_the_arrays(tmp_path):
+    for value, dtype, expected in ((1, np.uint8, 1.0), (0.5, np.float64, 1.25), (-1, np.int8, 9.0)):
+        x = np.full((2000, 2000), value, dtype)
+        np.savez_compressed(tmp_path / "large.npz", x=x, y=np.arange(2000) % 2)
+        tracemalloc.start()
+        load(tmp_path / "large.npz")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < (expected + 0.3) * x.nbytes + 2_000_000
+
+
 def test_templates_are_counted_and_none_is_a_bigram_of_labels(tmp_path):
     path = written(tmp_path, TEXT)
     many = written(tmp_path, "U:%x[0,0]\n" * 1001, "many")
     for given, message in (
         (many, "must be 1 to 1000 templates, got 1001"),
         ("['B01:%x[0,0]']", "is a bigram of labels with an observation"),
+        ("[' B01:%x[0,0]']", "is a bigram of labels with an observation"),
     ):
         with pytest.raises(ConfigError, match=message):
             load(path, f"dataset.templates={given}")

@@ -120,9 +120,11 @@ def test_weights_are_those_that_were_read_with_the_trace(copy):
 WRONG_NAMES = [
     *({"labels": labels} for labels in (5, "abc", [], {}, None, [1, 2], [["O"]], ["O", "O"])),
     *({"labels": labels} for labels in (["\ud800", "O"], [None], ["O"] * 70000, True)),
+    *({"labels": [odd, *"abc"]} for odd in ("", " ", "a\nb", "\r", "\0", "\u200b", "\x1b[31m")),
     *({"n_features": value} for value in (-1, 0, 1.5, "7", None, True, 10**30, 3, [7])),
     *({"features": value} for value in (5, "x", [], ["a"], [1], {}, ["a", "a"], [["a"]])),
-    *({"templates": value} for value in (5, [], [1], {}, "%x[0,0]", [["%x[0,0]"]])),
+    *({"templates": value} for value in (5, [], [1], {}, "%x[0,0]", [["%x[0,0]"]], ["%y[0,0]"])),
+    *({"templates": value} for value in (["%x[0,2]"], ["B:%x[0,0]"], [""], ["%x[0,0]"] * 1001)),
     *({"columns": value} for value in (-1, 0, 1, "3", 2.5, True, 10**20, [])),
     *({"bias": value} for value in ("x", [], float("nan"), float("inf"), 1e300, True, {})),
     *({"boundary": value} for value in ("x", 5, [], "")),
@@ -217,5 +219,15 @@ def test_a_run_without_checksums_is_read_if_types_are_right(copy):
     about = {key: value for key, value in table.schema.metadata.items() if b"sums" not in key}
     pq.write_table(table.replace_schema_metadata(about), path)
     assert predicted(folder, data).stdout == right
-    (folder / NAMES).write_bytes(names(folder, labels=5))
-    assert "its labels are no list of texts" in error_of(predicted(folder, data), 1)
+    content = (folder / NAMES).read_bytes()
+    for change, message in (
+        ({"labels": 5}, "its labels are no list of texts"),
+        ({"labels": ["a\nb", *"cde"]}, "in its labels is no name"),
+        ({"templates": ["%x[0,0"]}, "is no template"),
+    ):
+        (folder / NAMES).write_bytes(content)
+        (folder / NAMES).write_bytes(names(folder, **change))
+        for command in (("predict", folder, "--data", data), ("score", folder, "--data", data)):
+            said = error_of(call(*command), 1)
+            assert f"{folder}: {NAMES}: " in said
+            assert message in said

@@ -13,6 +13,9 @@ _MACHINE = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
 _PROCESS = Path("/proc/self/statm")
 
+_ALWAYS = 1 << 20
+"""Bytes that there always are."""
+
 
 def available() -> int | None:
     """Return the bytes that can be had without swapping; None where the system does not tell."""
@@ -43,6 +46,8 @@ def check_room(needed: float, what: str, instead: str) -> None:
     instead : str
         What to do: its end.
     """
+    if needed < _ALWAYS:
+        return
     room = available()
     if room is not None and needed > room:
         raise RunFailedError(

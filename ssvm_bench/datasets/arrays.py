@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ssvm_bench.base.errors import shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.reading import ContentError
 
@@ -35,8 +36,16 @@ LARGEST = np.float64(1e100)
 LARGEST_WHOLE = 1 << 53
 """Of whole numbers that float64 tells apart."""
 
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""Characters that no name has: controls, ends of lines, surrogates."""
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that no name has: controls, ends of lines, changes of direction, surrogates."""
+
+_VISIBLE = re.compile(
+    "[^\\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Characters of which a name has one: neither blanks, nor what Unicode says shows nothing."""
+
+_MORE = "Use fewer examples, or store them as uint8 or float64, which are taken as they are."
 
 _LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
 
@@ -103,7 +112,10 @@ def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndar
     is_whole, to_float = found.dtype.kind != "f", dtype.kind == "f"
     rounds = is_whole and to_float and found.dtype.itemsize == 8  # which numpy allows
     if np.can_cast(found.dtype, dtype) and not rounds:
+        if found.dtype != dtype:
+            _check_room(found, dtype.itemsize, name)
         return found.astype(dtype, copy=False)
+    _check_room(found, dtype.itemsize + 2, name)
     if is_whole:
         limits = np.iinfo(np.int64 if to_float else dtype)
         low, high = (-LARGEST_WHOLE, LARGEST_WHOLE) if to_float else (limits.min, limits.max)
@@ -115,6 +127,11 @@ def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndar
     if not good.all():
         _refuse(found, good, name, row, f"{dtype} does not hold this number exactly")
     return found.astype(dtype)
+
+
+def _check_room(found: np.ndarray, each: int, name: str) -> None:
+    """Raise ``RunFailedError`` if the memory has not so many bytes for each entry besides."""
+    check_room(float(each) * found.size, f"Converting {name}", _MORE)
 
 
 def _refuse(found: np.ndarray, good: np.ndarray, name: str, row: str, why: str) -> None:
@@ -130,13 +147,14 @@ def names(found: list[str], what: str) -> list[str]:
     Raises
     ------
     ContentError
-        One is there twice, is blank, or has a character that is none of a text, or ends a line.
+        One is there twice, shows nothing, or has a character that is none of a text, or ends a
+        line.
     """
     for name in found:
-        if not name.strip() or _UNPRINTABLE.search(name):
+        if not _VISIBLE.search(name) or _UNPRINTABLE.search(name):
             raise ContentError(
                 f"'{shown(name)}' in {what} is no name: names are not blank, and have no line "
-                "breaks, control characters or surrogates"
+                "breaks, control characters, changes of direction or surrogates"
             )
     if len(set(found)) < len(found):
         twice, _ = Counter(found).most_common(1)[0]
@@ -254,12 +272,17 @@ def normalised(x: Any) -> Any:
     ContentError
         Neither holds a number exactly.
     """
-    values = x if isinstance(x, np.ndarray) else x.data
-    with np.errstate(invalid="ignore"):
-        small = values.astype(np.uint8)
-    if not np.array_equal(small, values):
-        row = "row" if x is values else "non-zero"
-        small = array(values, "x", REAL, (None,) * values.ndim, row=row, dtype=np.float64)
+    values = small = x if isinstance(x, np.ndarray) else x.data
+    if values.dtype != np.uint8:
+        _check_room(values, 2, "x")
+        with np.errstate(invalid="ignore"):
+            small = values.astype(np.uint8)
+        if not np.array_equal(small, values):
+            del small
+            row = "row" if x is values else "non-zero"
+            small = array(values, "x", REAL, (None,) * values.ndim, row=row, dtype=np.float64)
     if x is values:
+        if not small.flags.c_contiguous:
+            _check_room(small, small.itemsize, "x")
         return np.ascontiguousarray(small)
     return type(x)((small, x.indices, x.indptr), shape=x.shape)

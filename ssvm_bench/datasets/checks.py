@@ -44,10 +44,12 @@ from ssvm_bench.datasets.arrays import (
     array,
     check_csr,
     csr,
+    names,
     normalised,
     offsets_of,
 )
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.vocabulary import PYTHON
 
 _FEATURES = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64)
 
@@ -109,6 +111,8 @@ def check(dataset: Any) -> dict[str, Any]:
         raise ContentError(
             f"there are names for {len(vocabulary.labels)} labels, and n_labels is {K}"
         )
+    if vocabulary is not None and vocabulary.form != PYTHON:
+        names(list(vocabulary.labels), "the labels")
     if unseen is not None:
         array(unseen.codes, "unseen", INTEGERS, (parts,), -1, len(unseen.names) - 1, "part")
     for name, other in dataset.held_out.items():
@@ -226,6 +230,7 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ContentError(
             f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
         )
+    check_room(64.0 * len(edges), f"Looking at {len(edges)} edges", "Use fewer examples.")
     example = np.repeat(np.arange(offsets.size - 1), np.diff(ends))
     k, l = edges.T.astype(np.int64)  # a number that this does not hold leaves the parts, too
     room = np.diff(offsets)[example]

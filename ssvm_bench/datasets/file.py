@@ -20,13 +20,20 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.files import opened
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary
+from ssvm_bench.datasets.vocabulary import (
+    BOUNDARIES,
+    MOST_TEMPLATES,
+    OPTION,
+    Vocabulary,
+    parse_template,
+)
 
 FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
 AUTO = "auto"
@@ -99,14 +106,14 @@ class Config(FileConfig, BiasConfig):
             text = str(given)
             read = columns.read_templates
             given = (text,) if "%x[" in text else tuple(each.text for each in read(given))
-        if given is not None and not 0 < len(given) <= columns.MOST_TEMPLATES:
+        if given is None:
+            return None
+        if not 0 < len(given) <= MOST_TEMPLATES:
             raise ConfigError(
-                f"{columns.OPTION} must be 1 to {columns.MOST_TEMPLATES} templates, got "
-                f"{len(given)}; leave it out for the usual ones."
+                f"{OPTION} must be 1 to {MOST_TEMPLATES} templates, got {len(given)}; leave it out "
+                "for the usual ones."
             )
-        for text in given or ():
-            columns.parse_template(text)
-        return given
+        return tuple(parse_template(text.strip()).text for text in given)
 
     def found(self) -> str | None:
         """Return the fingerprint of what is in the files, those held out as well."""
@@ -143,17 +150,20 @@ def load(config: Config) -> Dataset:
     """
     config.check_fingerprint(config.found())
     vocabulary, splits = _read(config.read_files()._key())
+    shares = {name: of for name, of in config._held_out() if isinstance(of, float)}
+    if config.bias or shares:
+        of = "A copy of the features, for a bias or what is held out,"
+        check_room(float(splits[""]["x"].data.nbytes), of, "Use fewer examples.")
     datasets = {
         name: described(config.name, vocabulary, config.bias, fields)
         for name, fields in splits.items()
     }
     dataset, held_out = datasets.pop(""), datasets
-    order, begin = permutation(dataset.n, np.random.PCG64(SPLIT_SEED)), 0
-    for name, share in config._held_out():
-        if isinstance(share, float):
-            end = begin + math.ceil(share * dataset.n)
-            held_out[name] = dataset.take(np.sort(order[begin:end]))
-            begin = end
+    order, begin = permutation(dataset.n if shares else 0, np.random.PCG64(SPLIT_SEED)), 0
+    for name, share in shares.items():
+        end = begin + math.ceil(share * dataset.n)
+        held_out[name] = dataset.take(np.sort(order[begin:end]))
+        begin = end
     if begin >= dataset.n:
         raise ConfigError(
             f"dataset.validation and dataset.test hold out all {dataset.n} examples of "
@@ -192,7 +202,7 @@ def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
         how: tuple[Any, ...] = ()
         if format_ == columns.FORMAT:
             assert not isinstance(config.templates, Path)
-            chosen = config.templates and [*map(columns.parse_template, config.templates)]
+            chosen = config.templates and [*map(parse_template, config.templates)]
             how = chosen, config.boundary, config.min_count
         splits: dict[str, dict[str, Any]] = {}
         vocabulary, splits[""] = FORMATS[format_].learned(found.pop(""), *how)

@@ -32,10 +32,7 @@ from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets.arrays import REAL, array, label_type, normalised, sparse
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
 from ssvm_bench.datasets.reading import parsing
-from ssvm_bench.datasets.vocabulary import Vocabulary
-
-FORMAT = "python"
-"""Of their vocabulary, which no file is read with."""
+from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +225,7 @@ def dataset(
     names = tuple(map(str, classes.tolist()))
     fields = {**parts._asdict(), "x": x, "y": y.astype(label_type(len(names)))}
     del fields["features"]
-    return described("X", Vocabulary(names, FORMAT, structure, int(x.shape[1])), bias, fields)
+    return described("X", Vocabulary(names, PYTHON, structure, int(x.shape[1])), bias, fields)
 
 
 def numbered(features: Sequence[Any], vectorizer: Any, fits: bool) -> Any:

@@ -35,6 +35,9 @@ MOST = 1 << 25
 MOST_OF_USERS = 1 << 32
 """Of a file that a user brings."""
 
+_LONGEST_TEXT = 1 << 14
+"""Bytes of a text in an array, which takes as many for each of them."""
+
 
 class ContentError(ValueError):
     """What comes from elsewhere is not what it should be; the message says where and how."""
@@ -133,16 +136,15 @@ def unpack(packed: bytes, most: int = MOST) -> bytes:
         return b"".join(stream)
 
 
-def npy(content: bytes) -> np.ndarray:
-    """Return the array in the bytes of an ``.npy`` file; nothing is unpickled.
+def _npy(file: IO[bytes], size: int) -> np.ndarray:
+    """Return the array in an ``.npy`` file of so many bytes; nothing is unpickled.
 
     Raises
     ------
     ContentError
-        It is none, has other bytes than its shape says, or is one of objects.
+        It is none, has other bytes than its shape says, or is one of objects or long texts.
     """
     with parsing("it is no array in numpy's format"):
-        file = io.BytesIO(content)
         version = np.lib.format.read_magic(file)
         of_version = {
             1: np.lib.format.read_array_header_1_0,
@@ -154,9 +156,11 @@ def npy(content: bytes) -> np.ndarray:
                 "pickled objects are refused: they could run any program. Write arrays of numbers "
                 "or texts"
             )
+        if dtype.kind in "US" and dtype.itemsize > _LONGEST_TEXT:
+            raise ContentError(f"each of its texts takes {dtype.itemsize} bytes: shorten them")
         # before anything is allocated; entries of no bytes could be any number
-        there = len(content) - file.tell()
-        if math.prod(shape) * dtype.itemsize != there or math.prod(shape) > len(content):
+        there = size - file.tell()
+        if math.prod(shape) * dtype.itemsize != there or math.prod(shape) > size:
             raise ContentError(f"it says that it has the shape {shape}, and has {there} bytes")
         file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
@@ -168,7 +172,7 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
     Raises
     ------
     ContentError
-        It is none, or an array is not as `npy` wants it, or there twice.
+        It is none, or an array is not as `_npy` wants it, or there twice.
     RunFailedError
         Its arrays do not fit into the memory.
     """
@@ -185,9 +189,11 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
                 raise ContentError(f"its array {shown(name)!r} is there twice")
             seen.add(name)
             try:
-                yield name, npy(stored.read(member))
+                with stored.open(member) as file:
+                    found = _npy(file, member.file_size)
             except ContentError as error:
                 raise ContentError(f"its array {shown(name)!r} cannot be used: {error}") from error
+            yield name, found
 
 
 def check_room_of_lines(text: bytes) -> None:

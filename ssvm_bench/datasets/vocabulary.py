@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,8 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type
+from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.reading import ContentError
 
 _ORACLES = {
@@ -31,16 +34,73 @@ _ORACLES = {
 }
 """Structure, and whether there are two labels → oracle."""
 
+PYTHON = "python"
+"""Form of a vocabulary that no file is read or written with, whose labels may have any name."""
+
 FORMAT = 1
 """Version of the JSON object; a reader refuses any other."""
 
 BOUNDARIES = ("marks", "ends")
 """What templates can see beyond the ends of a sequence."""
 
+OPTION = "dataset.templates"
+
+MOST_TEMPLATES = 1000
+"""Each is a pass over all parts."""
+
+_REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
+_IDENTIFIER = re.compile(r"U\w*:")
+
 _MOST = 1 << 30
 """Bytes of one, unpacked."""
 
 _MOST_FEATURES = np.iinfo(np.int32).max
+
+
+class Template(NamedTuple):
+    """A text with references.
+
+    Attributes
+    ----------
+    text : str
+    format : str
+        The name of its features, as a format of the values of the references.
+    references : tuple of (row, column)
+    """
+
+    text: str
+    format: str
+    references: tuple[tuple[int, int], ...]
+
+
+def parse_template(text: str, where: str = "") -> Template:
+    """Return a template; an error begins with where it is.
+
+    Raises
+    ------
+    ConfigError
+        It refers to nothing, or in another notation; or is a bigram of labels.
+    """
+    if text.startswith("B"):
+        raise ConfigError(
+            f"{where}{OPTION}: {shown(text)} is a bigram of labels with an observation. Bigrams of "
+            "labels are learned without: write a unigram, U…."
+        )
+    pieces = _REFERENCE.split(text)
+    literals = pieces[::3]
+    if len(literals) == 1 or any("%" in literal for literal in literals):
+        raise ConfigError(
+            f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
+            "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
+        )
+    name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))
+    filled = "{}".join(escaped)
+    rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
+    return Template(
+        text,
+        filled if _IDENTIFIER.match(text) else f"{name}={filled}",
+        tuple(zip(rows, columns, strict=True)),
+    )
 
 
 class UnknownLabels(NamedTuple):
@@ -146,6 +206,8 @@ class Vocabulary:
         ------
         ContentError
             It is none, or of another version; or no file can be read with it.
+        ConfigError
+            One of its templates is none.
         """
         with reading.parsing("it is no vocabulary"):
             values = json.loads(reading.unpack(content, _MOST))
@@ -157,14 +219,15 @@ class Vocabulary:
             return found
 
     def _check(self) -> None:
-        """Raise `ContentError` if no file can be read with it, or `UnicodeError`."""
+        """Raise what `read` does if no file can be read with it, or `UnicodeError`."""
         for name in ("labels", "features", "templates"):
             texts = getattr(self, name)
             if not isinstance(texts, tuple) or not all(isinstance(each, str) for each in texts):
                 raise ContentError(f"its {name} are no list of texts")
             "".join(texts).encode()
-            if len(set(texts)) < len(texts) and name != "templates":
-                raise ContentError(f"its {name} are not distinct")
+            if len(set(texts)) < len(texts) and name == "features":
+                raise ContentError("its features are not distinct")
+        checked_names(list(self.labels), "its labels")
         for name in ("form", "structure", "boundary"):
             if not isinstance(getattr(self, name), str):
                 raise ContentError(f"its {name} is no text")
@@ -186,3 +249,8 @@ class Vocabulary:
         of_columns = self.templates and self.features and self.boundary in BOUNDARIES
         if self.form == "columns" and not (of_columns and self.columns > 1):
             raise ContentError("it lacks what features of columns are made by")
+        if len(self.templates) > MOST_TEMPLATES:
+            raise ContentError(f"it has {len(self.templates)} templates")
+        for text in self.templates:
+            if max(k for _, k in parse_template(text).references) > self.columns - 2:
+                raise ContentError(f"{shown(text)} refers to a column that is not observed")

@@ -30,7 +30,6 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,14 +41,10 @@ from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr, names, normalised
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.datasets.vocabulary import OPTION, Template, Vocabulary, parse_template
 
 FORMAT = "columns"
 ENDS = ("__BOS__", "__EOS__")
-OPTION = "dataset.templates"
-
-MOST_TEMPLATES = 1000
-"""Each is a pass over all parts."""
 
 MOST_COLUMNS = 10_000
 """A template has four digits for one."""
@@ -61,9 +56,6 @@ _BYTES_OF_FEATURE = 24
 """Of a part, at least, while templates are applied."""
 
 _BOM = b"\xef\xbb\xbf"
-
-_REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
-_IDENTIFIER = re.compile(r"U\w*:")
 
 
 class Column(NamedTuple):
@@ -144,52 +136,6 @@ def _quoted(fields: list[bytes]) -> str:
 # ---- templates ----------------------------------------------------------------------------------
 
 
-class Template(NamedTuple):
-    """A text with references.
-
-    Attributes
-    ----------
-    text : str
-    format : str
-        The name of its features, as a format of the values of the references.
-    references : tuple of (row, column)
-    """
-
-    text: str
-    format: str
-    references: tuple[tuple[int, int], ...]
-
-
-def parse_template(text: str, where: str = "") -> Template:
-    """Return a template; an error begins with where it is.
-
-    Raises
-    ------
-    ConfigError
-        It refers to nothing, or in another notation; or is a bigram of labels.
-    """
-    if text.startswith("B"):
-        raise ConfigError(
-            f"{where}{OPTION}: {shown(text)} is a bigram of labels with an observation. Bigrams of "
-            "labels are learned without: write a unigram, U…."
-        )
-    pieces = _REFERENCE.split(text)
-    literals = pieces[::3]
-    if len(literals) == 1 or any("%" in literal for literal in literals):
-        raise ConfigError(
-            f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
-            "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
-        )
-    name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))
-    filled = "{}".join(escaped)
-    rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
-    return Template(
-        text,
-        filled if _IDENTIFIER.match(text) else f"{name}={filled}",
-        tuple(zip(rows, columns, strict=True)),
-    )
-
-
 def read_templates(file: Path) -> list[Template]:
     """Return the templates in a file of CRF++.
 
@@ -199,7 +145,7 @@ def read_templates(file: Path) -> list[Template]:
         The file cannot be read, or a line is no template.
     """
     try:
-        lines = reading.content(file).decode().splitlines()
+        lines = reading.content(file).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeError, ContentError) as error:
         raise ConfigError(f"{OPTION}={file} cannot be read: {error}.") from error
     found = [

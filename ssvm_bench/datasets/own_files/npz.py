@@ -32,8 +32,9 @@ import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import nearest, shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.arrays import REAL, array, csr, normalised
+from ssvm_bench.datasets.arrays import MOST_LABELS, REAL, array, csr, normalised
 from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.reading import ContentError
@@ -48,6 +49,7 @@ _SPARSE = ("data", "indices", "indptr", "shape")
 _OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "costs", "margins")
 _OF_DATASET = ("structure", "labels", "features")
 _MOST = np.iinfo(np.int32).max
+_FEWER = "Store fewer examples."
 _KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
 
 Arrays = Mapping[str, np.ndarray]
@@ -114,6 +116,7 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
             f"{vocabulary.structure}"
         )
     made: dict[str, Any] = {"x": normalised(_in_order(found, vocabulary))}
+    check_room(16.0 * made["x"].shape[0], "Where each part begins", _FEWER)
     made["offsets"] = np.arange(made["x"].shape[0] + 1)
     made |= {name: found[name] for name in _OF_EXAMPLES if name in found}
     if "y" in found and structure == "regression":
@@ -140,21 +143,26 @@ def _structure(found: Arrays) -> str:
 
 def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:
     """Return the features as they are, and the names of their columns, if they have any."""
+    sparse = [name for name in _SPARSE if name in found]
     if "x" in found:
+        if sparse:
+            raise ContentError(
+                f"it has features twice: x, and {', '.join(sparse)} of a CSR matrix. Leave one out"
+            )
         x = array(found["x"], "x", REAL, (None, None))
         if not x.size:
             raise ContentError(f"x has the shape {x.shape}, and no features")
-    elif all(name in found for name in _SPARSE):
+    elif len(sparse) == len(_SPARSE):
         rows, columns = array(found["shape"], "shape", shape=(2,), low=1, high=_MOST).tolist()
         x = csr(found, columns)
         if x.shape[0] != rows:
             raise ContentError(f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
     else:
         raise ContentError("it has no array x, and no data, indices, indptr and shape")
-    names = _texts(found["features"], "features") if "features" in found else []
-    if names and len(names) != x.shape[1]:
-        raise ContentError(f"it has {len(names)} names of features for {x.shape[1]} columns of x")
-    return x, tuple(names)
+    names = found.get("features", np.zeros(0, "U"))
+    if names.size not in (0, x.shape[1]):
+        raise ContentError(f"it has {names.size} names of features for {x.shape[1]} columns of x")
+    return x, tuple(_texts(names, "features"))
 
 
 def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
@@ -172,6 +180,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
     if not known.any():
         raise ContentError(f"no name of its features, as {shown(names[0])}, was trained on")
     if isinstance(x, np.ndarray):
+        check_room(float(len(x)) * n_features * x.itemsize, "The features trained on", _FEWER)
         wanted = np.zeros((len(x), n_features), x.dtype)
         wanted[:, place[known]] = x[:, known]
         return wanted
@@ -187,9 +196,10 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     y = found["y"]
     if y.ndim != 1 or y.size == 0:
         raise ContentError(f"y must be one label a part, and has the shape {y.shape}")
+    check_room(16.0 * y.size + y.nbytes, "Finding the labels in y", _FEWER)
     if y.dtype.kind in "US":
-        values, codes = np.unique(y, return_inverse=True)
-        return _texts(values, "y"), codes
+        values = np.unique(y)
+        return _texts(values, "y"), np.searchsorted(values, y)
     try:
         whole = array(y, "y", REAL, row="part", dtype=np.int64)
     except ContentError as error:
@@ -197,14 +207,16 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
             f"y must be texts or integers (numbers to predict: structure='regression'): {error}"
         ) from error
     if "labels" not in found:
-        values, codes = np.unique(whole, return_inverse=True)
-        return [str(value) for value in values.tolist()], codes
+        values = np.unique(whole)
+        return _texts(values, "y"), np.searchsorted(values, whole)
     names = _texts(found["labels"], "labels")
     return names, array(whole, "y", low=0, high=len(names) - 1, row="part")
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:
     """Return an array of texts, or of numbers that are names, as a list of names."""
+    if name != "features" and array.size > MOST_LABELS:
+        raise ContentError(f"{name} has {array.size} different labels, over {MOST_LABELS}")
     if array.ndim != 1 or array.dtype.kind not in "USiu":
         raise ContentError(
             f"{name} must be a list of texts, and is {array.dtype} of shape {array.shape}"

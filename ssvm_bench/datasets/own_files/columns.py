@@ -93,32 +93,44 @@ def parse(raw: bytes) -> Columns:
     RunFailedError
         Its lines do not fit into the memory.
     """
+    import pandas as pd
+
     reading.check_room_of_lines(raw)
-    lines = [line.split(None, MOST_COLUMNS) for line in raw.removeprefix(_BOM).splitlines()]
-    counts = np.fromiter(map(len, lines), np.int64, len(lines))
-    at, rows = np.flatnonzero(counts) + 1, [fields for fields in lines if fields]
-    if not rows:
+    # each of the different lines is taken apart once
+    of, texts = pd.factorize(np.array(raw.removeprefix(_BOM).splitlines(), object))
+    different = [text.split(None, MOST_COLUMNS) for text in texts]
+    counts = np.fromiter(map(len, different), np.int64, len(different))
+    at = np.flatnonzero(counts[of]) + 1
+    if not at.size:
         raise ContentError("the file is empty")
     if counts[k := int(counts.argmax())] > MOST_COLUMNS:
-        raise ContentError(f"line {k + 1}: more than {MOST_COLUMNS} columns: {_quoted(lines[k])}")
-    wrong = np.flatnonzero(counts[at - 1] != len(rows[0]))
-    if wrong.size:
-        fields = rows[wrong[0]]
+        line = int(np.argmax(of == k)) + 1
         raise ContentError(
-            f"line {at[wrong[0]]}: {len(fields)} columns, and line {at[0]} has {len(rows[0])} "
+            f"line {line}: more than {MOST_COLUMNS} columns: {_quoted(different[k])}"
+        )
+    of = of[at - 1]
+    first, wrong = counts[of[0]], np.flatnonzero(counts[of] != counts[of[0]])
+    if wrong.size:
+        fields = different[of[wrong[0]]]
+        raise ContentError(
+            f"line {at[wrong[0]]}: {len(fields)} columns, and line {at[0]} has {first} "
             f"(blanks and tabs separate columns): {_quoted(fields)}"
         )
-    columns = [_column(column, k, at) for k, column in enumerate(zip(*rows, strict=True), 1)]
+    of = (np.cumsum(counts > 0) - 1)[of]
+    rows = zip(*filter(None, different), strict=True)
+    columns = [_column(column, of, k, at) for k, column in enumerate(rows, 1)]
     ends = np.flatnonzero(np.diff(at) > 1) + 1
     return Columns(columns, np.concatenate(([0], ends, [at.size])), at)
 
 
-def _column(entries: tuple[bytes, ...], number: int, lines: np.ndarray) -> Column:
+def _column(entries: tuple[bytes, ...], of: np.ndarray, number: int, lines: np.ndarray) -> Column:
+    """Return the column whose part p, in ``lines[p]``, is ``entries[of[p]]``."""
     import pandas as pd
 
     array = np.empty(len(entries), object)
     array[:] = entries
     codes, values = pd.factorize(array)
+    codes = codes[of]
     texts = [value.decode(errors="replace") for value in values]
     for k, (value, text) in enumerate(zip(values, texts, strict=True)):
         if b"\0" in value or text.encode() != value:

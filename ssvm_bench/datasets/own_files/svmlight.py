@@ -8,7 +8,7 @@ values that are not finite. In files of users, labels are integers: two classes 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
     x: csr_array
     y: np.ndarray
-    lines: Sequence[int] = ()
+    lines: Sequence[int] | np.ndarray = ()
 
 
 def parse(raw: bytes, n_features: int | None = None) -> Rows:
@@ -60,15 +60,14 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     from scipy.sparse import csr_array
 
     reading.check_room_of_lines(raw)
-    numbered = ((k, line.partition(b"#")[0]) for k, line in enumerate(raw.split(b"\n"), 1))
-    rows = [(k, line) for k, line in numbered if line.strip()]
-    if not rows:
+    texts = [line.partition(b"#")[0] for line in raw.split(b"\n")]
+    lines = np.flatnonzero([bool(text.strip()) for text in texts]) + 1
+    if not lines.size:
         raise ContentError("the file is empty")
-    lines = [k for k, _ in rows]
     try:
-        x, y = _loaded(b"\n".join(line for _, line in rows))
+        x, y = _loaded(b"\n".join(texts[k - 1] for k in lines))
     except (ValueError, OverflowError):
-        raise _first_wrong(rows) from None
+        raise _first_wrong((int(k), texts[k - 1]) for k in lines) from None
     f = int(x.indices.max(initial=0)) + 1 if n_features is None else n_features
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
     for wrong, rows_of, what in (
@@ -93,7 +92,7 @@ def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
     return x, y
 
 
-def _first_wrong(rows: Sequence[tuple[int, bytes]]) -> ContentError:
+def _first_wrong(rows: Iterable[tuple[int, bytes]]) -> ContentError:
     """Return the error for the first line that is no row by itself."""
     for k, line in rows:
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import random_chains, random_graphs, random_multiclass
 from program import call
@@ -375,6 +376,10 @@ def test_options_reach_oracles_of_all_kinds():
         ("multiclass", [{"a": 1.0}] * 3, ["a", "b"], "X has 3 examples, and y has 2"),
         ("multiclass", [{"a": 1.0}] * 3, None, "y must be a list of examples, got None"),
         ("multiclass", np.ones((2, 3)), ["a", 1], "the label 1 would become '1'"),
+        ("multiclass", np.ones((2, 3)), [0, True], "the label True would become 1"),
+        ("chain", [np.ones((2, 3))], [[0, True]], "the label True would become 1"),
+        ("multiclass", np.ones((2, 3)), [0, 1 << 63], "integers of 64 bits: float64 does not tell"),
+        ("chain", [np.ones((2, 3))], [[0, 1 << 63]], "integers of 64 bits: float64 does not tell"),
         ("multiclass", np.ones((2, 3)), np.array(["a", b""], object), "of one type; there are by"),
         ("graph", [(3, [])], [[0]], r"X\[0\] must be a list of examples, got 3"),
         (
@@ -411,6 +416,10 @@ def test_other_features_than_those_of_training_are_refused():
     with pytest.raises(ValueError, match="X have no names, and those of training had some"):
         words.predict(np.ones((1, 2)))
     assert words.predict([{"a": 1.0}]).tolist() == [0]
+    for rows in (pd.Series, lambda listed: np.array(listed, object)):
+        again = StructuredSVM(**PLAIN).fit(rows([{"a": 1.0}, {"b": 1.0}]), pd.Series([0, 1]))
+        assert again.weights_.tolist() == words.weights_.tolist()
+        assert again.predict(rows([{"a": 1.0}])).tolist() == [0]
     # the first part has no features, which is no matter
     texts = StructuredSVM("chain", **PLAIN).fit(
         [[[], ["a"]], [["a"], []]], [["x", "y"], ["y", "x"]]

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import shown
-from ssvm_bench.datasets.arrays import REAL, array, label_type, normalised, sparse
+from ssvm_bench.datasets.arrays import LARGEST_WHOLE, REAL, array, label_type, normalised, sparse
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
 from ssvm_bench.datasets.reading import parsing
 from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
@@ -77,7 +77,7 @@ def are_named(parts: Any) -> bool:
 
 
 def looked_at(X: Any, name: str = "X") -> Any:
-    """Return features that scikit-learn and scipy can take: a sparse matrix as CSR.
+    """Return features that scikit-learn and scipy can take: a sparse matrix as CSR, rows as a list.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def looked_at(X: Any, name: str = "X") -> Any:
         return sparse(X, name)
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked array: fill in what is masked, or leave it out")
-    return X
+    return list(X) if getattr(X, "ndim", 0) == 1 else X
 
 
 def parts_of(X: Any, structure: str) -> Parts:
@@ -169,11 +169,17 @@ def check_labels(y: Any, labels: np.ndarray) -> None:
     types = {type(label).__name__ for label in labels.ravel()} if labels.dtype == object else ()
     if len(types) > 1:
         raise ValueError(f"labels must be of one type; there are {', '.join(sorted(types))}")
-    if isinstance(y, list | tuple) and labels.tolist() != list(y):
-        p = next(p for p in range(len(y)) if labels[p].item() != y[p])
+    is_list, truths = isinstance(y, list | tuple), (bool, np.bool_)
+    mixed = is_list and labels.dtype.kind != "b" and not {*map(type, y)}.isdisjoint(truths)
+    if mixed or (is_list and labels.tolist() != list(y)):
+        p = next(p for p in range(len(y)) if labels[p].item() != y[p] or type(y[p]) in truths)
         raise ValueError(
             f"the label {shown(repr(y[p]))} would become {shown(repr(labels[p].item()))}: labels "
             "must all be texts, or all be integers of 64 bits"
+        )
+    if labels.dtype.kind == "f" and not (np.abs(labels) <= np.float64(LARGEST_WHOLE)).all():
+        raise ValueError(
+            "labels must be texts, or integers of 64 bits: float64 does not tell larger ones apart"
         )
 
 

@@ -327,8 +327,8 @@ def _flat(y):
     if isinstance(y, np.ndarray):
         y = y.tolist()
     for each in y if isinstance(y, list | tuple) else ():
-        if isinstance(each, list | tuple | np.ndarray):
-            yield from _flat(each)
+        if isinstance(each, list | tuple | np.ndarray | pd.Series):
+            yield from _flat(list(each))
         else:
             yield each.item() if isinstance(each, np.generic) else each
 

@@ -376,9 +376,9 @@ def test_steps_that_were_searched_for_are_as_long_as_they_may_be(data, accept):
     made = iterated(solver(posed, "prox_bmrm", epsilon=1e-4, accept=accept), 10)
     reach = made.config.K * np.linalg.norm(made.w)
     assert made.reach == pytest.approx(reach)
-    searched = 0
+    searched = rejected = 0
     while not made.converged:
-        primal = made.primal
+        primal, point = made.primal, made.point
         if made.due:
             searched += 1
             assert np.linalg.norm(made.point - made.w) <= reach * (1 + 1e-9)
@@ -391,11 +391,14 @@ def test_steps_that_were_searched_for_are_as_long_as_they_may_be(data, accept):
                 assert np.linalg.norm(shorter.w - made.w) > reach * (1 - 1e-3)
         due, gamma, lower = made.due, made.gamma, made.lower
         made.iterate()
+        rejected += made.w is not point
         if accept == "sufficient" and not due:  # else w_t has not moved
             assert made.primal <= primal - gamma or made.primal == primal
         if due:
             assert made.gamma == pytest.approx((made.primal - lower / (1 - 1e-4)) / 100)
     assert searched > 0
+    assert made.diagnostics()["rejected"] == rejected
+    assert (rejected > 0) == (accept == "sufficient")
 
 
 @pytest.mark.parametrize("T", [1, 5, 100])

@@ -148,13 +148,13 @@ class BundleMethod(Solver):
         α, γ, and the length of a step that a search for α̂ allows.
     heights : ndarray
         Of the planes that there were when the point was found, at the point; empty: not known.
-    qps : int
-        Number of reduced problems that were solved.
+    qps, rejected : int
+        Number of reduced problems that were solved, and of points that Algorithm 2 did not accept.
     """
 
     STATE = (
         *("model", "w", "primal", "point", "due", "lower", "proximal", "alpha", "gamma", "reach"),
-        *("heights", "_best", "qps", "qp_time", "gram_time", "_pretrains", "_sgd"),
+        *("heights", "_best", "qps", "rejected", "qp_time", "gram_time", "_pretrains", "_sgd"),
     )
     GROWS = ("heights",)
 
@@ -163,7 +163,7 @@ class BundleMethod(Solver):
         self.config = config
         self.bounds = np.linspace(0, problem.n, config.P + 1).astype(int).tolist()
         self.qp_time = self.gram_time = 0.0
-        self.qps = 0
+        self.qps = self.rejected = 0
         self._sgd: ssg.SubgradientMethod | None = None
         self._pretrains = config.init == "sgd"
         if config.init == "sgd":
@@ -202,7 +202,7 @@ class BundleMethod(Solver):
         """Begin anew with another λ, at the solution so far."""
         self.clock = clock
         self.qp_time = self.gram_time = 0.0
-        self.qps = 0
+        self.qps = self.rejected = 0
         self._begin_with(replace(self.problem, lam=lam))
 
     def update_latent(self, problem: Problem) -> bool:
@@ -227,9 +227,9 @@ class BundleMethod(Solver):
         return self.model.size / self.config.P
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the seconds of inner QPs and of the Gram matrix, and how many QPs were solved."""
+        """Return the seconds of inner QPs and of the Gram matrix, and the counts."""
         seconds = {"qp_time": self.qp_time, "gram_time": self.gram_time}
-        return {**seconds, "qps": float(self.qps)}
+        return {**seconds, "qps": float(self.qps), "rejected": float(self.rejected)}
 
     def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
         """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.
@@ -272,6 +272,8 @@ class BundleMethod(Solver):
         else:
             if self.config.accept == "always":
                 self._move(primal)
+            else:
+                self.rejected += 1
             self._tune()
         self.qp_time += self.clock.now() - added
 

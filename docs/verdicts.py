@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+from ssvm_bench.claims.judging import UNKNOWN
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.claims.table import MARKS
 from ssvm_bench.config import registry
@@ -31,9 +32,18 @@ def verdicts(paper: Paper) -> Iterator[Line]:
     """Yield what was found of each claim of a paper, dataset by dataset."""
     if paper.file:
         yield from _of_table(RESULTS / f"{paper.file}.csv")
-    else:  # its claims are judged in the tables of its own figure
-        files = (RESULTS / "figures" / paper.name).glob("*.md")
-        yield from dict.fromkeys(chain.from_iterable(map(_of_document, sorted(files))))
+    else:  # its claims are judged in the tables of its own figure, and of its other experiments
+        found = dict.fromkeys(_of_figure(paper.name))
+        yield from found
+        for folder in sorted((RESULTS / "figures").glob(f"{paper.name}_*")):
+            for *about, ending in dict.fromkeys(_of_figure(folder.name)):
+                if (*about, ending) not in found and not ending.startswith(UNKNOWN):
+                    yield about[0], about[1], about[2], f"{ending} (`{folder.name}`)"
+
+
+def _of_figure(name: str) -> Iterator[Line]:
+    files = sorted((RESULTS / "figures" / name).glob("*.md"))
+    return chain.from_iterable(map(_of_document, files))
 
 
 def _of_table(file: Path) -> Iterator[Line]:

@@ -35,13 +35,19 @@ def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real"
     return trace
 
 
+def above(height):
+    """Return a primal that is above its least value by a share of it, in the geometric mean."""
+    return (0.5, 1.0, (1.0 + height) ** 2)  # the first is not counted
+
+
 def statement_runs(**changes):
     """Return runs by which every statement holds, with changes: name → options."""
+    high, low = {"primal": above(0.4)}, {"primal": above(0.1)}
     runs = {
-        "plain_10": ("bmrm", 10, {"iterations": 100, "seconds": 10, "rises": 0.4}),
-        "plain_1": ("bmrm", 1, {"iterations": 500, "seconds": 60, "rises": 0.5}),
-        "prox_10": ("prox_bmrm", 10, {"iterations": 110, "seconds": 11, "rises": 0.1}),
-        "prox_1": ("prox_bmrm", 1, {"iterations": 150, "seconds": 15, "rises": 0.2}),
+        "plain_10": ("bmrm", 10, {"iterations": 100, "seconds": 10, "rises": 0.4, **high}),
+        "plain_1": ("bmrm", 1, {"iterations": 500, "seconds": 60, "rises": 0.5, **high}),
+        "prox_10": ("prox_bmrm", 10, {"iterations": 110, "seconds": 11, "rises": 0.1, **low}),
+        "prox_1": ("prox_bmrm", 1, {"iterations": 150, "seconds": 15, "rises": 0.2, **low}),
         "both_10": ("prox_p_bmrm", 10, {"P": 16, "iterations": 90, "seconds": 12}),
         "both_1": ("prox_p_bmrm", 1, {"P": 16, "iterations": 90, "seconds": 12}),
         "two_10": ("p_bmrm", 10, {"P": 2, "iterations": 90}),

@@ -20,12 +20,11 @@ from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
 SAID = Statements(__file__)
 
-FLUCTUATES = 0.1
-"""Share of iterations in which the primal of a method that fluctuates rises, at least."""
+FLUCTUATES = bundle_runs.EPSILON
+"""How far above its least value so far the primal of a method that fluctuates is, at least."""
 
 HARDLY = 0.5
-"""The same share of one that hardly does, at most so many times as large."""
-
+"""The same height of one that hardly does, at most so many times as large."""
 
 USUAL = {"T": "T=100", "K": "K=0.01"}
 """The constants of Algorithm 2 that the report recommends, as options of a method."""
@@ -178,11 +177,11 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
     common = _common(block, PROX, PLAIN)
     holds, texts = [], {}
     for lam, (prox, plain) in common.items():
-        if pd.isna([prox["rises"], plain["rises"]]).any():
-            raise UnmeasurableError("a run does not say how often its primal rises")
-        high, low = plain["rises"], prox["rises"]
+        high, low = plain["above"], prox["above"]
         holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
         texts[lam] = f"{percent(low)} against {percent(high)}"
+        if not pd.isna([prox["rises"], plain["rises"]]).any():
+            texts[lam] += f" (rises in {percent(prox['rises'])} and {percent(plain['rises'])})"
     return compared(_all(holds), _listed(texts))
 
 
@@ -202,7 +201,7 @@ def _best_planes(block: pd.DataFrame) -> Measured:
 def _few_qps(block: pd.DataFrame) -> Measured:
     rows = _runs(block, *PROX)
     if any(pd.isna(row["qps"]) for row in rows.values()):
-        raise UnmeasurableError("a run does not say how many reduced problems it solved")
+        raise UnmeasurableError("a run does not say how many QPs it solved, or points it rejected")
     total = sum(row["qps"] for row in rows.values()) / len(rows)
     low, high = QPS
     shown = _listed({lam: f"{row['qps']:.2f}" for lam, row in rows.items()})

@@ -5,9 +5,14 @@
     iterations   oracle passes until the relative gap is at most ε
     seconds      CPU seconds until then
     in the QP    qp_time / time at the end: the share of the inner quadratic programs
+    in products  gram_time / time: that of the inner products of new planes with all others
+    rejected     points that Algorithm 2 did not accept; its own iterations are passes less these
     speed-up     seconds of BMRM / seconds, on the same problem with the same ε
     rises        share of the evaluated iterations in which P(w) rises, ``primal_rises``
-    QPs          reduced problems solved, for each iteration that is not one of SGD
+    above        geometric mean over the evaluated iterations of P(w) / (its least so far), less 1:
+                 how far a curve on a log axis is above its lower envelope, from iteration 1 on,
+                 as BMRM first leaves w = 0 for a point far above it
+    QPs          reduced problems solved, for each iteration of Algorithm 1 or 2
 
 All are medians over repeats. A run that ended before its ε would have cost more than it did: its
 iterations and seconds are ranges from there to infinity, and so is what is computed from them.
@@ -32,11 +37,13 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
+from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
 BASELINE = "bmrm"
 RANGES = ("iterations", "seconds", "speedup")
@@ -46,10 +53,14 @@ COLUMNS = [
     *("lam", "lam_n", "report_lam", "epsilon", "solver", "title", "P", "options"),
     *("repeats", "converged"),
     *(f"{name}_{end}" for name, end in product(RANGES, ENDS)),
-    *("qp_share", "rises", "start_iterations", "start_seconds", "beside_seconds", "qps"),
+    *("qp_share", "product_share", "rises", "above", "start_iterations", "start_seconds"),
+    *("beside_seconds", "qps", "rejected"),
     *("report_iterations", "report_speedup"),
 ]
 SGD_PASSES = 10
+TIMES = ("qp_time", "gram_time")
+REJECTS = ACCEPT[0]
+"""The rule by which a point may be rejected."""
 
 MEASURED, AFTER_START, REPORT_PASS = "", "without SGD", "at the report's pass"
 
@@ -118,9 +129,10 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
         (our λ, n times: a sum of losses), ``report_lam`` (the report's λ that it stands for),
         ``epsilon``, ``solver`` (the method's label), ``title``, ``P``, ``options``, ``repeats``,
         ``converged`` (how many of them stopped at their ε), ``RANGES`` as two columns each,
-        ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``, ``rises``, what SGD took before
-        w₁ (``start_iterations``, ``start_seconds``), ``beside_seconds`` (QPs and products),
-        ``qps``, ``report_iterations`` and ``report_speedup``. NaN where there is no value.
+        ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``, ``product_share``, ``rises``,
+        ``above``, what SGD took before w₁ (``start_iterations``, ``start_seconds``),
+        ``beside_seconds`` (QPs and products), ``qps``, ``rejected``, ``report_iterations`` and
+        ``report_speedup``. NaN where there is no value.
     """
     runs = bundle_runs.runs(traces)
     last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
@@ -145,27 +157,31 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
 
 
 MEDIANS = (
-    *("iterations_from", "seconds_from", "qp_share", "rises"),
-    *("start_iterations", "start_seconds", "beside_seconds", "qps"),
+    *("iterations_from", "seconds_from", "qp_share", "product_share", "rises", "above"),
+    *("start_iterations", "start_seconds", "beside_seconds", "qps", "rejected"),
 )
 """What `costs` takes the medians of, at the ends of runs."""
 
 
 def _end(trace: Trace) -> tuple[float, ...]:
     """Return ``MEDIANS`` of a run."""
-    frame = trace.frame
+    frame, solver = trace.frame, trace.metadata["config"]["solver"]
     last = frame.iloc[-1]
-    qp_share = math.nan
     # counted work and measured seconds have no ratio
-    if trace.metadata.get("clock") != "work" and "qp_time" in last and last["time"] > 0:
-        qp_share = last["qp_time"] / last["time"]
+    seconds = math.nan if trace.metadata.get("clock") == "work" else last["time"]
+    shares = [last.get(name, math.nan) / (seconds or math.nan) for name in TIMES]
     # Rises are not counted in the rows: of a long run, a stored trace has but some.
     rises = trace.summary.get("primal_rises")
-    start = _start(trace)
-    beside = last["qp_time"] + last["gram_time"] if "gram_time" in last else math.nan
-    qps = last["qps"] / max(last["iteration"] - start[0], 1) if "qps" in last else math.nan
     rises = math.nan if rises is None else rises
-    return (last["iteration"], last["cpu_time"], qp_share, rises, *start, beside, qps)
+    primal = frame.loc[frame["iteration"] > 0, "primal"]
+    above = math.expm1(np.log(primal / primal.cummin()).mean())
+    start = _start(trace)
+    beside = sum(last.get(name, math.nan) for name in TIMES)
+    can_reject = solver["name"].startswith("prox") and solver.get("accept", REJECTS) == REJECTS
+    rejected = last.get("rejected", math.nan if can_reject else 0.0)
+    qps = last.get("qps", math.nan) / max(last["iteration"] - start[0] - rejected, 1)
+    ends = last["iteration"], last["cpu_time"], *shares, rises, above
+    return (*ends, *start, beside, qps, rejected)
 
 
 def _start(trace: Trace) -> tuple[float, float]:

@@ -458,3 +458,17 @@ def test_the_commit_is_that_of_the_checkout_only(tmp_path, monkeypatch):
     installed = tmp_path / ".venv" / "lib"
     installed.mkdir(parents=True)
     assert provenance._source_commit(installed) == (None, None)
+
+
+def test_reading_starts_no_threads(folder):
+    """Of Arrow: a process that ends while they start is aborted."""
+    code = (
+        "import os, pathlib, sys\n"
+        "from ssvm_bench.results import reading\n"
+        "begun = len(os.listdir('/proc/self/task'))\n"
+        "reading.read_trace(pathlib.Path(sys.argv[1]))\n"
+        "print(len(os.listdir('/proc/self/task')) - begun)"
+    )
+    write(folder)
+    command = [sys.executable, "-c", code, str(folder)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
@@ -87,6 +88,14 @@ def _check_plain(value: Any, levels: int) -> None:
 
 
 # ---- tables -----------------------------------------------------------------------------------
+
+
+def table_of(content: bytes) -> pa.Table:
+    """Return the table in a Parquet file, read by this thread alone.
+
+    Threads that Arrow has just started abort a process that ends at once.
+    """
+    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def table_checksum(table: pa.Table, *more: bytes) -> str:

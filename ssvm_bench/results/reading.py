@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
@@ -170,7 +169,7 @@ def read_trace(folder: Path) -> Trace:
         not what was written.
     """
     found = read(folder)
-    frame = found.table.replace_schema_metadata(None).to_pandas()
+    frame = found.table.replace_schema_metadata(None).to_pandas(use_threads=False)
     return Trace(frame, found.metadata, found.summary, found.folder)
 
 
@@ -267,7 +266,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 def _in_agreement(folder: Path, links: bool) -> Written:
     with _refused(folder, TRACE):
         content = {TRACE: files.read(folder / TRACE, links=links)}
-        table = pq.read_table(pa.BufferReader(content[TRACE]))
+        table = checks.table_of(content[TRACE])
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
         wrong = [name for name, column in COLUMNS.items() if found.get(name) != column.dtype]

@@ -231,7 +231,7 @@ def _read_if_whole(
 
 def _traces(content: bytes, results_dir: Path) -> list[Trace]:
     """Return the traces in the content of a file; raise an exception if it is damaged."""
-    table = pq.read_table(pa.BufferReader(content))
+    table = checks.table_of(content)
     checksum = (table.schema.metadata or {}).get(CHECKSUM_KEY)
     table = table.replace_schema_metadata(None)
     missing = {RUN, *COLUMNS} - {DERIVED, *table.column_names}
@@ -239,7 +239,7 @@ def _traces(content: bytes, results_dir: Path) -> list[Trace]:
         raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
     if checksum not in (None, checks.table_checksum(table).encode()):
         raise ValueError("it is not what was written (checksum)")
-    groups = table.to_pandas().groupby(RUN, sort=False)
+    groups = table.to_pandas(use_threads=False).groupby(RUN, sort=False)
     return [_trace(rows, checks.document(str(run)), results_dir) for run, rows in groups]
 
 

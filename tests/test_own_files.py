@@ -383,8 +383,8 @@ def test_small_files_take_little_memory(tmp_path, monkeypatch):
     """What would take more than there is, is refused before it is there."""
     monkeypatch.setattr(memory, "available", lambda: 10_000_000)
     for content, message in (
-        (gzip.compress(b"\n" * 1_000_000), "The 1000000 lines of a file would take about 140 MB"),
-        (gzip.compress(b"1 1:1\n" * 100_000), "The 100000 lines of a file would take"),
+        (gzip.compress(b"\n" * 1_000_000), "The 1000000 lines of a file would take about 40 MB"),
+        (gzip.compress(b"1 1:1\n" * 300_000), "The 300000 lines of a file would take"),
         (gzip.compress(bytes(6_000_000)), r"data would take about 1\d MB, and 10 MB are free"),
         ("1 1:1\n2 2147483647:1\n", "Weights of 2147483647 features would take about 68719 MB"),
     ):

@@ -199,10 +199,10 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 def check_room_of_lines(text: bytes) -> None:
     """Raise ``RunFailedError`` if the memory cannot hold the lines of a user's text, taken apart.
 
-    Estimated from below: 200 bytes for a line, 80 for an empty one.
+    Estimated from below: 60 bytes for a line, 20 for an empty one.
     """
     lines, empty = text.count(b"\n"), text.count(b"\n\n")
-    check_room(200.0 * lines - 120.0 * empty, f"The {lines} lines of a file", "Use fewer of them.")
+    check_room(60.0 * lines - 40.0 * empty, f"The {lines} lines of a file", "Use fewer of them.")
 
 
 def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = ()) -> pd.DataFrame:

@@ -8,7 +8,7 @@ values that are not finite. In files of users, labels are integers: two classes 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,14 +60,15 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     from scipy.sparse import csr_array
 
     reading.check_room_of_lines(raw)
-    texts = [line.partition(b"#")[0] for line in raw.split(b"\n")]
-    lines = np.flatnonzero([bool(text.strip()) for text in texts]) + 1
+    if b"#" in raw:
+        raw = b"\n".join(line.partition(b"#")[0] for line in raw.split(b"\n"))
+    lines = np.flatnonzero(np.fromiter(map(bool, map(bytes.strip, io.BytesIO(raw))), bool)) + 1
     if not lines.size:
         raise ContentError("the file is empty")
     try:
-        x, y = _loaded(b"\n".join(texts[k - 1] for k in lines))
+        x, y = _loaded(raw)
     except (ValueError, OverflowError):
-        raise _first_wrong((int(k), texts[k - 1]) for k in lines) from None
+        raise _first_wrong(raw) from None
     f = int(x.indices.max(initial=0)) + 1 if n_features is None else n_features
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))
     for wrong, rows_of, what in (
@@ -92,11 +93,11 @@ def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
     return x, y
 
 
-def _first_wrong(rows: Iterable[tuple[int, bytes]]) -> ContentError:
+def _first_wrong(raw: bytes) -> ContentError:
     """Return the error for the first line that is no row by itself."""
-    for k, line in rows:
+    for k, line in enumerate(io.BytesIO(raw), 1):
         try:
-            _loaded(line)
+            _loaded(line.strip() or b"0")
         except (ValueError, OverflowError) as error:
             reason = str(error).removesuffix(".").replace(" in SVMlight/LibSVM data file", "")
             return ContentError(f"line {k} is no row, label index:value … ({reason})")

@@ -126,7 +126,7 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
         if twice:
             summary += f"; of those that do not hold, at the measured times as well: {twice}"
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."
-    of_title = grouped(rows, lambda row: row.title)
+    of_title = grouped(claimed or rows, lambda row: row.title)
     yield List([f"{title}: {_basis(mine)}" for title, mine in of_title.items()])
     yield overview(claimed, numbers)
     yield _details("Claims, dataset by dataset", claimed, numbers, len(starts) > 1)

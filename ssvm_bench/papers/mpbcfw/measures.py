@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Concatenate, NamedTuple
 
 import numpy as np
@@ -132,6 +133,21 @@ def share_below(case: Case, pair: str) -> Measured:
         note += f" ({span((min(shares), max(shares)), percent)})" * (len(shares) > 1)
         note += _where_behind(after_exact)
     return Measured(np.array([both.share_below for both in found]), low=1.0, note=note)
+
+
+@of_printed
+def curves_below(case: Case, pair: str) -> Measured:
+    """Measure the same share of the medians over the repeats: the curves of Figure 4."""
+    found = _evaluated(case, pair)
+    at = reduce(np.intersect1d, [both.iterations for both in found])
+    if not at.size:
+        raise UnmeasurableError("no iteration was evaluated in all runs")
+    rows = [np.isin(both.iterations, at) for both in found]
+    single = np.median([both.single[of] for both, of in zip(found, rows, strict=True)], axis=0)
+    multi = np.median([both.multi[of] for both, of in zip(found, rows, strict=True)], axis=0)
+    curves = Common(at, single, multi)
+    note = f"{at.size} iterations that all repeats evaluated{_where_behind([curves])}"
+    return Measured(np.array([curves.share_below]), low=1.0, note=note)
 
 
 def _evaluated(case: Case, pair: str) -> list[Common]:

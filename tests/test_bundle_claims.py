@@ -14,7 +14,8 @@ from ssvm_bench.papers.bmrm.costs import costs, of, of_report, readings, rows_of
 
 
 def judged(runs):
-    return [judge(claim, costs(runs)) for claim in CLAIMS]
+    found = costs(runs)
+    return [judge(claim, found) for claim in CLAIMS]
 
 
 def test_all_statements_hold_where_they_should():

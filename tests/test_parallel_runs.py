@@ -118,11 +118,12 @@ def test_what_cannot_be_called_elsewhere_is_said_before_anything_is_done(tmp_pat
 
 
 def test_an_estimator_has_slow_oracles_and_no_workers():
-    x, y = np.eye(4), [0, 1, 0, 1]
-    made = StructuredSVM(options={"oracle.delay": 0.001, "parallel.batch": 2}, max_iterations=3)
+    x, y = [np.eye(4)[[k]] for k in range(4)], [[0], [1], [0], [1]]
+    options = {"oracle.delay": 0.001, "parallel.batch": 2}
+    made = StructuredSVM("chain", solver="bcfw", options=options, max_iterations=3)
     assert made.fit(x, y).history_["oracle_seconds"].iloc[-1] >= 4 * 0.001
     with pytest.raises(Exception, match=r"parallel\.workers"):
-        StructuredSVM(options={"parallel.workers": 2}).fit(x, y)
+        StructuredSVM(options={"parallel.workers": 2}).fit(np.eye(4), [0, 1, 0, 1])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells who is whose child")
@@ -219,6 +220,7 @@ def test_the_experiment_keeps_runs_with_various_workers_apart():
 
 def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
     options = ("solver=bcfw", "oracle.delay=0.005", "parallel.batch=10", "lam=200/n")
+    options += ("budget.max_iterations=15",)
     runs = [
         read_trace(run_here(tmp_path, *options, f"parallel.workers={workers}").folder)
         for workers in (1, 2)

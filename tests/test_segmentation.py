@@ -12,7 +12,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components
 
-N_PICTURES = 120
+N_PICTURES = 40
 pytestmark = pytest.mark.usefixtures("few_pictures")
 SMALL = ("dataset.source=synthetic", "dataset.n_samples=12", "budget.max_iterations=3")
 DATASETS = {"weizmann": "mincut", "horseseg": "mincut", "stanford": "alpha_expansion"}

@@ -4,11 +4,13 @@ Compiled code and stand-ins are kept in the user's cache folder: what one test h
 find there.
 """
 
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from ssvm_bench.__main__ import main as start
+from ssvm_bench.base import children as of_program
 from ssvm_bench.base import jit
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
@@ -184,20 +188,112 @@ def path_with(folder):
     return f"{folder}{os.pathsep}{Path(__file__).parents[1]}"
 
 
+class Copy:
+    """The program in a copy of this process, which has imported it; to use like a ``Popen``.
+
+    Parameters
+    ----------
+    arguments : list of str
+    log : Path
+        Gets its stderr.
+    stdout : Path, optional
+        Gets its stdout, which can be read else.
+    changes : dict
+        Of its environment.
+    """
+
+    returncode = None
+
+    def __init__(self, arguments, log, stdout, changes):
+        reading, writing = os.pipe()
+        if stdout is not None:
+            os.dup2(os.open(stdout, os.O_WRONLY), writing)
+        if not (pid := os.fork()):
+            leave, status = os._exit, 70
+            try:
+                os.close(reading)
+                status = _program(arguments, log, writing, changes)
+            except BaseException:  # it must not go on as a second pytest
+                traceback.print_exc()
+            finally:
+                leave(status)
+        os.close(writing)
+        self.pid, self.stdout = pid, os.fdopen(reading)
+
+    def poll(self):
+        """Return its exit status; None while it goes on."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def wait(self, timeout=PATIENCE):
+        """Wait for its end; return its exit status."""
+        wait_until(lambda: self.poll() is not None)
+        return self.returncode
+
+    def send_signal(self, number):
+        """Send a signal."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _program(arguments, log, stdout, changes):
+    """Be the program; return its exit status."""
+    os.environ.update({key: str(value) for key, value in changes.items()})
+    sys.path[:0] = str(changes.get("PYTHONPATH", "")).split(os.pathsep)
+    importlib.invalidate_caches()
+    os.dup2(stdout, 1)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    sys.stdout, sys.stderr = (os.fdopen(k, "w", encoding="utf-8", closefd=False) for k in (1, 2))
+    sys.argv = ["ssvm-bench", *arguments]
+    of_program._lifeline.cache_clear()  # its children end with it, not with pytest
+    try:
+        start()
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return int(end.code or 0)
+
+
 @contextmanager
-def started(*arguments, log, **changes):
-    """Start the program; its stderr goes to the file ``log``. Whatever is left of it is killed."""
-    command = [sys.executable, "-m", "ssvm_bench", *map(str, arguments)]
-    with Path(log).open("w") as stderr:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment(**changes)
-        )
+def started(*arguments, log, stdout=None, anew=False, **changes):
+    """Start the program; its stderr goes to the file ``log``. Whatever is left of it is killed.
+
+    It is a copy of this process; ``anew``, another one, as a user starts it.
+    """
+    arguments = [*map(str, arguments)]
+    if anew:
+        command = [sys.executable, "-m", "ssvm_bench", *arguments]
+        with Path(log).open("w") as stderr:
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                env=environment(**changes),
+            )
+    else:
+        Path(log).write_text("")
+        process = Copy(arguments, log, stdout, changes)
     try:
         yield process
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def completed(log, *arguments, **changes):
+    """Let a copy of this process be the program to its end; return what became of it."""
+    with started(*arguments, log=log, **changes) as process:
+        stdout = process.stdout.read()
+        status = process.wait()
+    return SimpleNamespace(returncode=status, stdout=stdout, stderr=Path(log).read_text())
 
 
 def wait_until(condition, process=None):

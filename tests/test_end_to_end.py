@@ -17,12 +17,12 @@ from program import (
     OCR,
     USPS,
     call,
+    completed,
     end,
     environment,
     error_of,
     install_solver,
     path_with,
-    python,
     real_data,
     run_folders,
     run_here,
@@ -134,13 +134,13 @@ def test_the_work_of_a_component_of_another_package(tmp_path):
         "            raise RuntimeError('tired')\n"
         "        super().iterate()\n",
     )
-    path, results = path_with(tmp_path), tmp_path / "results"
+    path, results, log = path_with(tmp_path), tmp_path / "results", tmp_path / "log"
     options = (*lazy, *USPS, f"results_dir={results}")
-    failed = python("-m", "ssvm_bench", "run", *options, PYTHONPATH=path)
+    failed = completed(log, "run", *options, PYTHONPATH=path)
     assert "RuntimeError: tired" in error_of(failed, 1)
     (partial,) = results.glob("runs/usps/lazy/*/seed=0.partial")
     assert "in iterate" in (partial / "traceback.txt").read_text()
-    done = python("-m", "ssvm_bench", "run", *options, "budget.max_iterations=2", PYTHONPATH=path)
+    done = completed(log, "run", *options, "budget.max_iterations=2", PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert len(find_runs(results, solver="lazy")) == 1
 
@@ -265,7 +265,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", ["cut short", "another version", "no summary"])
-def test_a_damaged_trace(tmp_path, damage):
+def test_a_damaged_trace(tmp_path, damage, blank):
     experiment = tmp_path / "one.yaml"
     experiment.write_text("grid: {solver: [fw]}\nfigures: {suboptimality: [iteration]}\n")
     options = (*USPS, "budget.max_iterations=2", f"results_dir={tmp_path}")
@@ -406,7 +406,7 @@ def test_the_plotted_numbers_are_those_of_the_traces(quickstart):
                 )
 
 
-def test_partial_runs_are_not_plotted(tmp_path):
+def test_partial_runs_are_not_plotted(tmp_path, blank):
     """An experiment that is stopped leaves a partial trace; only the finished runs are drawn."""
     options = (*OCR, "solver=bcfw", "seed=0,1", f"results_dir={tmp_path / 'results'}")
     log = tmp_path / "log"
@@ -424,7 +424,7 @@ def test_partial_runs_are_not_plotted(tmp_path):
     assert "1 of 2 runs are missing: ocr bcfw seed=1." in result.stderr
 
 
-def test_an_experiment_in_which_a_run_fails_is_drawn_and_fails(tmp_path, odd):
+def test_an_experiment_in_which_a_run_fails_is_drawn_and_fails(tmp_path, odd, blank):
     options = ("solver=fw", "lam=0.1,0.5", "seed=0", *TINY[:3], f"results_dir={tmp_path}")
     result = call("experiment", "quickstart", *options)
     assert result.exit_code == 1

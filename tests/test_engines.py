@@ -133,7 +133,9 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
     (tmp_path / "marks").mkdir()
     (tmp_path / "marks" / "slowly").touch()
     log, results = tmp_path / "log", tmp_path / "results"
-    with started(*arguments, *options(name), "seed=0,1,9", "--debug", log=log) as process:
+    with started(
+        *arguments, *options(name), "seed=0,1,9", "--debug", log=log, anew=True
+    ) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=4), process)
         (mark,) = marks(tmp_path / "marks", k=4)[:1]
         seed, _, pid = mark.name.split("-")
@@ -163,7 +165,7 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
 def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     (tmp_path / "marks" / "slowly").touch()
     log, more = tmp_path / "log", ("seed=0,1,2", "budget.max_iterations=100")
-    with started(*arguments, *options(name), *more, log=log) as process:
+    with started(*arguments, *options(name), *more, log=log, anew=True) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=3), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 1
@@ -184,7 +186,7 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
     (tmp_path / "marks" / "slowly").touch()
     arguments = (*arguments, "budget.max_iterations=100")
     log = tmp_path / "log"
-    with started(*arguments, *options(name), log=log) as process:
+    with started(*arguments, *options(name), log=log, anew=True) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=2), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 1
@@ -206,7 +208,7 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
     (tmp_path / "marks" / "slowly").touch()
     log = tmp_path / "log"
     seldom = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
-    with started(*seldom, *options(name), log=log) as process:
+    with started(*seldom, *options(name), log=log, anew=True) as process:
         wait_until(
             lambda: marks(tmp_path / "marks", "0", 4) and marks(tmp_path / "marks", "1", 2), process
         )

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import call, error_of, python
+from program import call, completed, error_of
 
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
@@ -160,7 +160,7 @@ def test_workers_find_the_files(mine):
         "figures:\n  suboptimality: [iteration]\n"
     )
     words = ("--jobs=2", "--config-dir", mine, f"results_dir={mine / 'r'}")
-    done = python("-m", "ssvm_bench", "experiment", "both", *words)
+    done = completed(mine / "log", "experiment", "both", *words)
     assert (mine / "r" / "runs" / "usps" / "mine").is_dir(), done.stderr
 
 

@@ -46,7 +46,7 @@ def variables(tmp_path, **changes):
 
 def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
     log = tmp_path / "log"
-    with started("run", *slow, log=log, **variables(tmp_path)) as process:
+    with started("run", *slow, log=log, anew=True, **variables(tmp_path)) as process:
         wait_until(lambda: marks(tmp_path, k=3), process)
         for k in range(20):
             process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3])
@@ -161,7 +161,7 @@ def test_kill_9_leaves_the_rows_on_disk_and_the_next_run_starts_anew(tmp_path, s
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_experiment(tmp_path, slow, number):
     grid = tmp_path / "grid.yaml"
-    grid.write_text("grid: {seed: [0, 1]}\nfigures: {suboptimality: [iteration]}\n")
+    grid.write_text("grid: {seed: [0, 1]}\nfigures: {}\n")
     log, results = tmp_path / "log", tmp_path / "results"
     changes = variables(tmp_path)
     with started("experiment", grid, *slow, "--jobs=2", log=log, **changes) as process:
@@ -178,7 +178,8 @@ def test_workers_end_with_their_experiment(tmp_path, slow, number):
 def test_the_workers_of_a_preparation_end_with_it(tmp_path, number):
     log = tmp_path / "log"
     command = ("data", "prepare", "stanford", "--source=synthetic")
-    with started(*command, log=log, XDG_CACHE_HOME=tmp_path, LOKY_MAX_CPU_COUNT=2) as process:
+    folders = {"XDG_CACHE_HOME": tmp_path, "LOKY_MAX_CPU_COUNT": 2}
+    with started(*command, log=log, anew=True, **folders) as process:
         pieces = tmp_path / "ssvm-bench" / "stanford" / "preparing-synthetic"
         wait_until(lambda: list(pieces.glob("outlines-*.npz")), process)
         workers = children(process.pid)

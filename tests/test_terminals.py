@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import USPS, environment
+from program import USPS, environment, started
 
 from ssvm_bench.results.reading import find_runs
 
@@ -41,11 +41,12 @@ def test_status_that_cannot_be_written_is_dropped(tmp_path, redirection):
 def test_results_that_cannot_be_written_are_told(tmp_path, command):
     if command[0] == "run":
         command = [*command, f"results_dir={tmp_path}", "quiet=false"]
-    done = shell(">/dev/full", *command)
-    assert done.returncode == 1
-    last = done.stderr.decode().splitlines()[-1]
+    log = tmp_path / "log"
+    with started(*command, log=log, stdout="/dev/full") as process:
+        assert process.wait() == 1
+    last = log.read_text().splitlines()[-1]
     assert last.startswith("ssvm-bench: error: Cannot write to standard output: No space left")
-    assert b"Traceback" not in done.stderr
+    assert "Traceback" not in log.read_text()
     assert len(find_runs(tmp_path)) == (command[0] == "run")
 
 

@@ -44,6 +44,16 @@ def grid(tmp_path):
     return file
 
 
+@pytest.fixture
+def blank(monkeypatch):
+    """Leave the figures empty: drawing takes a second, and is tested elsewhere."""
+    from matplotlib.figure import Figure
+
+    from ssvm_bench.figures import drawing
+
+    monkeypatch.setattr(drawing, "draw_curves", lambda *args: Figure(figsize=(1, 1)))
+
+
 @pytest.fixture(scope="module")
 def own_cache(tmp_path_factory):
     """Let a file of tests have a cache folder of its own."""

@@ -158,16 +158,6 @@ def runner(monkeypatch, compose):
 
 
 @pytest.fixture
-def blank(monkeypatch):
-    """Leave the figures empty: drawing takes a second, and is tested elsewhere."""
-    from matplotlib.figure import Figure
-
-    from ssvm_bench.figures import drawing
-
-    monkeypatch.setattr(drawing, "draw_curves", lambda *args: Figure(figsize=(1, 1)))
-
-
-@pytest.fixture
 def write(tmp_path):
     """Return a function that writes the file of an experiment, and returns its path."""
     (tmp_path / "experiments").mkdir()

@@ -264,7 +264,7 @@ figures:
 """
 
 
-def test_an_experiment_with_budgets_shows_each_of_them(tmp_path):
+def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     file = tmp_path / "budgets.yaml"
     file.write_text(GRID)
     result = call("experiment", file, f"results_dir={tmp_path}")

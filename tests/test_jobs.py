@@ -65,7 +65,7 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
     assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
 
 
-def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled):
+def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled, blank):
     options = (*troubled, "seed=0,9,8,7,6,3", "--jobs=2")
     result = experiment(grid, tmp_path / "results", *options)
     assert result.exit_code == 1

@@ -224,7 +224,7 @@ def test_everything_is_drawn_again_without_the_raw_runs(file, results):
     assert contents(results) == before
 
 
-def test_raw_runs_and_stored_ones_are_drawn_together(file, results):
+def test_raw_runs_and_stored_ones_are_drawn_together(file, results, blank):
     plot(file, results)
     before = contents(results)
     solver = results / "runs/ocr/bcfw"
@@ -234,7 +234,7 @@ def test_raw_runs_and_stored_ones_are_drawn_together(file, results):
     assert contents(results) == before
 
 
-def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp_path):
+def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp_path, blank):
     text = FILE.replace("seed: [0, 1]", "seed: [0, 1]\n  solver.N: [{}]")
     results = tmp_path / "results"
     for variants in ("10", "10, 20"):
@@ -248,7 +248,7 @@ def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp
     assert (made, len(stored)) == ({10, 20}, 4)
 
 
-def test_stored_runs_are_drawn_where_the_raw_ones_are_gone(file, results):
+def test_stored_runs_are_drawn_where_the_raw_ones_are_gone(file, results, blank):
     plot(file, results)
     (results / "runs").rename(results.with_name("moved"))
     before = contents(results)
@@ -263,7 +263,7 @@ def test_stored_runs_are_drawn_where_the_raw_ones_are_gone(file, results):
     assert set(pd.read_csv(files[0])["repeats"]) == {1}
 
 
-def test_where_the_numbers_come_from_is_beside_the_figures(file, results):
+def test_where_the_numbers_come_from_is_beside_the_figures(file, results, blank):
     plot(file, results)
     text = (results / "figures/two/provenance.json").read_text()
     content = json.loads(text)
@@ -278,7 +278,7 @@ def test_where_the_numbers_come_from_is_beside_the_figures(file, results):
     assert data["runs"] == 4
 
 
-def test_stand_ins_have_files_of_their_own(file, tmp_path):
+def test_stand_ins_have_files_of_their_own(file, tmp_path, blank):
     results = tmp_path / "results"
     make_runs(file, results, source="synthetic")
     files, _ = plot(file, results)
@@ -287,7 +287,7 @@ def test_stand_ins_have_files_of_their_own(file, tmp_path):
     assert (results / "traces/two/ocr-bcfw-synthetic.parquet").is_file()
 
 
-def test_no_selection_is_drawn_of_solvers_without_working_sets(file, results):
+def test_no_selection_is_drawn_of_solvers_without_working_sets(file, results, blank):
     files, _ = plot(file, results, "solver=bcfw")
     assert [path.name for path in files] == ["oracle_calls.csv", "oracle_calls.svg"]
 
@@ -303,7 +303,7 @@ def test_the_claims_table_is_written_where_it_is_asked_for(file, results):
 # ---- committed results ------------------------------------------------------------------------
 
 
-def test_committed_results_change_only_where_that_is_asked_for(file, results, monkeypatch):
+def test_committed_results_change_only_where_that_is_asked_for(file, results, monkeypatch, blank):
     monkeypatch.chdir(results.parent)
     plot(file, "results")
     (results / folder.MARKER).touch()

@@ -146,7 +146,7 @@ figures:
 """
 
 
-def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path):
+def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path, blank):
     file, results = tmp_path / "along.yaml", tmp_path / "results"
     file.write_text(EXPERIMENT)
     status = call("experiment", file, "--status", f"results_dir={results}")

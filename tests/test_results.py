@@ -16,8 +16,12 @@ RESULTS = ROOT / "results"
 
 
 @pytest.fixture
-def copy(tmp_path):
-    """Return a results folder with nothing in it but what figures are drawn from."""
+def copy(tmp_path, monkeypatch):
+    """Return a results folder with nothing in it but what figures are drawn from.
+
+    Curves are tabulated, and not drawn: ``test_figures.py`` does that.
+    """
+    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *_: None)
     for folder in ("traces", "reference"):
         shutil.copytree(RESULTS / folder, tmp_path / folder)
     return tmp_path

@@ -98,7 +98,7 @@ def test_a_shard_out_of_range_is_told(grid, text):
     assert "--shard must be I/K, the I-th of K parts with 1 ≤ I ≤ K, got" in message
 
 
-def test_shards_merged_are_the_experiment(tmp_path, grid):
+def test_shards_merged_are_the_experiment(tmp_path, grid, blank):
     parts = [tmp_path / f"part-{k}" for k in (1, 2)]
     for k, part in enumerate(parts, 1):
         result = call("experiment", grid, f"results_dir={part}", f"--shard={k}/2")

@@ -96,14 +96,14 @@ grid:
   - {seed: [0, 1], solver: [ssg, ssg_tail, bcfw], clock: work}
   - {seed: 0, solver: ssg, clock: work, lam: 10/n}   # nobody has a dual value there
 figures:
-  suboptimality: [iteration, calls, time]
+  suboptimality: [iteration]
   selection: [iteration]
-  targets: [time, calls]
+  targets: [calls]
 gaps: [0.5, 0.1]
 """
 
 
-def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path):
+def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path, blank):
     file, results = tmp_path / "mixed.yaml", tmp_path / "results"
     file.write_text(EXPERIMENT)
     options = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")

@@ -1,8 +1,8 @@
-# `make` lists the targets. They need git, make and Python 3.10–3.13; all else goes into .venv,
+# `make` lists the targets. They need git, make and Python 3.11–3.15; all else goes into .venv,
 # which is made once, and again when pyproject.toml changes: after that, pip is not called.
 
 # the first of these that fits is used; `make run PYTHON=/opt/python3.12/bin/python` names another
-PYTHON ?= python3 python3.13 python3.12 python3.11 python3.10
+PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14 python3.15
 
 # runs at once; each has a core of its own
 JOBS ?= 2
@@ -11,8 +11,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 MADE := $(VENV)/made
 PROGRAM := $(VENV)/installed
+WITH_EXTRAS := $(VENV)/installed-extras
 DEVELOPMENT := $(VENV)/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+
+# `make clean reproduce LOCKED=1`: with the versions of packages that `make lock` wrote down
+LOCK := experiments/requirements.lock
+ifdef LOCKED
+PIP += --constraint $(LOCK)
+endif
 
 # for targets that make what is committed: without it, the committed results stay as they are
 COMMITTED := results_dir=results
@@ -26,14 +33,15 @@ draw = for name in $(1); do \
 	    $(BIN)/ssvm-bench plot $$name $(2) $(COMMITTED) || exit; \
 	done
 
-.PHONY: help run test check bench bench-all quickstart rivals beyond figures options papers-pages update-reference clean
+.PHONY: help run test check bench bench-all quickstart rivals beyond figures options papers-pages update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(PROGRAM) ## set up, train MP-BCFW on OCR, draw its figure
-	$(BIN)/ssvm-bench run solver=mpbcfw dataset=ocr
-	$(BIN)/ssvm-bench plot main
+run: $(PROGRAM) ## set up, train BCFW and MP-BCFW on words of OCR, draw and compare
+	$(BIN)/ssvm-bench experiment main
+	@echo; echo "Next, a third solver on the same words; it finds the two again:"
+	@echo "$(BIN)/ssvm-bench experiment main solver=bcfw,mpbcfw,mpbcfw_fast"
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
@@ -53,15 +61,15 @@ bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart
 
-rivals: $(PROGRAM) ## subgradient, gradient, cutting-plane and bundle methods, on real and simulated data: hours
+rivals: $(WITH_EXTRAS) ## subgradient, gradient, cutting-plane and bundle methods, on real and simulated data: hours
 	$(call make-runs,$(RIVALS) all_solvers agreement,$(REAL))
 	$(call make-runs,$(RIVALS_SIMULATED))
 	$(call draw,$(RIVALS_DRAWN))
 
-beyond: $(PROGRAM) ## what each option beyond the papers buys, on the real data: over an hour
+beyond: $(WITH_EXTRAS) ## what each option beyond the papers buys, on the real data: over an hour
 	$(call make-runs,beyond,$(REAL))
 
-figures: $(PROGRAM) ## redraw the figures and the claims from the stored traces
+figures: $(WITH_EXTRAS) ## redraw the figures and the claims from the stored traces
 	$(call draw,quickstart segmentation $(FIGURES) beyond parallel all_solvers agreement)
 	$(BIN)/python docs/verdicts.py
 
@@ -74,6 +82,12 @@ papers-pages: $(PROGRAM) ## the verdicts in docs/papers, from the stored tables 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py
 
+lock: $(MADE) ## write down the newest versions of all packages, for LOCKED=1
+	$(PIP) uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra all --extra graphs \
+	    --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	    --output-file $(LOCK) pyproject.toml
+
 clean: ## remove the environment and caches; results stay
 	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find ssvm_bench tests -name __pycache__ -prune -exec rm -rf {} +
@@ -83,15 +97,20 @@ $(PROGRAM): pyproject.toml | $(MADE)
 	$(PIP) --editable .
 	@touch $@
 
+$(WITH_EXTRAS): pyproject.toml | $(MADE)
+	@echo "Installing into $(VENV), with pictures and the report (a minute or two) …"
+	$(PIP) --editable '.[images,report]'
+	@touch $@ $(PROGRAM)
+
 $(DEVELOPMENT): pyproject.toml | $(MADE)
 	@echo "Installing into $(VENV), with the development tools (a minute or two) …"
 	$(PIP) --editable '.[dev]'
-	@touch $@ $(PROGRAM)
+	@touch $@ $(WITH_EXTRAS) $(PROGRAM)
 
 $(MADE):
 	@for python in $(PYTHON); do \
 	    command -v "$$python" >/dev/null 2>&1 || continue; \
-	    "$$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
+	    "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 16))' \
 	        2>/dev/null || continue; \
 	    fits=$$python; \
 	    "$$python" -c 'import ensurepip, venv' 2>/dev/null || continue; \
@@ -102,7 +121,7 @@ $(MADE):
 	if [ -n "$$fits" ]; then \
 	    echo "$$fits cannot make an environment: apt install python3-venv, then try again." >&2; \
 	else \
-	    echo "No Python 3.10–3.13 found (looked for: $(PYTHON)). Install one, or name it:" >&2; \
+	    echo "No Python 3.11–3.15 found (looked for: $(PYTHON)). Install one, or name it:" >&2; \
 	    echo "make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; \
 	fi; \
 	exit 1

@@ -15,8 +15,8 @@ from time import perf_counter
 
 import click
 
+from ssvm_bench.config import LOCAL
 from ssvm_bench.jobs.options import MEANT
-from ssvm_bench.results.provenance import LOCAL
 
 GRID = """
 grid:

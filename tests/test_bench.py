@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[1]
 N_PICTURES = 6
 TARGETS = (
     *("run", "test", "check", "bench", "bench-all", "quickstart", "rivals", "beyond", "figures"),
-    *("options", "papers-pages", "update-reference", "clean"),
+    *("options", "papers-pages", "update-reference", "lock", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder
     *("reproduce", "reproduce-quick", "fidelity"),
     "transduction",

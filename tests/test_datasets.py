@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
-import h5py
 import numpy as np
 import pytest
 from helpers import oracle
@@ -216,6 +215,7 @@ def horse_arrays(dtype=np.float64):
 
 
 def write_hdf5(path, arrays):
+    h5py = pytest.importorskip("h5py")
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as file:
         for key, value in arrays.items():
@@ -315,6 +315,7 @@ def test_horseseg_names_the_first_bad_array(tmp_path, change, message):
 
 @pytest.mark.parametrize("kind", ["pieces", "external", "link", "counts"])
 def test_horseseg_that_would_fill_the_memory_is_refused(tmp_path, kind):
+    h5py = pytest.importorskip("h5py")
     path = write_hdf5(tmp_path / "a", horse_arrays())
     key = "features_000001"
     with h5py.File(path, "a") as file:

@@ -261,14 +261,6 @@ def test_a_job_of_slurm_says_as_json_what_became_of_it(answer):
 # ---- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["dask", "ray", "submitit"])
-def test_an_engine_that_is_not_installed_names_its_extra(name, tmp_path, arguments, monkeypatch):
-    monkeypatch.setattr("ssvm_bench.jobs.options.find_spec", lambda name: None)
-    result = call(*arguments, f"--backend={name}")
-    assert result.exit_code == 2
-    assert f"pip install 'ssvm-bench[{name}]'" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("backend", "asked", "message"),
     [

@@ -7,11 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
+from ssvm_bench.base.extras import needed
 
 SECONDS = 5.0
 """In which a scheduler has to answer, and to have enough workers."""
-
-TIMEOUTS = TimeoutError, asyncio.TimeoutError  # the same from Python 3.11 on
 
 
 def connect(address: str, workers: int) -> Any:
@@ -24,14 +23,9 @@ def connect(address: str, workers: int) -> Any:
     RunFailedError
         If nobody answers, or there are fewer workers.
     """
-    try:
+    with needed("dask", f"The dask scheduler at {shown(address)}"):
         import distributed
         from distributed.comm.addressing import parse_host_port
-    except ImportError:
-        raise ConfigError(
-            f"The dask scheduler at {shown(address)} needs dask, which is not installed: "
-            "pip install 'ssvm-bench[dask]'."
-        ) from None
     try:
         parse_host_port(address.rpartition("://")[2], 0)
     except ValueError as error:
@@ -50,7 +44,7 @@ def connect(address: str, workers: int) -> Any:
             f"({described(error)}). Start one with `dask scheduler`, or give the address that it "
             "prints, such as tcp://127.0.0.1:8786."
         ) from error
-    with suppress(*TIMEOUTS):
+    with suppress(TimeoutError):
         client.wait_for_workers(workers, timeout=SECONDS)
         return client
     there = count(client)

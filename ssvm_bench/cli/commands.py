@@ -20,7 +20,6 @@ import click
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
 from ssvm_bench.cli.options import PROGRAM, Command, Commands, Settings, completed, print_outcomes
-from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -155,7 +154,7 @@ class Run(Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the options."""
-        from ssvm_bench.config import schema, validation
+        from ssvm_bench.config import catalog, schema, validation
         from ssvm_bench.datasets.base import SourceConfig
 
         super().format_epilog(ctx, formatter)
@@ -257,6 +256,8 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
 @click.pass_obj
 def list_command(settings: Settings, kind: str | None) -> None:
     """Show what there is, one line each."""
+    from ssvm_bench.config import catalog
+
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"There is no list of {shown(repr(kind))}. {nearest(kind, KINDS)}")
     listed = {

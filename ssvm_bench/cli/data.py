@@ -9,7 +9,7 @@ import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.cli.options import FILE, Commands, Settings, completed
-from ssvm_bench.config import ORDERS, SOURCES, catalog
+from ssvm_bench.config import ORDERS, SOURCES
 
 source_option = click.option(
     "--source",
@@ -221,6 +221,8 @@ def export_command(
 
 def _names(name: str | None) -> list[str]:
     """Return the dataset of that name, or all that have raw files."""
+    from ssvm_bench.config import catalog
+
     known = catalog.entries("dataset")
     if name is not None and name not in known:
         raise ConfigError(f"There is no dataset {shown(repr(name))}. {nearest(name, known)}")

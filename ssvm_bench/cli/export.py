@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ def export(
     left_out = getattr(config.dataset, "NOT_HASHED", ())
     made = {
         "options": {key: value for key, value in chosen.items() if key not in left_out},
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **provenance(),
     }
     header = write(dataset, path, how, images, oracle=config.oracle.name, d=d, made=made)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, registry
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -33,6 +32,8 @@ class Settings:
 
     def config_dirs(self) -> list[Path]:
         """Return the folders of ``--config-dir``, checked; components in them can be imported."""
+        from ssvm_bench.config import catalog, registry
+
         found = catalog.check_folders(self.folders)
         registry.use(found)
         return found

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.extras import needed
 from ssvm_bench.cli.options import FILE, PROGRAM, Command, Settings, completed, print_outcomes
+from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
-from ssvm_bench.results.provenance import LOCAL
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.prediction import Examples
@@ -92,8 +93,7 @@ def experiment_command(
     folders = settings.config_dirs()
     outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
     print_outcomes(outcome.runs)
-    for figure in outcome.figures:
-        click.echo(f"figure: {figure}")
+    _show_files(outcome.figures)
     if settings.debug:
         for text in filter(None, outcome.tracebacks.values()):
             click.echo(text.rstrip(), err=True)
@@ -153,8 +153,18 @@ def plot_command(
     """
     from ssvm_bench.report import experiment_files
 
-    for figure in experiment_files.plot(name, formats, overrides, settings.config_dirs()):
-        click.echo(f"figure: {figure}")
+    _show_files(experiment_files.plot(name, formats, overrides, settings.config_dirs()))
+
+
+def _show_files(files: Sequence[Path]) -> None:
+    """Print where figures and tables are, and what a comparison says."""
+    from ssvm_bench.figures.comparison import NAME
+
+    for file in files:
+        click.echo(f"figure: {file}")
+    for file in files:
+        if file.suffix == ".md" and file.name.startswith(NAME):
+            click.echo(f"\n{file.read_text(encoding='utf-8')}".rstrip())
 
 
 @click.command("merge", cls=Command)
@@ -208,8 +218,11 @@ def report_command(settings: Settings, overrides: tuple[str, ...]) -> None:
         ssvm-bench report
         ssvm-bench report results_dir=/scratch/results
     """
+    with needed("report", "The report"):
+        import plotly  # noqa: F401
+
+        from ssvm_bench.report.page import build
     from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.report.page import build
     from ssvm_bench.results.folder import OPTION, results_folder
 
     for override in overrides:

@@ -25,6 +25,10 @@ ORDERS = ("dataset", "shuffled", "neighbours")
 """In which a dataset's examples can be exported."""
 
 
+LOCAL = "local"
+"""The engine of runs whose processes are started by the program itself."""
+
+
 def shown_as(source: str) -> str:
     """Return the source that stands for all that are shown together with one.
 

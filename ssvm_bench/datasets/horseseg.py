@@ -34,6 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.extras import needed
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.arrays import REAL, array
@@ -111,7 +112,8 @@ def parse(path: Path) -> Arrays:
 @contextmanager
 def hdf5(path: Path) -> Iterator[Any]:
     """Open the file; turn whatever a damaged one makes h5py raise into `ContentError`."""
-    import h5py
+    with needed("horseseg", "The file of HorseSeg"):
+        import h5py
 
     opened(path).close()  # only regular files
     with reading.parsing("it is not an HDF5 file, or a damaged one"), h5py.File(path, "r") as file:
@@ -174,7 +176,8 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
 
     It must lie in this very file, and take no more memory than its shape says.
     """
-    import h5py
+    with needed("horseseg", "The file of HorseSeg"):
+        import h5py
 
     stored = file[key]
     if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "buif":

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssvm_bench.base.extras import needed
+
 GRIDS = ((1, 4), (2, 2), (4, 1))
 """Scale, and how many cells there are from the middle of the grid to its side."""
 
@@ -44,7 +46,8 @@ def cells() -> np.ndarray:
 
 def maps(images: np.ndarray) -> np.ndarray:
     """Return the maps of images uint8 (n, H, W): uint8 (n, scales · (H + 8) · (W + 8))."""
-    from skimage.feature import local_binary_pattern
+    with needed("images", "Preparing pictures"):
+        from skimage.feature import local_binary_pattern
 
     wide = MARGIN + GRIDS[-1][0]
     inside = slice(wide - MARGIN, MARGIN - wide)

@@ -61,7 +61,7 @@ def load(config: Config) -> Dataset:
 
     def split(digits: Dataset) -> Dataset:
         if config.pixels == "unit":
-            x = digits.x.astype(np.float32)
+            x: Any = digits.x.astype(np.float32)
             x.data[:] /= np.float32(255)
             digits = digits.derived(x=x)
         return split_by_fold(digits, "validation", "test")

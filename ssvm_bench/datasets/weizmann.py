@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ssvm_bench.base.extras import needed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
@@ -50,7 +51,8 @@ def parse(path: Path) -> Pictures:
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
     """Return the picture of a photograph and its mask; `ContentError` if they do not fit."""
-    import cv2
+    with needed("images", "Reading pictures"):
+        import cv2
 
     photograph = decoded(encoded[0], colour=True, what="photograph rgb")
     mask = decoded(encoded[1], colour=False, what="mask figure_ground")

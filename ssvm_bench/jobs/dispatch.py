@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
-from ssvm_bench.config import registry
+from ssvm_bench.config import LOCAL, registry
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.results import words
-from ssvm_bench.results.provenance import LOCAL, THREAD_VARIABLES
+from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

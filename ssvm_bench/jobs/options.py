@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
-from ssvm_bench.results.provenance import LOCAL
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.extras import needed
+from ssvm_bench.config import LOCAL
 
 if TYPE_CHECKING:
     from ssvm_bench.jobs.dispatch import Dispatcher, Executor
@@ -23,8 +23,8 @@ MEANT = {
 }
 """Backend → the options that mean something to it."""
 
-_PACKAGES = {LOCAL: "multiprocessing", "dask": "distributed"}
-"""Backend → the package that it needs, where that has another name."""
+_NEEDS = {"dask": ("dask", "distributed"), "ray": ("ray", "ray"), "submitit": ("slurm", "submitit")}
+"""Backend → the extra that it needs, and the package of it that is imported."""
 
 
 @dataclass(frozen=True)
@@ -101,26 +101,19 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
     ------
     ConfigError
         If what the backend needs is not installed, or an option means nothing to it.
+    RunFailedError
+        If what it needs cannot be loaded.
     """
     options.check(backend)
     if backend == LOCAL and options.jobs in (None, 1):
         return None
-    package = _PACKAGES.get(backend, backend)
-    install = f"pip install 'ssvm-bench[{backend}]'."
-    if find_spec(package) is None:
-        raise ConfigError(
-            f"--backend {backend} needs the package {package}, which is not installed: {install}"
-        )
+    if backend in _NEEDS:
+        extra, package = _NEEDS[backend]
+        with needed(extra, f"--backend {backend}"):
+            importlib.import_module(package)
     from ssvm_bench.jobs.dispatch import Dispatcher
 
     def open_executor(token: CancelToken | None) -> Executor:
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise RunFailedError(
-                f"--backend {backend} cannot be loaded: {shown(error, 300)}. Install it again: "
-                f"{install}"
-            ) from error
         module = "processes" if backend == LOCAL else backend
         made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), module.title())
         return made(options, token)

@@ -154,7 +154,7 @@ class AlphaExpansion(GraphOracle):
             of = self.minimiser.energy
             self.minimiser.cut(*_against_the_rest(self.graphs, i, self.u, unit, alpha, optimal, of))
             _take(alpha, of.x, optimal)
-        free = np.count_nonzero(optimal == FREE)
+        free = int(np.count_nonzero(optimal == FREE))
         self.asked += L
         self.fixed += L - free
         y[:] = np.where(optimal == FREE, self.u[:L].argmin(axis=1), optimal)

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import maxflow
 import numpy as np
 
+from ssvm_bench.base.extras import needed
 from ssvm_bench.base.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
@@ -113,6 +113,9 @@ class Minimiser:
     """
 
     def __init__(self, of: Graphs) -> None:
+        with needed("graphs", "The minimum cut of a graph"):
+            import maxflow
+
         L = int(np.diff(of.offsets).max(initial=0))
         E = int(np.diff(of.edge_start).max(initial=0))
         of_nodes, of_edges = np.zeros((7, L), np.int64), np.zeros((4, E), np.int64)

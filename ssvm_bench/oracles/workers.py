@@ -345,7 +345,7 @@ class Cluster(WorkerCaller):
                     distributed.wait(futures, timeout=_POLL_SECONDS)
                 answers: list[Answer] = client.gather(futures)
                 return answers
-            except scheduler.TIMEOUTS:
+            except TimeoutError:
                 self._find_workers()
 
     def _find_workers(self) -> None:

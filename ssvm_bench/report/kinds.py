@@ -10,7 +10,7 @@ from ssvm_bench.claims import table as claims
 from ssvm_bench.config import experiment, registry
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.datasets import sources
-from ssvm_bench.figures import agreement, convergence, scaling, targets
+from ssvm_bench.figures import agreement, comparison, convergence, scaling, targets
 from ssvm_bench.figures.kind import Kind
 
 
@@ -20,7 +20,7 @@ def kinds() -> dict[str, Kind]:
     found = [
         *convergence.KINDS,
         *(claims.kind(papers), fidelity.kind(papers)),
-        *(targets.KIND, agreement.KIND, scaling.KIND),
+        *(targets.KIND, comparison.KIND, agreement.KIND, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]
     return {kind.name: kind for kind in found}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -343,7 +343,7 @@ def _table_of_runs(traces: Sequence[Trace]) -> Table:
         row += [number(share, ".0%"), f"{last['primal']:.6g}", number(last["dual"], ".6g")]
         row += [number(trace.summary.get(name), ".4g") for name in ("train_loss", *held_out)]
         if started := metadata.get("started"):
-            begun = datetime.fromisoformat(started).astimezone(timezone.utc)
+            begun = datetime.fromisoformat(started).astimezone(UTC)
             started = f"{begun:%Y-%m-%d %H:%M:%S}"
         commit = str(metadata.get("git") or "unknown")[:8]
         commit += " with changes" * bool(metadata.get("git_dirty"))
@@ -369,7 +369,7 @@ def _failed(failures: Sequence[Failure]) -> Block:
 def _about(found: Contents) -> Facts:
     import plotly
 
-    made, now = provenance(), datetime.now(timezone.utc)
+    made, now = provenance(), datetime.now(UTC)
     commit = f"{made['git'] or 'unknown'}{' with changes' * bool(made['git_dirty'])}"
     raw = len(found.traces) - found.stored
     time = Markup(f'<time datetime="{now:%FT%TZ}">{now:%Y-%m-%d %H:%M} UTC</time>')

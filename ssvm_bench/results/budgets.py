@@ -138,7 +138,7 @@ def truncate(trace: Trace, config: RunConfig) -> Trace | None:
         frame = frame[: end.rows]
         unknown = ("wall_time", *(key for key in summary if key.endswith("_loss")))
         summary |= {
-            **{name: column.iloc[-1] for name, column in frame.items()},
+            **{str(name): column.iloc[-1] for name, column in frame.items()},
             **best(*(frame[name].to_numpy(float) for name in ("primal", "dual"))),
             **dict.fromkeys(unknown),
         }

@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvm_bench.results.trace import Trace
 
-LOCAL = "local"
-"""The engine of runs whose processes were started by the program itself."""
-
 PACKAGES = (
     *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
     *("hydra-core", "pymaxflow", "scikit-image", "scikit-learn", "opencv-python-headless"),

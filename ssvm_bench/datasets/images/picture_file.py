@@ -50,7 +50,7 @@ class PictureConfig(SourceConfig):
         """Return the pictures with the features that are asked for; they are kept as roots."""
         if self.histograms == "root":
             return pictures
-        x = pictures.x.copy()
+        x: Any = pictures.x.copy()
         x.data **= 2
         return pictures.derived(x=x)
 

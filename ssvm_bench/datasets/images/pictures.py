@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.extras import needed
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.reading import ContentError, parsing, unpacked
 
@@ -173,7 +174,8 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     ContentError
         It is no picture, or one of absurd size.
     """
-    import cv2
+    with needed("images", "Reading pictures"):
+        import cv2
 
     width, height = _size(content, what)
     if width * height > MOST_PIXELS:

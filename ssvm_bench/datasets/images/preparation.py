@@ -26,6 +26,7 @@ import numpy as np
 
 from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.extras import needed
 from ssvm_bench.datasets.arrays import ends_of
 from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import superpixels
@@ -247,7 +248,8 @@ def _results(calls: Sequence[tuple], workers: int | None) -> Iterator[Arrays]:
 
 def _call(function: Callable[..., Arrays], *arguments: object) -> Arrays:
     """Call a function with libraries limited to one thread: the workers share the processors."""
-    import cv2
+    with needed("images", "Preparing pictures"):
+        import cv2
     from threadpoolctl import threadpool_limits
 
     before = cv2.getNumThreads()

@@ -36,6 +36,7 @@ import warnings
 
 import numpy as np
 
+from ssvm_bench.base.extras import needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.datasets.reading import ContentError
 
@@ -70,7 +71,8 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
     ContentError
         The picture has no pixels, or is no array of colours.
     """
-    from skimage.segmentation import slic
+    with needed("images", "Preparing pictures"):
+        from skimage.segmentation import slic
 
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
         raise ContentError(f"expected h × w × 3 bytes, found {rgb.dtype} of shape {rgb.shape}")
@@ -181,7 +183,8 @@ def gradients(rgb: np.ndarray, step: int, diameter: float) -> np.ndarray:
         Grid point (i, j) is nearest to the pixels of rows ``i * step .. (i + 1) * step - 1`` and
         the columns alike; those beyond the last point belong to it.
     """
-    import cv2
+    with needed("images", "Preparing pictures"):
+        import cv2
 
     rows, columns = (_grid(length, step) for length in rgb.shape[:2])
     points = [cv2.KeyPoint(float(x), float(y), diameter, 0.0) for y in rows for x in columns]

@@ -149,7 +149,7 @@ def is_matched(instance: Mapping[str, Any]) -> bool:
     return report_lam(instance) != instance["lam_n"]
 
 
-def printed(instance: Mapping[str, Any], quantity: str, method: Method | None = None) -> float:
+def printed(instance: Mapping[Any, Any], quantity: str, method: Method | None = None) -> float:
     """Return a number of the report; NaN where it prints none, or none that ours is to be held to.
 
     Parameters

@@ -141,7 +141,7 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
     of_method = runs.join(last).groupby(
         [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD], sort=False
     )
-    medians = {name: (name, lambda ends: ends.median(skipna=False)) for name in last}
+    medians = {str(name): (name, lambda ends: ends.median(skipna=False)) for name in last}
     table = of_method.agg(
         repeats=("converged", "size"), converged=("converged", "sum"), **medians
     ).reset_index()

@@ -93,7 +93,7 @@ def risk_tables(table: pd.DataFrame) -> Iterator[Table]:
     for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
         lams = list(dict.fromkeys(block["lam_n"]))
         losses = block.pivot(index="title", columns="lam_n", values="validation")
-        losses = losses.reindex(dict.fromkeys(block["title"]))[lams]
+        losses = losses.reindex(list(dict.fromkeys(block["title"])))[lams]
         best = losses.median().idxmin()
         at_best = block[block["lam_n"] == best].set_index("title")
         tests = at_best["test"].reindex(losses.index)

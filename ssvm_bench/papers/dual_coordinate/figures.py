@@ -130,7 +130,7 @@ def kept(traces: Sequence[Trace]) -> pd.DataFrame:
     for _, curve in table.groupby(["dataset", "source", "lam", "solver"], sort=False):
         sizes = curve.groupby("n")[KEPT].agg(["median", "min", "max", "size"])
         if len(sizes) > 1:
-            about = curve.loc[curve["n"].idxmax()].drop(KEPT)
+            about = curve.iloc[curve["n"].to_numpy().argmax()].drop(KEPT)
             block = sizes.rename_axis("x").rename(columns={"size": "repeats"}).reset_index()
             blocks.append(block.assign(**about, quantity=KEPT))
     return pd.concat(blocks[1:] or blocks, ignore_index=True)[list(COLUMNS)]

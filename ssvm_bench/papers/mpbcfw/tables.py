@@ -195,7 +195,8 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         for at in AT:
             found = pd.DataFrame([_suboptimal(case, run, at) for run in case.repeats("mpbcfw_avg")])
             about = {"dataset": case.dataset, "after": at, "repeats": len(found)}
-            rows.append({**about, **found.median().to_dict()})
+            medians = {str(name): value for name, value in found.median().items()}
+            rows.append({**about, **medians})
     return pd.DataFrame(rows)
 
 

@@ -28,6 +28,7 @@ from typing import Annotated
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.extras import needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, Share, one_of
 from ssvm_bench.datasets import cache, stanford, weizmann
@@ -213,7 +214,9 @@ def scribbled(truth: np.ndarray, share: float, seed: int) -> np.ndarray:
 def stroke(mask: np.ndarray, share: float, bits: np.random.PCG64) -> np.ndarray:
     """Return the mask of a stroke along the skeleton of a mask that is not empty."""
     from scipy.ndimage import binary_dilation, label
-    from skimage.morphology import skeletonize
+
+    with needed("images", "Drawing scribbles"):
+        from skimage.morphology import skeletonize
 
     around = np.ones((3, 3), bool)
     # the border of the picture is a border of what is in it

@@ -1,0 +1,18 @@
+# docker build -t ssvm-bench .
+# docker run --rm -it ssvm-bench                    # make run
+# docker run --rm -it ssvm-bench make check test
+# With data and results outside: -v DATA:/data -v RESULTS:/ssvm-bench/results/own
+FROM python:3.13-slim-bookworm
+
+# g++ builds PyMaxflow where it has no wheel, as on ARM
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ git make \
+    && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /ssvm-bench
+ENV SSVM_BENCH_DATA=/data
+COPY . .
+RUN make .venv/installed-dev
+
+CMD ["make", "run"]

@@ -1,0 +1,105 @@
+"""What a solver gains over BCFW, in three sentences for who sees it for the first time.
+
+BCFW is stopped, and the other one asked what it had spent when its relative gap was first as small
+(`targets.costs`). Numbers are medians over the repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
+from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.targets import BASELINE, OWN, bound, costs
+from ssvm_bench.results.problem_instance import columns_of
+from ssvm_bench.results.repeats import repeats_of
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import number, percent, seconds
+
+NAME = "comparison"
+"""Of the kind and of its files."""
+
+
+def compare(data: FigureData) -> pd.DataFrame:
+    """Return what each solver with a dual value spends, beside BCFW on the same problem instance.
+
+    Returns
+    -------
+    DataFrame
+        Columns of the instance; ``solver``; ``passes, time, gap, approx_passes`` at its end, the
+        gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap
+        that BCFW has at its end, NaN unless more than half of the repeats got there.
+    """
+    found: dict[str, dict[str, list[Trace]]] = {}
+    for (instance, label), repeats in repeats_of(data.traces).items():
+        if bound(repeats[0]) == OWN:
+            found.setdefault(str(instance), {})[label] = repeats
+    rows = []
+    for solvers in found.values():
+        if BASELINE not in solvers:
+            continue
+        target = float(np.median([_relative_gap(trace) for trace in solvers[BASELINE]]))
+        for label, repeats in solvers.items():
+            about = columns_of(repeats[0].metadata)
+            ends = [trace.frame.iloc[-1] for trace in repeats]
+            to = costs(repeats, data.best, target).median().replace(np.inf, np.nan)
+            rows.append(
+                {
+                    **about,
+                    "solver": label,
+                    "passes": np.median([end["oracle_calls"] for end in ends]) / about["n"],
+                    "time": np.median([end["time"] for end in ends]),
+                    "gap": np.median([_relative_gap(trace) for trace in repeats]),
+                    "approx_passes": np.median(
+                        [trace.frame["approx_passes"].iloc[1:].mean() for trace in repeats]
+                    ),
+                    "to_passes": to["calls"] / about["n"],
+                    "to_time": to["time"],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _relative_gap(trace: Trace) -> float:
+    end = trace.frame.iloc[-1]
+    return end["gap"] / max(abs(end["primal"]), 1e-12)
+
+
+def sentences(table: pd.DataFrame) -> Iterator[str]:
+    """Yield what the table says of each solver but BCFW."""
+    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+        base = instance[instance["solver"] == BASELINE].iloc[0]
+        for row in instance[instance["solver"] != BASELINE].to_dict("records"):
+            of, other = style.solver_label(BASELINE), style.solver_label(str(row["solver"]))
+            yield (
+                f"After {base['passes']:.0f} passes of the exact oracle over the {base['n']} "
+                f"examples, the gap between primal and dual is {percent(base['gap'])} of the "
+                f"primal value with {of}; with {other} it is {percent(row['gap'])} after "
+                f"{row['passes']:.0f}."
+            )
+            yield (
+                f"{other} is where {of} ends after {number(row['to_passes'], '.0f')} passes and "
+                f"{seconds(row['to_time'])}; {of} needs {base['passes']:.0f} passes and "
+                f"{seconds(base['time'])}."
+                if row["to_passes"] == row["to_passes"]
+                else f"{other} does not get to where {of} ends."
+            )
+            if row["approx_passes"] > 0:
+                yield (
+                    f"{other} keeps the planes that the oracle returned, and makes "
+                    f"{row['approx_passes']:.0f} passes over them for each of the oracle's: a pass "
+                    "costs more time, and is worth it the more, the slower the oracle is."
+                )
+
+
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = compare(data)
+    if len(table):
+        yield Output(NAME, table, data.title, list(sentences(table)))
+
+
+KIND = Kind(NAME, Choices(("table",)), _outputs)

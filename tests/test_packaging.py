@@ -1,0 +1,124 @@
+"""What is installed: extras and what lacks them, the wheel, the lock file."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import call, environment, error_of
+
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.extras import needed
+from ssvm_bench.datasets import horseseg, local_patterns
+from ssvm_bench.datasets.images import pictures, superpixels
+from ssvm_bench.oracles import cut
+
+ROOT = Path(__file__).parents[1]
+ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = ABOUT["optional-dependencies"]
+
+
+def without(package, monkeypatch):
+    """Let an import of a package fail, as where it is not installed."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "words"),
+    [
+        ("distributed", "dask", ("experiment", "main", "--backend=dask")),
+        ("ray", "ray", ("experiment", "main", "--backend=ray")),
+        ("submitit", "slurm", ("experiment", "main", "--backend=submitit")),
+        ("plotly", "report", ("report",)),
+        ("jinja2", "report", ("report",)),
+    ],
+)
+def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("ssvm_bench.report.")]:
+        monkeypatch.delitem(sys.modules, name)
+    without(package, monkeypatch)
+    said = error_of(call(*words), status=2)
+    assert f" needs the package {package}, which is not installed: " in said
+    assert said.endswith(f"pip install 'ssvm-bench[{extra}]'.")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "use"),
+    [
+        ("cv2", "images", lambda: superpixels.gradients(np.zeros((9, 9, 3), np.uint8), 4, 4.0)),
+        ("cv2", "images", lambda: pictures.decoded(b"", colour=True, what="picture")),
+        ("skimage", "images", lambda: local_patterns.maps(np.zeros((1, 9, 9), np.uint8))),
+        ("h5py", "horseseg", lambda: horseseg.hdf5(Path("horses")).__enter__()),
+        ("maxflow", "graphs", lambda: cut.Minimiser(None)),
+    ],
+)
+def test_data_and_oracles_that_lack_a_package_say_how_to_get_it(package, extra, use, monkeypatch):
+    without(package, monkeypatch)
+    message = rf"needs the package {package}[\w.]*, which .* 'ssvm-bench\[{extra}\]'\.$"
+    with pytest.raises(ConfigError, match=message):
+        use()
+
+
+def test_a_package_that_cannot_be_loaded_is_another_failure(tmp_path, monkeypatch):
+    (tmp_path / "broken_package.py").write_text("raise ImportError('libx.so: not found')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    message = r"libx\.so: not found\. Install it again: pip"
+    with pytest.raises(RunFailedError, match=message), needed("images", "Reading pictures"):
+        import broken_package  # noqa: F401
+
+
+def test_an_extra_that_is_asked_for_is_one():
+    asked = {
+        extra
+        for file in (ROOT / "ssvm_bench").rglob("*.py")
+        for extra in re.findall(r'needed\("(\w+)"', file.read_text(encoding="utf-8"))
+    }
+    assert {"images", "horseseg", "graphs", "report", "dask"} == asked
+    assert {*asked, "ray", "slurm", "all", "dev"} == set(EXTRAS)
+
+
+def test_the_lock_file_has_all_that_is_needed():
+    lines = (ROOT / "experiments/requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = {line.partition("==")[0] for line in lines if not line.startswith("#")}
+    parts = (*ABOUT["dependencies"], *(EXTRAS[name][0] for name in EXTRAS if name != "dev"))
+    assert {re.match(r"[\w-]+", part)[0] for part in parts} <= locked
+
+
+def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
+    pytest.importorskip("hatchling")
+
+    def build(target, source):
+        command = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", tmp_path)
+        subprocess.run(command, cwd=source, check=True, capture_output=True)
+
+    build("sdist", ROOT)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = next(path for path in tmp_path.iterdir() if path.is_dir())
+    assert (source / "CITATION.cff").is_file()
+    assert (source / "LICENSE").is_file()
+    build("wheel", source)
+    place, empty = tmp_path / "site", tmp_path / "empty"
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as archive:
+        archive.extractall(place)
+    empty.mkdir()
+    script = (
+        f"import sys; sys.path.insert(0, {str(place)!r}); sys.argv[1:] = {{words!r}}\n"
+        "import runpy, ssvm_bench; print(ssvm_bench.__file__, flush=True)\n"
+        "runpy.run_module('ssvm_bench', run_name='__main__')"
+    )
+    for words in (("list",), ("experiment", "main", "--status")):
+        done = subprocess.run(
+            (sys.executable, "-c", script.format(words=words)),
+            cwd=empty, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(str(place))
+        assert ("mpbcfw_fast" if words == ("list",) else "6 missing") in done.stdout, done.stdout

@@ -150,7 +150,7 @@ def draw(table: pd.DataFrame, stem: Path) -> list[Path]:
         panel.loglog(table["n"], table["seconds"], "o-", color="#A50026")
         panel.set(xlabel="points n", ylabel="CPU seconds")
         panel.grid(axis="y")
-    return save(Output("growth", table, figure=figure), stem, ["png"])
+    return save(Output("growth", table, figure=lambda: figure), stem, ["png"])
 
 
 if __name__ == "__main__":

@@ -453,6 +453,10 @@ def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "SSG"]
 
 
+def drawn(table, figure):
+    return Output("", table, figure=lambda: figure)
+
+
 def test_a_panel_without_a_curve_says_why(tmp_path):
     run = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg")
     for dual, first in ((1.0, ""), (NAN, "no dual value is known")):
@@ -464,7 +468,7 @@ def test_a_panel_without_a_curve_says_why(tmp_path):
     figure = drawing.draw_curves(table, "iteration", "A title")
     said = ["".join(text.get_text() for text in panel.texts) for panel in figure.axes]
     assert said == ["no positive values"] * 3
-    assert len(save(Output("", table, figure=figure), tmp_path / "empty", ["png"])) == 2
+    assert len(save(drawn(table, figure), tmp_path / "empty", ["png"])) == 2
 
 
 def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
@@ -473,7 +477,9 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     for name in ("one", "two"):
         figure, table = draw_some()
         written = save(
-            Output("", table, figure=figure), tmp_path / name / "iterations", ["png", "pdf", "svg"]
+            drawn(table, figure),
+            tmp_path / name / "iterations",
+            ["png", "pdf", "svg"],
         )
         assert {path.suffix[1:] for path in written} == set(starts)
         for path in written:
@@ -486,7 +492,11 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     pd.testing.assert_frame_equal(csv, table.reset_index(drop=True), check_dtype=False, rtol=1e-5)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFailedError, match="results_dir"):
-        save(Output("", table, figure=figure), tmp_path / "file" / "iterations", ["png"])
+        save(
+            drawn(table, figure),
+            tmp_path / "file" / "iterations",
+            ["png"],
+        )
 
 
 def test_times_of_several_processors_are_told():

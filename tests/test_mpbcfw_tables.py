@@ -84,5 +84,5 @@ def test_the_rule_is_drawn_from_runs_of_one_iteration():
     assert table["last"].loc[[1, 2, 3]].tolist() == [2.0, 1.0, pytest.approx(0.2)]
     assert table["iteration"].loc[[0, 3]].tolist() == [0.25, pytest.approx(0.6)]
     (output,) = outputs(tables.KINDS[3], traces)
-    titles = [panel.get_title(loc="left") for panel in output.figure.axes]
+    titles = [panel.get_title(loc="left") for panel in output.figure().axes]
     assert [title.split(": ")[1] for title in titles] == ["after 1 pass", "after 3 passes"]

@@ -109,7 +109,7 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     (output,) = figures.KINDS[1].files(FigureData(chosen, {}, "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
-    assert len(output.figure.axes) == 2
+    assert len(output.figure().axes) == 2
 
 
 def test_convergence_is_that_of_the_first_draw():

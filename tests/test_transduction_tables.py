@@ -249,7 +249,7 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
     (output,) = figures.KINDS[0].files(FigureData(runs, {}, "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
-    assert len(output.figure.axes) == 4
+    assert len(output.figure().axes) == 4
     scene = scribbles.scene(config, 1)
     y, truth = scene.dataset.y[scene.segments] == 1, scene.picture.truth == 1
     assert output.table["iou"].tolist() == pytest.approx(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     "data": "data",
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "report", "score"), "runs"),
+    **dict.fromkeys(("compare", "verify"), "results"),
 }
 """Command → the module beside this one that has it, which is imported when it is asked for."""
 

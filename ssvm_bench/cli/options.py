@@ -20,6 +20,9 @@ PROGRAM = "ssvm-bench"
 
 FILE = click.Path(path_type=Path)
 
+FORMATS = ("png", "pdf", "svg")
+"""Of a figure."""
+
 _EXAMPLES = "\n.. code-block:: console\n\n"
 
 

@@ -11,15 +11,21 @@ import click
 
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.extras import needed
-from ssvm_bench.cli.options import FILE, PROGRAM, Command, Settings, completed, print_outcomes
+from ssvm_bench.cli.options import (
+    FILE,
+    FORMATS,
+    PROGRAM,
+    Command,
+    Settings,
+    completed,
+    print_outcomes,
+)
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
 
 if TYPE_CHECKING:
     from ssvm_bench.runs.prediction import Examples
-
-FORMATS = ("png", "pdf", "svg")
 
 
 @click.command("experiment", cls=Command)

@@ -6,6 +6,7 @@ The report writes the same ones as HTML. Texts have the marks of Markdown: ``**b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -85,6 +86,38 @@ def lines(table: Table) -> list[str]:
     """Return the lines of a table in Markdown, without its title."""
     rule = ["---" if k < table.words else "---:" for k in range(len(table.header))]
     return [_line(row) for row in (table.header, rule, *table.rows)]
+
+
+LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "λ": r"$\lambda$",
+    "ν": r"$\nu$",
+    "ε": r"$\varepsilon$",
+    "–": "--",
+    "…": r"\dots{}",
+    "×": r"$\times$",
+    "÷": r"$\div$",
+    "≤": r"$\le$",
+}
+"""What stands for a character in LaTeX."""
+
+
+def latex(table: Table) -> str:
+    """Return a table in LaTeX, for the package booktabs; the title is a comment above it."""
+    columns = "".join("l" if k < table.words else "r" for k in range(len(table.header)))
+    header, *rows = (" & ".join(map(_latex, row)) + r" \\" for row in (table.header, *table.rows))
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *rows]
+    return "\n".join([f"% {table.title}", *lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _latex(text: str) -> str:
+    """Return a text with the marks of Markdown in LaTeX."""
+    plain = "".join(LATEX.get(letter, letter) for letter in text)
+    plain = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", plain)
+    return re.sub(r"`(.+?)`", r"\\texttt{\1}", plain)
 
 
 def _line(cells: Iterable[str]) -> str:

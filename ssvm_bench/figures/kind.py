@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -52,19 +53,24 @@ class Output(NamedTuple):
     """Numbers, and what shows them: a document, a figure, or both.
 
     ``name`` is that of the files, without what marks synthetic data and without suffix;
-    ``formats`` are those of the figure.
+    ``formats`` are those of the figure, which ``figure`` draws.
     """
 
     name: str
     table: pd.DataFrame
     title: str = ""
     blocks: Sequence[Block] = ()
-    figure: Figure | None = None
+    figure: Callable[[], Figure] | None = None
     formats: Sequence[str] = FORMATS
 
     def markdown(self) -> str:
         """Return the document as a page of Markdown."""
         return document.markdown([document.Heading(self.title, 1), *self.blocks])
+
+    def texts(self) -> dict[str, bytes]:
+        """Return its files but for pictures: suffix → content, of the document and the numbers."""
+        files = {"md": self.markdown().encode()} if self.blocks else {}
+        return {**files, "csv": self.table.to_csv(index=False, float_format="%.6g").encode()}
 
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
@@ -84,12 +90,12 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     RunFailedError
         If a file cannot be written.
     """
-    files = {"md": output.markdown().encode()} if output.blocks else {}
-    files["csv"] = output.table.to_csv(index=False, float_format="%.6g").encode()
+    files = output.texts()
     if output.figure is not None:
         from ssvm_bench.figures.drawing import rendered
 
-        files |= {suffix: rendered(output.figure, suffix) for suffix in formats or output.formats}
+        figure = output.figure()
+        files |= {suffix: rendered(figure, suffix) for suffix in formats or output.formats}
     return [write(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
 
 
@@ -236,7 +242,7 @@ class CurveFigure:
             table = self.tabulate(traces, data.best, axis)
             notes = [*curves.notes(table, traces, axis), *self.notes(traces, data.best)]
             label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
-            figure = draw(table, label, data.title, notes, log_x, self.log)
+            figure = partial(draw, table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
     def of_instance(self, data: FigureData) -> Iterator[Shown]:

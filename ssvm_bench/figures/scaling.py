@@ -17,6 +17,7 @@ is lost, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -243,7 +244,7 @@ def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
     busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in data.traces)
     if busy:
         notes.append(f"{busy} of {len(data.traces)} runs were timed while others were going on.")
-    figure = draw(table, quantities, data.title, notes)
+    figure = partial(draw, table, quantities, data.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
     yield Output("scaling", table, title, [READING, *notes[1:], *tables(table)], figure)
 

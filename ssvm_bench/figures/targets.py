@@ -12,6 +12,7 @@ instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,14 @@ def bound(trace: Trace) -> str:
     return OWN if trace.frame["dual"].notna().any() else BEST
 
 
+def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
+    """Return the relative gap of each row, from what `bound` says."""
+    primal, gap = trace.frame["primal"], trace.frame["gap"]
+    if bound(trace) == BEST:
+        gap = primal - best[instance_of(trace.metadata)].dual
+    return (gap / primal.abs().clip(lower=1e-12)).to_numpy(float)
+
+
 def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFrame:
     """Return what each run had spent when its relative gap was first at most a target.
 
@@ -61,10 +70,7 @@ def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFr
     """
     rows = []
     for trace in traces:
-        primal, gap = trace.frame["primal"], trace.frame["gap"]
-        if bound(trace) == BEST:
-            gap = primal - best[instance_of(trace.metadata)].dual
-        relative = (gap / primal.abs().clip(lower=1e-12)).to_numpy(float)
+        relative = relative_gap(trace, best)
         rows.append({name: first_at(along(trace, name), relative, target) for name in COSTS})
     return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
 
@@ -254,7 +260,7 @@ def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
     table = targets(data.traces, data.best, data.gaps)
     said = notes(table, data.traces)
     x_labels = {axis: x_label(data.traces, axis) for axis in axes}
-    figure = draw(table, x_labels, data.title, said)
+    figure = partial(draw, table, x_labels, data.title, said)
     title = "Time and exact oracle calls to a relative gap"
     yield Output("targets", table, title, [READING, *said, *tables(table)], figure)
 

@@ -16,22 +16,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import LOADED_FROM, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures import kind
-from ssvm_bench.figures.kind import FigureData
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.jobs import experiments
 from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.files import SkippedFiles, write
 from ssvm_bench.results.folder import ResultsFolder, plain, results_folder, sweep
+from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import damage, is_finished
 from ssvm_bench.results.repeats import grouped
@@ -126,7 +127,11 @@ def plot(
             for trace in stored_traces.read(where, origin, skipped)
         }
         for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
-            found = _found(of_dataset, kept, skipped)
+            found = of_one_source(
+                of_dataset,
+                lambda config: _run(config, kept, skipped),
+                lambda config: any(map(damage, config.folders)),
+            )
             pairs = list(zip(of_dataset, found, strict=True))
             missing += [experiments.title(config) for config, run in pairs if run is None]
             runs += [run for _, run in pairs if run is not None]
@@ -149,17 +154,28 @@ def plot(
         return draw(experiment, runs, kept.values(), where, formats, skipped, origins)
 
 
-def _found(
-    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles
+def of_one_source(
+    configs: Sequence[RunConfig],
+    find: Callable[[RunConfig], Trace | None],
+    is_there: Callable[[RunConfig], bool] = lambda _: False,
 ) -> list[Trace | None]:
-    """Return the run of each config of one dataset, from its folder or as stored; of one source."""
+    """Return the runs of the configs of one dataset, on real data if there are any.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+    find : callable
+        Returns the run of a config whose source is known; None: there is none.
+    is_there : callable
+        Tells whether there is something of such a config, though it cannot be read.
+    """
     found: list[Trace | None] = []
     for source in LOADED_FROM:
         runs = [
             config.with_source(source) if source in config.sources() else None for config in configs
         ]
-        found = [None if run is None else _run(run, stored, skipped) for run in runs]
-        if any(found) or any(damage(place) for run in runs if run for place in run.folders):
+        found = [None if run is None else find(run) for run in runs]
+        if any(found) or any(is_there(run) for run in runs if run):
             break
     return found
 
@@ -222,19 +238,67 @@ def draw(
     traces = list(chosen.values())
     best = optima.reference(traces, where, skipped)
     written: list[Path] = []
+    for made in outputs(experiment, traces, best, where.root):
+        stem = where.made / made.place
+        if isinstance(made.shown, Output):
+            written += kind.save(made.shown, stem, formats)
+        else:
+            write(stem.with_name(f"{stem.name}.json"), made.shown)
+    if where.notice:  # files have gone where a user would not look for them
+        logger.info(where.notice)
+    return written
+
+
+class Made(NamedTuple):
+    """What is made of an experiment's runs.
+
+    Attributes
+    ----------
+    place : Path
+        Of its files, below the results folder and without suffix.
+    shown : Output or bytes
+        Numbers and figures; or the content of ``provenance.json``.
+    """
+
+    place: Path
+    shown: Output | bytes
+
+    def texts(self) -> dict[str, bytes]:
+        """Return its files but for pictures, suffix → content."""
+        return {"json": self.shown} if isinstance(self.shown, bytes) else self.shown.texts()
+
+
+def outputs(
+    experiment: Experiment,
+    traces: Sequence[Trace],
+    best: BestValues,
+    results_dir: Path,
+    wanted: Callable[[Kind], bool] = lambda _: True,
+) -> Iterator[Made]:
+    """Yield all that is made of an experiment's runs; real and synthetic data apart.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to draw.
+    traces : sequence of Trace
+        Its runs, as they are stored.
+    best : BestValues
+    results_dir : Path
+        Where the numbers are that no run has.
+    wanted : callable
+        Tells which of its kinds of figures to make.
+    """
     together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
     for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         others = [trace for of, some in together.items() if of != source for trace in some]
-        data = FigureData(shown, best, experiment.title, experiment.gaps, where.root, others)
-        folder = where.made / "figures" / experiment.name
+        data = FigureData(shown, best, experiment.title, experiment.gaps, results_dir, others)
+        folder = Path("figures", experiment.name)
         for name, choices in experiment.figures.items():
             made = kinds()[name]
-            target = where.made if made.at_top else folder
-            for output in made.files(data, choices):
-                written += kind.save(output, target / f"{output.name}{suffix}", formats)
+            for output in made.files(data, choices) if wanted(made) else ():
+                place = Path() if made.at_top else folder
+                yield Made(place / f"{output.name}{suffix}", output)
         text = json.dumps(provenance_of(shown), indent=2)
-        write(folder / f"provenance{suffix}.json", f"{text}\n".encode())
-    if where.notice:  # files have gone where a user would not look for them
-        logger.info(where.notice)
-    return written
+        yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

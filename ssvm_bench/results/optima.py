@@ -68,8 +68,7 @@ def reference(
     path = where.made / FILE
     seen = _tightened({}, _instances(traces, where.root, skipped))
     try:
-        stored = (_read(place / FILE).values() for place in where.read)
-        known = _tightened({}, itertools.chain.from_iterable(stored))
+        known = _stored(where)
     except RunFailedError as error:
         if skipped is None:
             raise
@@ -77,10 +76,32 @@ def reference(
         known = seen
     if _tightened(known, seen.values()) != known:
         known = _tightened(known, _tighten_file(path, seen).values())
+    return _values(known)
+
+
+def untold(
+    traces: Iterable[Trace], results_dir: Path | ResultsFolder
+) -> tuple[dict[ProblemInstance, Best], dict[ProblemInstance, Best]]:
+    """Return the best values of runs and file, and those that runs saw, and the file does not say.
+
+    Neither the file nor runs below the results folder are touched. Raises as `reference`.
+    """
+    known = _stored(plain(results_dir))
+    both = _tightened(known, map(_instance, traces))
+    better = {problem: item for problem, item in both.items() if item != known.get(problem)}
+    return _values(both), _values(better)
+
+
+def _stored(where: ResultsFolder) -> dict[ProblemInstance, Instance]:
+    files = (_read(place / FILE).values() for place in where.read)
+    return _tightened({}, itertools.chain.from_iterable(files))
+
+
+def _values(instances: Mapping[ProblemInstance, Instance]) -> dict[ProblemInstance, Best]:
     none = {"value": math.nan}
     return {
         problem: Best(*(float((instance[key] or none)["value"]) for key in KEYS))
-        for problem, instance in known.items()
+        for problem, instance in instances.items()
     }
 
 
@@ -159,7 +180,7 @@ def _instance(trace: Trace) -> Instance:
             "config": trace.own_hash,
             "seed": config["seed"],
             "oracle": oracle.get("name"),
-            "exact": _is_exact(str(oracle.get("kind"))),
+            "exact": is_exact(str(oracle.get("kind"))),
             "commit": metadata.get("git"),
         }
 
@@ -169,7 +190,7 @@ def _instance(trace: Trace) -> Instance:
 
 
 @functools.cache
-def _is_exact(kind: str) -> bool | None:
+def is_exact(kind: str) -> bool | None:
     """Tell whether an oracle always finds a best labeling; None if it is not installed."""
     from ssvm_bench.oracles.base import Oracle
 

@@ -49,22 +49,39 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     not taken for repeats of one another. Options of the solver itself are named on all problem
     instances if they differ on one, so that one thing has one name in a figure; others only there.
     """
-    configs = _of_today([trace.metadata["config"] for trace in traces])
-    names = [str(config["solver"]["name"]) for config in configs]
+    names = [str(trace.metadata["config"]["solver"]["name"]) for trace in traces]
     groups = [
         (instance_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)
     ]
+    around, within = differing_options(traces, groups)
+    parts = names, around, within
+    return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
+
+
+def differing_options(
+    traces: Sequence[Trace],
+    groups: Sequence[Hashable],
+    hidden: Callable[[str], bool] = lambda _: False,
+) -> tuple[list[str], list[str]]:
+    """Return of each run the options around its solver, and those of it, in which runs differ.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+    groups : sequence
+        The group of each run within which options around the solver are looked at.
+    hidden : callable
+        Tells which options, as ``budget.max_seconds``, make no other curve, beside `NOT_A_CURVE`.
+    """
+    configs = _of_today([trace.metadata["config"] for trace in traces])
+    names = [str(config["solver"]["name"]) for config in configs]
     around = [{key: config[key] for key in config if key != "solver"} for config in configs]
     within = [
         {"solver": {**_dual_of(trace), **config["solver"]}}
         for trace, config in zip(traces, configs, strict=True)
     ]
-    parts = (
-        names,
-        differences(around, groups, NOT_A_CURVE),
-        differences(within, names, NOT_A_CURVE),
-    )
-    return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
+    unseen = {key for config in configs for key in _flatten(config) if hidden(key)} | NOT_A_CURVE
+    return differences(around, groups, unseen), differences(within, names, unseen)
 
 
 def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> list[str]:

@@ -119,11 +119,27 @@ def read(
     """
     where = plain(results_dir)
     found: dict[tuple[str, Path], Trace] = {}
-    for place in where.read:
-        for path in sorted(_folder(place, name).glob("*.parquet")):
-            for trace in _read_if_whole(path, where.root, skipped) or ():
-                found.setdefault((path.name, trace.own_folder), trace)
+    for path in files_of(where, name):
+        for trace in _read_if_whole(path, where.root, skipped) or ():
+            found.setdefault((path.name, trace.own_folder), trace)
     return list(found.values())
+
+
+def files_of(results_dir: Path | ResultsFolder, name: str) -> list[Path]:
+    """Return the files of an experiment; of two traces of a run, the first one counts."""
+    folders = (_folder(place, name) for place in plain(results_dir).read)
+    return [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
+
+
+def read_file(path: Path, results_dir: Path) -> list[Trace]:
+    """Return the traces in a file; raise ``RunFailedError`` if it is damaged."""
+    try:
+        return _traces(files.read(path), results_dir)
+    except Exception as error:  # whatever a damaged file makes a reader raise
+        raise RunFailedError(
+            f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
+            "delete it and run the experiment again."
+        ) from error
 
 
 def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
@@ -217,14 +233,10 @@ def _read_if_whole(
 ) -> list[Trace] | None:
     """Return the traces in a file; None if it is damaged and skipped."""
     try:
-        return _traces(files.read(path), results_dir)
-    except Exception as error:  # whatever a damaged file makes a reader raise
-        damaged = RunFailedError(
-            f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
-            "delete it and run the experiment again."
-        )
+        return read_file(path, results_dir)
+    except RunFailedError as damaged:
         if skipped is None:
-            raise damaged from error
+            raise
         skipped.add(damaged)
         return None
 
@@ -239,19 +251,32 @@ def _traces(content: bytes, results_dir: Path) -> list[Trace]:
         raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
     if checksum not in (None, checks.table_checksum(table).encode()):
         raise ValueError("it is not what was written (checksum)")
-    groups = table.to_pandas(use_threads=False).groupby(RUN, sort=False)
-    return [_trace(rows, checks.document(str(run)), results_dir) for run, rows in groups]
+    of_run, runs = pd.factorize(table[RUN].to_numpy())
+    columns = {name: table[name].to_numpy() for name in table.column_names if name != RUN}
+    return [
+        _trace(
+            {name: column[of_run == k] for name, column in columns.items()},
+            checks.document(str(run)),
+            results_dir,
+        )
+        for k, run in enumerate(runs)
+    ]
 
 
-def _trace(rows: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
+def _trace(rows: dict[str, np.ndarray], run: dict[str, Any], results_dir: Path) -> Trace:
+    """Return a run, given its columns and what else there is of it."""
     if run["format"] != FORMAT:
         raise ValueError(f"format version {run['format']}; this program reads {FORMAT}")
     checks.check(run["metadata"], checks.METADATA)
     checks.check_summary(run["summary"])
-    checks.check_rows(rows)
+    rows[DERIVED] = rows["primal"] - rows["dual"]
     # runs in one file need not have the same further columns
-    there = [name for name in rows if name not in (*COLUMNS, RUN) and rows[name].notna().any()]
-    rows = rows.assign(**{DERIVED: rows["primal"] - rows["dual"]})[[*COLUMNS, *there]]
-    types = {name: COLUMNS[name].dtype if name in COLUMNS else "float64" for name in rows}
+    there = [name for name in rows if name not in COLUMNS and not np.isnan(rows[name]).all()]
+    types = {
+        **{name: column.dtype for name, column in COLUMNS.items()},
+        **dict.fromkeys(there, "float64"),
+    }
+    frame = pd.DataFrame({name: rows[name].astype(of) for name, of in types.items()})
+    checks.check_rows(frame)
     folder = results_dir.joinpath("runs", *PurePosixPath(run["folder"]).parts[-4:])
-    return Trace(rows.astype(types).reset_index(drop=True), run["metadata"], run["summary"], folder)
+    return Trace(frame, run["metadata"], run["summary"], folder)

@@ -14,6 +14,7 @@ instance: UB − F⋆ is no less than UB is too high, and P⋆ − LB no less th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -151,7 +152,7 @@ def _draw_kept(data: FigureData) -> Iterator[Output]:
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
         notes += sorted({_full(run) for run in runs if run.frame["fixed_examples"].max() > 0})
         label = "examples of one pass"
-        figure = drawing.draw_curves(table, label, data.title, notes, log_y=False)
+        figure = partial(drawing.draw_curves, table, label, data.title, notes, log_y=False)
         yield Output("cache", table, figure=figure)
 
 

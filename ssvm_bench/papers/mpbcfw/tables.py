@@ -23,6 +23,7 @@ and another pass is made while ``last > iteration``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -301,7 +302,7 @@ def draw_rule(table: pd.DataFrame, title: str) -> Figure:
 def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     table = passes(data.traces, data.best)
     if len(table):
-        yield Output("rule", table, figure=draw_rule(table, data.title))
+        yield Output("rule", table, figure=partial(draw_rule, table, data.title))
 
 
 # ---- the kinds --------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,7 +108,7 @@ def _draw_labels(data: FigureData) -> Iterator[Output]:
         notes = [f"{DRAWS[case.dataset]} = {first}"]
         drawn[case.dataset] += 1
         number = f"_{drawn[case.dataset]}" * (drawn[case.dataset] > 1)
-        figure = draw_labels(points.x, panels, data.title, notes)
+        figure = partial(draw_labels, points.x, panels, data.title, notes)
         yield Output(f"labels_{case.dataset}{number}", table, figure=figure)
 
 
@@ -223,7 +223,7 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
             name = f"masks_{overlaps.name_of(case)}"
             notes = [style.source_name(case.source)] * (case.source not in GENUINE)
-            figure = draw_masks(rows, data.title, notes)
+            figure = partial(draw_masks, rows, data.title, notes)
             yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
 
 
@@ -298,8 +298,6 @@ def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
 
 def _draw_frames(data: FigureData) -> Iterator[Output]:
     """Yield the IoU of the frames of each sequence whose runs are at hand."""
-    from ssvm_bench.figures import drawing
-
     for case, methods in overlaps.of_methods(data.traces):
         if case.dataset in DRAWS:
             continue
@@ -314,17 +312,23 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
             rows += [(label, int(frame), share) for frame, share in shares]
         else:
             table = pd.DataFrame(rows, columns=["solver", "frame", "iou"])
-            wide = table.rename(columns={"frame": "x", "iou": "median"})
-            lines = style.dashes(wide["solver"])
-            curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
-            legend = drawing.legend_of(lines)
-            layout = drawing.page(data.title, [], (1, 1), legend)
-            with layout as (figure, panels):
-                panel = panels[0, 0]
-                drawing.draw_panel(panel, curves, lines)
-                panel.set(xlabel="frame", ylabel="IoU", ylim=(0, 1))
-                panel.set_title(style.dataset_name(case.dataset), loc="left", fontweight="bold")
+            figure = partial(draw_frames, table, data.title, style.dataset_name(case.dataset))
             yield Output(f"frames_{overlaps.name_of(case)}", table, figure=figure)
+
+
+def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
+    """Draw a curve over the frames for each solver; ``name`` is that of the sequence."""
+    from ssvm_bench.figures import drawing
+
+    wide = table.rename(columns={"frame": "x", "iou": "median"})
+    lines = style.dashes(wide["solver"])
+    curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
+    with drawing.page(title, [], (1, 1), drawing.legend_of(lines)) as (figure, panels):
+        panel = panels[0, 0]
+        drawing.draw_panel(panel, curves, lines)
+        panel.set(xlabel="frame", ylabel="IoU", ylim=(0, 1))
+        panel.set_title(name, loc="left", fontweight="bold")
+    return figure
 
 
 # ---- the kinds of figures ---------------------------------------------------------------------

@@ -1,0 +1,150 @@
+"""Commands that look at results folders: are they what their runs say, how do two compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings
+
+if TYPE_CHECKING:
+    from ssvm_bench.results.folder import ResultsFolder
+
+
+@click.command("verify", cls=Command)
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@click.option(
+    "--rerun",
+    metavar="K",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Also make K stored runs again, under clock=work, and compare their curves.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the choice of these runs.",
+)
+@click.pass_context
+def verify_command(
+    context: click.Context, overrides: tuple[str, ...], rerun: int, seed: int
+) -> None:
+    """Check that a results folder says what its runs say.
+
+    Checksums, weak duality, summaries and best values of stored traces and of runs; claims, tables
+    and the numbers of figures, made again; fingerprints of the data that are here; primal values at
+    stored weights. Nothing is changed or downloaded. What cannot be looked at is skipped, and is
+    told. Exit status 1 if anything differs.
+
+    .. code-block:: console
+
+        ssvm-bench verify
+        ssvm-bench verify --rerun 5
+        ssvm-bench verify results_dir=/scratch/results
+
+        ✓ the same   ✗ different   – nothing of it could be looked at
+    """
+    from ssvm_bench.results.words import minutes
+    from ssvm_bench.verification import verify
+
+    where = _folder(context.obj, overrides, asked=True)
+    checks = []
+    click.echo(verify.HEADING)
+    for check in verify.verify(where, rerun, seed, context.obj.config_dirs()):
+        checks.append(check)
+        click.echo("\n".join(verify.lines(check)))
+    same, different, skipped = (sum(check.counts[key] for check in checks) for key in verify.MARKS)
+    spent = minutes(sum(check.seconds for check in checks))
+    click.echo(
+        f"{where.root}: {same:,} the same, {different:,} different, {skipped:,} skipped, {spent}"
+    )
+    context.exit(int(different > 0))
+
+
+def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> ResultsFolder:
+    """Return the results folder that is named, or the usual one; all of it if it is asked for."""
+    from ssvm_bench.config.compose import compose_runs
+    from ssvm_bench.results.folder import OPTION, results_folder
+
+    for override in overrides:
+        if not override.startswith(OPTION):
+            raise ConfigError(
+                f"A results folder is chosen with {OPTION}…, got {shown(repr(override))}."
+            )
+    (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
+    return results_folder(config.results_dir, (OPTION,) if asked else overrides)
+
+
+@click.command("compare", cls=Command)
+@click.argument("a")
+@click.argument("b")
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="May be repeated.")
+@click.option("--experiment", metavar="NAME", default="*", help="Only traces stored with it.")
+@click.option(
+    "--gap",
+    "gaps",
+    metavar="G",
+    type=click.FloatRange(min=0, min_open=True),
+    multiple=True,
+    help="Relative gap; may be repeated. [default: 0.1, 0.01, 0.001, and one that all got to]",
+)
+@click.option("--seconds", is_flag=True, help="Compare seconds of different processors, too.")
+@click.option(
+    "--out",
+    metavar="STEM",
+    type=FILE,
+    help="Of the files, without suffix. [default: in the folder comparisons/ of the results]",
+)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    help="Of the figure; may be repeated. [default: png and pdf]",
+)
+@click.pass_obj
+def compare_command(
+    settings: Settings,
+    a: str,
+    b: str,
+    overrides: tuple[str, ...],
+    datasets: tuple[str, ...],
+    experiment: str,
+    gaps: tuple[float, ...],
+    seconds: bool,
+    out: Path | None,
+    formats: tuple[str, ...],
+) -> None:
+    """Compare two results folders, or two solvers of one, to relative gaps.
+
+    Runs are paired by problem and seed. The ratios B ÷ A of time and of oracle calls, as medians
+    with bands, go to a figure, a text, a CSV file and LaTeX tables. Seconds of different processors
+    are left out, unless they are asked for.
+
+    A and B are folders, where `mine` is what this machine ran and `committed` what is stored in the
+    results folder; or solvers, as legends name them.
+
+    .. code-block:: console
+
+        ssvm-bench compare bcfw mpbcfw --experiment mpbcfw_fig4
+        ssvm-bench compare committed mine
+        ssvm-bench compare results /scratch/results --dataset ocr --gap 0.05
+        ssvm-bench compare 'mpbcfw T=5' 'mpbcfw T=10' results_dir=/scratch/results
+    """
+    from ssvm_bench.figures.document import List
+    from ssvm_bench.report import compare
+
+    where = _folder(settings, overrides, asked=False)
+    largest_first = sorted(set(gaps), reverse=True)
+    made = compare.compare(a, b, where, largest_first, datasets, experiment, seconds)
+    for block in made.blocks:
+        if isinstance(block, (str, List)):
+            click.echo("\n".join(block.texts) if isinstance(block, List) else block)
+    for path in compare.save(made, out or where.made / "comparisons" / made.name, formats):
+        click.echo(f"file: {path}")

@@ -1,0 +1,340 @@
+"""Two sides of runs, paired by problem and seed: what B needs of what A needs to a relative gap.
+
+.. code-block:: text
+
+    ratio of a pair   (seconds or exact calls of B) / (those of A), to the first row with a gap
+                      (P − F)/|P| at or below the target
+    median            over all pairs of which one got there; where only B did, its ratio is 0, and
+                      where only A did, infinite
+    band              minimum to maximum over the pairs of which both got there
+
+Seconds are compared where both runs of a pair were timed by the same clock, on the same processor,
+unless other processors are asked for; counted time (``clock=work``) is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import processors_of
+from ssvm_bench.figures.document import Block, List, Table
+from ssvm_bench.figures.kind import Output
+from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
+from ssvm_bench.results import words
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of, instance_of
+from ssvm_bench.results.repeats import differing_options, grouped
+from ssvm_bench.results.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NEEDS = {"time": "time", "calls": "oracle calls"}
+"""Cost → its name in a sentence."""
+
+SAME, OTHERS, CLOCKS = "same", "different processors", "different clocks"
+"""Whether the seconds of two sides may be compared."""
+
+
+class Pairs(NamedTuple):
+    """The runs of two curves on a problem instance that have a seed in common.
+
+    Attributes
+    ----------
+    problem : ProblemInstance
+    a, b : str
+        Labels of the curves.
+    around : str
+        Options around the solver, where there are runs with others.
+    clock : str
+        Of both sides; of each where they differ.
+    runs : list of (Trace, Trace)
+    """
+
+    problem: ProblemInstance
+    a: str
+    b: str
+    around: str
+    clock: str
+    runs: list[tuple[Trace, Trace]]
+
+
+def _how_long(option: str) -> bool:
+    """Tell whether an option says where the data are, when a run ends, or how it is looked at."""
+    return option == "clock" or option.startswith(("budget.", "eval.", "dataset."))
+
+
+def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pairs]:
+    """Return the pairs of two sides.
+
+    Parameters
+    ----------
+    a, b : sequence of Trace
+        Finished runs.
+    same_curve : bool
+        Whether a run is compared with that of the same solver and options on the other side; else
+        every curve of A with every one of B.
+    """
+    runs = [*a, *b]
+    instances = [instance_of(run.metadata) for run in runs]
+    around, within = differing_options(runs, instances, _how_long)
+    names = (str(run.metadata["config"]["solver"]["name"]) for run in runs)
+    curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]
+    keys = [*zip(instances, around, curves, strict=True)]
+    sides = [
+        grouped(range(begin, end), lambda k: keys[k])
+        for begin, end in ((0, len(a)), (len(a), len(runs)))
+    ]
+    found = []
+    for (problem, options, of_a), here in sides[0].items():
+        for (other, others, of_b), there in sides[1].items():
+            alike = (problem, options) == (other, others)
+            if alike and (of_a == of_b if same_curve else of_a != of_b):
+                both = [[runs[k] for k in side] for side in (here, there)]
+                made = (problem, of_a, of_b, options)
+                found += [Pairs(*made, *of_clock) for of_clock in _of_clocks(*both)]
+    return found
+
+
+def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple[Trace, Trace]]]]:
+    """Yield clock and pairs for each clock that both sides have; else those of different clocks."""
+    clocks = [grouped(side, lambda run: str(run.metadata.get("clock"))) for side in (a, b)]
+    common = sorted(clocks[0].keys() & clocks[1].keys())
+    sides = [(clock, clocks[0][clock], clocks[1][clock]) for clock in common]
+    for clock, here, there in sides or [(" and ".join(sorted({*clocks[0], *clocks[1]})), a, b)]:
+        longest = [
+            {
+                int(run.metadata["config"]["seed"]): run
+                for run in sorted(side, key=lambda run: int(run.frame["iteration"].iloc[-1]))
+            }
+            for side in (here, there)
+        ]
+        seeds = sorted(longest[0].keys() & longest[1].keys())
+        if seeds:
+            yield clock, [(longest[0][seed], longest[1][seed]) for seed in seeds]
+
+
+def timed(pairs: Pairs) -> str:
+    """Return whether the seconds of both sides may be compared, or what is different."""
+    clocks = {run.metadata.get("clock") for pair in pairs.runs for run in pair}
+    if len(clocks) > 1:
+        return CLOCKS
+    if clocks == {"work"}:
+        return SAME
+    used = [[processors_of(run) for run in pair] for pair in pairs.runs]
+    return SAME if all(here == there and len(here) == 1 for here, there in used) else OTHERS
+
+
+def ratios(
+    found: Sequence[Pairs], best: BestValues, gaps: Sequence[float], seconds: bool
+) -> pd.DataFrame:
+    """Return the ratios B / A of each comparison and gap.
+
+    Parameters
+    ----------
+    found : sequence of Pairs
+    best : BestValues
+        For solvers without a dual value; see `targets`.
+    gaps : sequence of float
+        Relative gaps; of none, `GAPS`, and one that all runs of a comparison got to.
+    seconds : bool
+        Whether seconds of different processors are compared, too.
+
+    Returns
+    -------
+    DataFrame
+        The problem instance, ``a, b, around, clock, machines, gap``; ``pairs``, and of how many of
+        them A and B got there (``reached_a, reached_b``); of ``time`` and ``calls`` the median,
+        ``_min`` and ``_max``, NaN where there is none, or where seconds are not compared.
+    """
+    rows = []
+    for pairs in found:
+        about, machines = columns_of(pairs.runs[0][0].metadata), timed(pairs)
+        comparable = machines == SAME or (machines == OTHERS and seconds)
+        for gap in gaps or sorted({*GAPS, _common(pairs, best)}, reverse=True):
+            a, b = (costs([pair[k] for pair in pairs.runs], best, gap) for k in (0, 1))
+            row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
+            row |= {"clock": pairs.clock, "machines": machines, "gap": gap, "pairs": len(a)}
+            row |= {"reached_a": int(np.isfinite(a["time"]).sum())}
+            row |= {"reached_b": int(np.isfinite(b["time"]).sum())}
+            for name in COSTS:
+                compared = comparable or name != "time"
+                values = _quotients(b[name].to_numpy(), a[name].to_numpy())
+                middle, low, high = _band(values) if compared else (math.nan,) * 3
+                row |= {name: middle, f"{name}_min": low, f"{name}_max": high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _common(pairs: Pairs, best: BestValues) -> float:
+    """Return the smallest gap of one digit that all runs got to."""
+    runs = [run for pair in pairs.runs for run in pair]
+    least = max(float(relative_gap(run, best).min()) for run in runs)
+    digit = 10.0 ** math.floor(math.log10(max(least, 1e-12)))
+    return float(f"{math.ceil(least / digit) * digit:.1g}")
+
+
+def _quotients(b: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return b / a of each pair: 0 where only B got there, ∞ where only A did, NaN where none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.isfinite(a) & (a == b), 1.0, b / a)
+
+
+def _band(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the median of the pairs that have a ratio, and the ends of those that are numbers."""
+    known = np.sort(values[~np.isnan(values)])
+    if not known.size:
+        return math.nan, math.nan, math.nan
+    lower, upper = known[(known.size - 1) // 2], known[known.size // 2]
+    middle = lower if lower == upper else 0.5 * (lower + upper)  # ∞ − ∞ never
+    both = known[np.isfinite(known) & (known > 0)]
+    return middle, *((both[0], both[-1]) if both.size else (math.nan, math.nan))
+
+
+# ---- what is written --------------------------------------------------------------------------
+
+
+def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Output:
+    """Return the comparison of two sides as a document, numbers and a figure."""
+    title = f"{b} beside {a}"
+    said = notes(table, seconds)
+    blocks: list[Block] = [reading(a, b), *said, List([*sentences(table)]), *tables(table)]
+    return Output(name, table, title, blocks, lambda: draw(table, title, said))
+
+
+def reading(a: str, b: str) -> str:
+    """Return how the numbers are to be read."""
+    return (
+        f"Ratios are {b} ÷ {a}, of what runs with the same problem and seed had spent when their "
+        "relative gap was first at most the target: below 1, the former is ahead. Medians over "
+        "the pairs; in parentheses, minimum and maximum of the pairs of which both got there."
+    )
+
+
+def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
+    """Return what a reader has to know about machines and clocks."""
+    found = []
+    of = table.drop_duplicates(["fingerprint", "lam", "a", "b", "around", "clock"])["machines"]
+    if others := int((of == OTHERS).sum()):
+        what = "Their seconds are compared all the same." if seconds else "Seconds are left out."
+        found.append(f"{others} of {len(of)} comparisons are of runs on other processors. {what}")
+    if clocks := int((of == CLOCKS).sum()):
+        found.append(f"{clocks} of {len(of)} are of runs with other clocks: their seconds are not.")
+    return found
+
+
+NOBODY = {0.0: "only B", math.inf: "only A"}
+"""Median of which there is no ratio → who got there."""
+
+
+def shown(row: pd.Series, cost: str) -> str:
+    """Return a ratio with its band."""
+    middle = row[cost]
+    if math.isnan(middle):
+        return words.NONE
+    text = NOBODY.get(middle) or words.times(middle)
+    low, high = row[f"{cost}_min"], row[f"{cost}_max"]
+    if row["pairs"] == 1 or math.isnan(low) or low == high:
+        return text
+    return f"{text} ({words.times(low)}–{words.times(high)})"
+
+
+def sentences(table: pd.DataFrame) -> Iterator[str]:
+    """Yield what was found on each problem, at the smallest gap with a ratio."""
+    for _, rows in table.groupby(["fingerprint", "lam", "a", "b", "around", "clock"], sort=False):
+        numbers = np.isfinite(rows["calls"]) & (rows["calls"] > 0)
+        some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
+        row = (some if len(some) else rows).sort_values("gap").iloc[0]
+        of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
+        about = f"{style.problem_title(rows)}, {of} {row['around']}".strip()
+        gap = f"a gap of {row['gap']:g} ({words.number(row['pairs'], 'd')} pairs)"
+        if not len(some):
+            yield f"{about}: neither got to {gap}."
+        elif not numbers.any():
+            yield f"{about}: only {'B' if row['calls'] == 0 else 'A'} got to {gap}."
+        else:
+            said = [f"{shown(row, cost)} of the {NEEDS[cost]}" for cost in COSTS if row[cost] > 0]
+            yield f"{about}: {' and '.join(said)} to {gap}."
+
+
+def tables(table: pd.DataFrame) -> Iterator[Table]:
+    """Yield the ratios on each problem instance."""
+    header = ["A", "B", "gap", "pairs", "A and B got there", "time", "oracle calls"]
+    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+        lines = [
+            [
+                *(f"{row[side]} {row['around']}".strip() for side in ("a", "b")),
+                f"{row['gap']:g}",
+                str(row["pairs"]),
+                f"{row['reached_a']}, {row['reached_b']}",
+                *(shown(row, cost) for cost in COSTS),
+            ]
+            for _, row in rows.iterrows()
+        ]
+        yield Table(style.problem_title(rows), header, lines, words=2)
+
+
+def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
+    """Draw a row of panels per problem instance: ratios of time, if there are any, and of calls."""
+    from matplotlib.lines import Line2D
+
+    from ssvm_bench.figures.drawing import draw_grid, label_log_x, set_heading
+
+    drawn = [cost for cost in COSTS if table[cost].notna().any()] or ["calls"]
+    gaps = sorted(set(table["gap"]), reverse=True)
+    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
+    points = [
+        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
+        for shade in shades.values()
+    ]
+    table = table.assign(
+        name=[
+            " ".join(filter(None, (a if a == b else f"{b} ÷ {a}", around)))
+            for a, b, around in zip(table["a"], table["b"], table["around"], strict=True)
+        ]
+    )
+    problems = [rows for _, rows in table.groupby(["fingerprint", "lam"], sort=False)]
+    most = max(problem["name"].nunique() for problem in problems)
+    lines = max(len(set(problem["gap"])) for problem in problems)
+    rows = [[problem.assign(cost=cost) for cost in drawn] for problem in problems]
+
+    def draw_panel(panel: Axes, k: int, rows: pd.DataFrame) -> None:
+        cost = str(rows["cost"].iloc[0])
+        if cost == drawn[0]:
+            set_heading(panel, style.problem_title(rows))
+        panel.set_xscale("log")
+        panel.axvline(1, color="#999999", linewidth=0.8)
+        panel.grid(axis="x")
+        names, here = list(dict.fromkeys(rows["name"])), sorted(set(rows["gap"]), reverse=True)
+        for _, row in rows.iterrows():
+            below = here.index(row["gap"]) - 0.5 * (len(here) - 1)
+            height = names.index(row["name"]) + 0.8 * below / len(here)
+            ends = [row[f"{cost}_min"], row[f"{cost}_max"]]
+            look = {"color": style.color(str(row["b"])), "alpha": shades[row["gap"]]}
+            if np.isfinite(ends).all():
+                panel.plot(ends, [height] * 2, linewidth=2.4, **look)
+            if 0 < row[cost] < math.inf:
+                panel.plot(row[cost], height, "o", markersize=4.5, **look)
+            else:
+                text = f"{row['gap']:g}: {NOBODY.get(row[cost], 'neither')}"
+                place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
+                panel.text(0.02, height, text, transform=place, va="center", size=6)
+        low, high = panel.get_xlim()
+        panel.set_xlim(min(low, 0.5), max(high, 2.0))
+        panel.set_xlabel(f"ratio of {NEEDS[cost]}")
+        label_log_x(panel)
+
+    def finish(panel: Axes, k: int) -> None:
+        names = list(dict.fromkeys(problems[k]["name"]))
+        panel.set_ylim(len(names) - 0.5, -0.5)
+        panel.set_yticks(range(len(names)), [style.as_written(name) for name in names])
+
+    legend = points, [f"relative gap {gap:g}" for gap in gaps]
+    height = 0.7 + 0.13 * lines * most
+    return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)

@@ -1,0 +1,120 @@
+"""Data and weights: fingerprints computed again, and stored weights evaluated.
+
+Data that are not here, or not prepared, are passed over: that can take long, and a download longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
+from ssvm_bench.results.reading import read_weights
+from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.runs import components
+from ssvm_bench.verification.finding import (
+    DIFFERENT,
+    SAME,
+    SKIPPED,
+    Finding,
+    Subject,
+    config_of,
+    title,
+)
+
+ROUNDING = 1e-6
+"""Of P, relative: parts are summed in another order elsewhere, and a prior's root is solved for."""
+
+
+COMPUTED = "another processor or library rounds otherwise. The pictures here are the genuine ones"
+"""What is told of features that were computed of pictures."""
+
+
+def dataset_of(config: RunConfig) -> Any:
+    """Return the dataset of a run; raise ``RunFailedError`` if it is not here, or not prepared."""
+    data = config.dataset
+    if has_raw_file(data.kind):
+        raw = raw_file(data.kind)
+        if config.source != "synthetic" and raw.find() is None:
+            raise RunFailedError(f"the data of {data.name} are not here")
+        if raw.prepared and kept_in(raw, config.source) is None:
+            raise RunFailedError(f"the data of {data.name} are not prepared")
+    with silence(True):
+        return components.load_dataset(data, components.chunk_rows(config))
+
+
+def fingerprints(subject: Subject) -> Iterator[Finding]:
+    """Yield of each dataset, with its options, whether it is the one that its runs name."""
+    named = grouped([*subject.traces, *subject.runs], _of_dataset)
+    for (name, source, told, _), traces in sorted(named.items()):
+        of = f"{name} ({source}), fingerprint {told}"
+        try:
+            config = config_of(traces[0])
+            found = dataset_of(config).fingerprint
+        except SsvmBenchError as error:
+            yield Finding(SKIPPED, of, str(error))
+            continue
+        computed = has_raw_file(config.dataset.kind) and raw_file(config.dataset.kind).prepared
+        if found == told:
+            yield Finding(SAME)
+        elif computed:
+            yield Finding(
+                SKIPPED, of, f"the features of {name} were computed elsewhere; {COMPUTED}"
+            )
+        else:
+            yield Finding(DIFFERENT, of, f"that of the data here is {found}")
+
+
+def _of_dataset(trace: Trace) -> tuple[str, str, str, str]:
+    data = trace.metadata["dataset"]
+    options = {**trace.metadata["config"]["dataset"], "source": ""}
+    return str(data["name"]), str(data["source"]), str(data["fingerprint"]), repr(options)
+
+
+def weights(subject: Subject) -> Iterator[Finding]:
+    """Yield of each run whose weights are stored whether P at them is the last row's."""
+    for traces in grouped(subject.runs, _of_dataset).values():
+        for trace in traces:
+            try:
+                found = _primal(trace)
+            except SsvmBenchError as error:
+                yield Finding(SKIPPED, title(trace), str(error))
+                continue
+            told = float(trace.frame["primal"].iloc[-1])
+            differs = abs(found - told) > ROUNDING * max(abs(told), 1.0)
+            why = f"P = {found:.9g} at the stored weights, {told:.9g} in the trace" * differs
+            yield Finding(DIFFERENT if differs else SAME, title(trace), why)
+
+
+def _primal(trace: Trace) -> float:
+    """Return P at the weights of a run."""
+    config = config_of(trace)
+    if config.oracle.family != STRUCTURAL_SVM:
+        raise RunFailedError("P of transduction is not that of its weights alone")
+    if trace.metadata.get("latent"):
+        raise RunFailedError("the latent values, which P depends on, are not stored")
+    dataset = dataset_of(config)
+    if dataset.fingerprint != trace.metadata["dataset"]["fingerprint"]:
+        raise RunFailedError("the data here are others")
+    if not isinstance(dataset, Dataset):
+        terms = components.oracle_of(config.oracle, dataset, components.chunk_rows(config))
+    else:
+        terms = components.build_oracle(config.oracle, config.dataset).fresh()
+    w, _ = read_weights(trace.folder)
+    if w.size != terms.d:
+        raise RunFailedError(f"there are {w.size} weights, of a problem with {terms.d}")
+    prior = components.prior_of(config, terms.d)
+    if prior is not None:  # the solver's weights, of which these are an affine map
+        centred = w - prior.mean
+        w = centred / prior.root if prior.root.ndim == 1 else np.linalg.solve(prior.root, centred)
+    problem = components.problem_of(terms, float(trace.metadata["lam"]), prior)
+    value, _ = problem.measured(w)
+    return value

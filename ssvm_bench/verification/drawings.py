@@ -1,0 +1,132 @@
+"""Figures and tables, claims among them, made again of the stored traces and compared.
+
+What a figure draws are its numbers, which stand beside it as CSV; pictures are not compared,
+because another machine has other fonts. Numbers are as good as equal if they differ by one unit of
+the last of their six digits: logarithms are not rounded alike everywhere. Documents have to be
+equal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.figures.kind import Output
+from ssvm_bench.report import experiment_files
+from ssvm_bench.report.kinds import load
+from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject
+
+LAST_DIGIT = 1e-5
+"""One unit of the last of six digits, relative to the number."""
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
+    """Yield of each file of figures and tables what was found.
+
+    Parameters
+    ----------
+    subject : Subject
+    claims : bool
+        Whether those are meant that lie at the top of the folder, or those of ``figures/``.
+    """
+    root = subject.where.made
+    best, _ = subject.best
+    for folder in sorted(root.glob("figures/*/")):
+        drawn: set[str] = set()
+        experiment, runs, why = _runs(subject, folder.name)
+        made_of_runs: Iterable[experiment_files.Made] = ()
+        if experiment is not None:
+            made_of_runs = experiment_files.outputs(
+                experiment, runs, best, root, lambda kind: kind.at_top == claims
+            )
+        for made in made_of_runs:
+            if claims and isinstance(made.shown, bytes):  # looked at with the figures
+                continue
+            stem = root / made.place
+            drawn.add(stem.name)
+            texts = made.texts()
+            for end, text in texts.items():
+                path = stem.with_name(f"{stem.name}.{end}")
+                differs = _difference(path, text)
+                yield Finding(DIFFERENT if differs else SAME, subject.named(path), differs)
+            if isinstance(made.shown, Output) and made.shown.figure is not None:
+                pictures = [stem.with_name(stem.name + end) for end in PICTURES]
+                if not any(path.is_file() for path in pictures):
+                    yield Finding(DIFFERENT, subject.named(pictures[0]), "there is no such picture")
+        for path in () if claims else sorted(folder.iterdir()):
+            if path.stem not in drawn and not path.name.startswith("."):
+                yield Finding(SKIPPED, subject.named(path), why)
+
+
+def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], str]:
+    """Return an experiment and its stored runs, if there are any, and why files are not made."""
+    try:
+        experiment = load(name, subject.config_dirs)
+        asked = [f"results_dir={subject.where.root}"]
+        configs = experiment.configs(asked, subject.config_dirs)
+    except ConfigError:
+        return None, [], "no experiment draws it"
+    stored = {
+        key: run for origin in experiment.origins for key, run in subject.stored[origin].items()
+    }
+    of_datasets = grouped(along_paths(configs), lambda config: config.dataset.name).values()
+    found = [
+        experiment_files.of_one_source(some, lambda config: stored.get(config.own_folder))
+        for some in of_datasets
+    ]
+    runs = {run.own_folder: run for run in itertools.chain.from_iterable(found) if run}
+    if not runs:
+        return None, [], "no run of the experiment's file is stored; drawn with other options"
+    return experiment, [*runs.values()], "it takes data, or files of runs, that are not here"
+
+
+def _difference(path: Path, text: bytes) -> str:
+    """Return where a file differs from what it should hold; nothing if it does not."""
+    if not path.is_file():
+        return "there is no such file"
+    there = files.read(path)
+    if there == text:
+        return ""
+    try:
+        before, now = (content.decode() for content in (there, text))
+        rows = [_rows(path, content) for content in (before, now)]
+    except (UnicodeDecodeError, csv.Error):
+        return "it is no text"
+    for line, (old, new) in enumerate(itertools.zip_longest(*rows, fillvalue=[]), 1):
+        pairs = itertools.zip_longest(old, new, fillvalue="nothing")
+        for cell, made in pairs:
+            if cell != made and not (path.suffix == ".csv" and _close(cell, made)):
+                return f"line {line}: {_around(cell, made)}"
+    return ""
+
+
+def _rows(path: Path, text: str) -> list[list[str]]:
+    if path.suffix == ".csv":
+        return list(csv.reader(io.StringIO(text)))
+    return [[line] for line in text.splitlines()]
+
+
+def _close(cell: str, made: str) -> bool:
+    try:
+        old, new = float(cell), float(made)
+    except ValueError:
+        return False
+    return abs(old - new) <= LAST_DIGIT * max(abs(old), abs(new))
+
+
+def _around(cell: str, made: str) -> str:
+    """Return what differs in two texts, with some of what is before."""
+    pairs = enumerate(zip(cell, made, strict=False))
+    same = next((k for k, (old, new) in pairs if old != new), min(len(cell), len(made)))
+    begin = max(0, same - 12)
+    return f"{shown(cell[begin:], 40)!r} there, {shown(made[begin:], 40)!r} made again"

@@ -1,0 +1,121 @@
+"""`ssvm-bench compare`: pairs, ratios and bands on made-up runs, and its files."""
+
+import math
+
+import pandas as pd
+import pytest
+from program import call, error_of
+from traces import make_trace
+
+from ssvm_bench.figures import document, pairs
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.problem_instance import Best, instance_of
+
+CALLS = [0, 20, 40, 60]
+PRIMAL, DUAL = [1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 0.95, 0.995]  # gaps 1, 0.5, 0.05, 0.005
+
+
+def trace(solver, seed=0, factor=1.0, cpu="one", **more):
+    """Return a run whose calls and seconds are those of another one, times a factor."""
+    scaled = {"oracle_calls": [round(factor * calls) for calls in CALLS]}
+    scaled["time"] = [0.1 * factor * calls for calls in CALLS]
+    options = {"solver": solver, "seed": seed, "cpu": cpu, **more}
+    made = make_trace(PRIMAL, DUAL, **scaled, **options)
+    made.frame["gap"] = made.frame["primal"] - made.frame["dual"]
+    made.summary.update(iteration=3, primal=1.0, dual=0.995, best_primal=1.0, best_dual=0.995)
+    return made
+
+
+def ratios(a, b, gaps=(0.1,), same_curve=False, seconds=False):
+    found = pairs.paired(a, b, same_curve)
+    best = {instance_of(run.metadata): Best(1.0, 1.0) for run in (*a, *b)}
+    return pairs.ratios(found, best, gaps, seconds)
+
+
+def test_ratios_are_medians_over_seeds_with_their_ends():
+    a = [trace("bcfw", seed) for seed in range(3)]
+    b = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.5, 0.25, 0.75))]
+    b.append(trace("mpbcfw", 7))  # without a partner
+    (row,) = ratios(a, b).to_dict("records")
+    assert row["pairs"] == row["reached_a"] == row["reached_b"] == 3
+    assert [row["time"], row["time_min"], row["time_max"]] == pytest.approx([0.5, 0.25, 0.75])
+    assert [row["calls"], row["calls_min"], row["calls_max"]] == pytest.approx([0.5, 0.25, 0.75])
+
+
+def test_who_does_not_get_there_is_infinitely_slow():
+    late = trace("bcfw")
+    late.frame.loc[2:, "dual"], late.frame.loc[2:, "gap"] = 0.5, 0.5
+    early = trace("mpbcfw")
+    (row,) = ratios([late], [early]).to_dict("records")
+    assert (row["time"], row["reached_a"], row["reached_b"]) == (0.0, 0, 1)
+    (row,) = ratios([early], [late]).to_dict("records")
+    assert row["time"] == math.inf
+    (row,) = ratios([late], [late], same_curve=True).to_dict("records")
+    assert math.isnan(row["time"])
+    common = ratios([late], [early], gaps=())
+    assert set(common["gap"]) == {0.5, 0.1, 0.01, 0.001}
+    assert common.loc[common["gap"] == 0.5, "calls"].item() == 1.0
+
+
+def test_seconds_of_different_machines_and_clocks_are_left_out():
+    a, b = [trace("bcfw")], [trace("mpbcfw", factor=0.5, cpu="other")]
+    row = ratios(a, b).iloc[0]
+    assert row["machines"] == pairs.OTHERS
+    assert math.isnan(row["time"])
+    assert row["calls"] == 0.5
+    assert "other processors" in pairs.notes(ratios(a, b), seconds=False)[0]
+    assert ratios(a, b, seconds=True)["time"].item() == 0.5
+    counted = [trace(run, clock="work", cpu=run) for run in ("bcfw", "mpbcfw")]
+    assert ratios(counted[:1], counted[1:])["time"].item() == 1.0
+    timed = [trace("mpbcfw", clock="cpu")]
+    row = ratios(a, timed, seconds=True).iloc[0]
+    assert row["machines"] == pairs.CLOCKS
+    assert math.isnan(row["time"])
+
+
+def test_folders_pair_the_same_options_and_solvers_all_of_them():
+    a = [trace("mpbcfw", options={"T": T}) for T in (5, 10)]
+    b = [trace("mpbcfw", factor=T / 10, options={"T": T}) for T in (5, 10)]
+    found = ratios(a, b, same_curve=True)
+    assert dict(zip(found["a"], found["calls"], strict=True)) == {
+        "mpbcfw T=5": 0.5,
+        "mpbcfw T=10": 1.0,
+    }
+    assert len(pairs.paired(a, [trace("bcfw")], same_curve=False)) == 2
+    assert pairs.paired(a, [trace("bcfw", lam=3.0)], same_curve=False) == []
+
+
+def test_command_writes_all_files(tmp_path):
+    results = tmp_path / "results"
+    runs = [trace(solver, seed) for solver in ("bcfw", "mpbcfw") for seed in (0, 1)]
+    stored_traces.write(runs, results, "made_up")
+    stem = tmp_path / "out" / "both"
+    done = call("compare", "bcfw", "mpbcfw", f"results_dir={results}", "--out", stem)
+    assert done.exit_code == 0, done.output
+    assert "mpbcfw beside bcfw: 1× of the time and 1× of the oracle calls" in done.stdout
+    names = {path.suffix for path in stem.parent.iterdir()}
+    assert names == {".md", ".csv", ".png", ".pdf", ".tex"}
+    assert len(pd.read_csv(stem.with_suffix(".csv"))) == 4
+    assert r"\begin{tabular}{llrrrrr}" in stem.with_suffix(".tex").read_text()
+    other = tmp_path / "other"
+    stored_traces.write([trace("bcfw", 1, factor=2.0)], other, "made_up")
+    done = call("compare", results, other, "--out", stem, "--format", "svg", "--gap", 0.1)
+    assert "bcfw: 2× of the time" in done.stdout
+
+
+def test_messages(tmp_path):
+    stored_traces.write([trace("bcfw"), trace("mpbcfw", 1)], tmp_path, "made_up")
+    where = f"results_dir={tmp_path}"
+    assert "Did you mean mpbcfw?" in error_of(call("compare", "bcfw", "mpbcwf", where), 2)
+    assert "no results folder" in error_of(call("compare", tmp_path, "bcfw", where), 2)
+    assert "no runs on 'ocr'" in error_of(
+        call("compare", "bcfw", "mpbcfw", where, "--dataset", "ocr"), 2
+    )
+    assert "no two runs to compare" in error_of(call("compare", "bcfw", "mpbcfw", where), 1)
+
+
+def test_latex_has_no_character_that_means_something_else():
+    table = document.Table("t", ["a_b", "λ"], [["**5 %**", "`x{y}` 2×"]])
+    lines = document.latex(table).splitlines()
+    assert lines[3] == r"a\_b & $\lambda$ \\"
+    assert lines[5] == r"\textbf{5 \%} & \texttt{x\{y\}} 2$\times$ \\"

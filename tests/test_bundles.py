@@ -249,6 +249,13 @@ def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
     assert to_hex(handles[1].get_color()).upper() == style.color("p_bmrm P=2")
 
 
+def test_a_panel_names_the_lambda_of_the_report_that_it_stands_for():
+    matched = [run_of(name, 2000, dataset="plates") for name in ("bmrm", "prox_bmrm")]
+    table, notes = curves_of(matched)
+    figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
+    assert "λ = 2000/n (the report's λ = 100)" in figure.axes[0].get_title(loc="left")
+
+
 def test_the_colour_of_p_bmrm_says_p():
     scale = [style.color(f"p_bmrm P={P}") for P in (2, 4, 8, 16, 32)]
     assert len({style.color("bmrm"), *scale}) == 6

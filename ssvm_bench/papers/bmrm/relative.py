@@ -53,7 +53,7 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     Returns
     -------
     DataFrame
-        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (the report's λ) and ``P``; the quantity is
+        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``; the quantity is
         one of ``COMPARISONS``, the solver a method's label. The largest λ of each dataset is first.
     """
     runs = bundle_runs.runs(compared(traces))
@@ -123,9 +123,10 @@ def draw(
         if comparison:
             panel.sharex(first)
         else:
-            lam = f"{curves['lam_n'].iloc[0]:g}"
+            first_row = curves.iloc[0]
+            lam, report = first_row["lam_n"], bundle_runs.report_lam(first_row)
             name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
-            drawing.set_heading(panel, f"{name}λ = {lam}/n (the report's λ = {lam})")
+            drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
         panel.set_yscale("log")
         panel.set_xscale("log" if log_x else "linear")
         with mpl.rc_context({"lines.linewidth": LINE_WIDTH}):

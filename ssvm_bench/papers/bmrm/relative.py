@@ -123,8 +123,9 @@ def draw(
         if comparison:
             panel.sharex(first)
         else:
-            first_row = curves.iloc[0]
-            lam, report = first_row["lam_n"], bundle_runs.report_lam(first_row)
+            lam = curves["lam_n"].iloc[0]
+            instance = {"dataset": curves["dataset"].iloc[0], "lam_n": lam}
+            report = bundle_runs.report_lam(instance)
             name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
             drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
         panel.set_yscale("log")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.report import experiment_files
@@ -21,7 +22,7 @@ def copy(tmp_path, monkeypatch):
 
     Curves are tabulated, and not drawn: ``test_figures.py`` does that.
     """
-    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *_: None)
+    monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *_: Figure())
     for folder in ("traces", "reference"):
         shutil.copytree(RESULTS / folder, tmp_path / folder)
     return tmp_path

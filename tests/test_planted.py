@@ -17,6 +17,7 @@ import pytest
 from program import USPS, config_of
 from regression import reference
 from test_checkpoints import WHOSE, new_recorder, problem_of, undisturbed_and_left
+from traces import spoilt
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
@@ -108,31 +109,6 @@ def arrays_of(state, path=()):
             yield from arrays_of(value)
         elif isinstance(value, np.ndarray) and value.size:
             yield state, key
-
-
-def spoilt(array, rng):
-    """Return an array in which something is another value, or which has another shape."""
-    kind = rng.integers(8)
-    if kind == 0:
-        return array[:-1].copy()
-    if kind == 1:
-        return np.concatenate((array, array[-1:]))
-    found = array.copy()
-    flat = found.reshape(-1)
-    at = rng.integers(flat.size, size=min(flat.size, int(rng.integers(1, 4))))
-    if kind == 2:
-        flat[at] = flat[rng.integers(flat.size)]
-    elif kind == 3 and array.dtype.kind in "iu":
-        info = np.iinfo(array.dtype)
-        flat[at] = rng.choice([info.max, info.min, info.max // 2, info.max - 1])
-    elif kind == 3 and array.dtype.kind == "f":
-        flat[at] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1.0, 0.0])
-    elif kind == 4 and array.dtype.kind in "iu":
-        flat[at] += rng.choice([1, -1]).astype(array.dtype)
-    else:
-        bits = flat.view(np.uint8)
-        bits[rng.integers(bits.size)] ^= np.uint8(1 << rng.integers(8))
-    return found
 
 
 @pytest.mark.parametrize("name", SOLVERS)

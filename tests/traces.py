@@ -65,3 +65,30 @@ def with_metadata(folder, change):
     sums = {**json.loads(about[CHECKSUMS_KEY]), TRACE: checks.table_checksum(table, header)}
     about[CHECKSUMS_KEY] = json.dumps(sums).encode()
     pq.write_table(table.replace_schema_metadata(about), folder / TRACE)
+
+
+def spoilt(array, rng):
+    """Return an array in which something is another value, or which has another shape or type."""
+    kind = rng.integers(9)
+    if kind == 0 or not array.size:
+        return array[:-1].copy()
+    if kind == 1:
+        return np.concatenate((array, array[-1:]))
+    if kind == 8:
+        return array.astype(rng.choice(["int64", "float64", "uint8", "float32", "bool"]))
+    found = array.copy()
+    flat = found.reshape(-1)
+    at = rng.integers(flat.size, size=min(flat.size, int(rng.integers(1, 4))))
+    if kind == 2:
+        flat[at] = flat[rng.integers(flat.size)]
+    elif kind == 3 and array.dtype.kind in "iu":
+        info = np.iinfo(array.dtype)
+        flat[at] = rng.choice([info.max, info.min, info.max // 2, info.max - 1])
+    elif kind == 3 and array.dtype.kind == "f":
+        flat[at] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1.0, 0.0])
+    elif kind == 4 and array.dtype.kind in "iu":
+        flat[at] += rng.choice([1, -1]).astype(array.dtype)
+    else:
+        bits = flat.view(np.uint8)
+        bits[rng.integers(bits.size)] ^= np.uint8(1 << rng.integers(8))
+    return found

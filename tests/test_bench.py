@@ -523,6 +523,6 @@ def test_make_knows_its_targets():
     assert re.findall(r"^make (\S+)", listed, re.MULTILINE) == ["help", *TARGETS]
     dry = ["make", "--dry-run", *TARGETS]
     recipes = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "ssvm-bench run solver=mpbcfw dataset=ocr" in recipes
+    assert "ssvm-bench experiment main" in recipes
     assert "tests/regression/reference.py" in recipes
     assert (ROOT / "tests" / "regression" / "reference.py").is_file()

@@ -7,7 +7,8 @@ import pytest
 from program import call, error_of
 from traces import make_trace
 
-from ssvm_bench.figures import document, pairs
+from ssvm_bench.figures import comparison, document, pairs
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -119,3 +120,25 @@ def test_latex_has_no_character_that_means_something_else():
     lines = document.latex(table).splitlines()
     assert lines[3] == r"a\_b & $\lambda$ \\"
     assert lines[5] == r"\textbf{5 \%} & \texttt{x\{y\}} 2$\times$ \\"
+
+
+def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
+    base = [trace("bcfw", seed) for seed in range(3)]
+    fast = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.5, 0.5, 0.25))]
+    for run in fast:
+        run.frame["approx_passes"] = [0, 4, 4, 4]
+    best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
+    table = comparison.compare(FigureData([*base, *fast], best)).set_index("solver")
+    assert table.loc["bcfw", ["passes", "to_passes", "to_time"]].tolist() == [30, 30, 6]
+    assert table.loc["mpbcfw", ["passes", "to_passes", "to_time"]].tolist() == [15, 15, 3]
+    ends, arrives, keeps = comparison.sentences(table.reset_index())
+    assert "After 30 passes" in ends
+    assert "0.5 % of the primal value with BCFW" in ends
+    assert arrives == (
+        "MP-BCFW is where BCFW ends after 15 passes and 3 s; BCFW needs 30 passes and 6 s."
+    )
+    assert "4 passes over them for each" in keeps
+    for run in fast:
+        run.frame.loc[1:, ["dual", "gap"]] = 0.5
+    table = comparison.compare(FigureData([*base, *fast], best))
+    assert list(comparison.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."

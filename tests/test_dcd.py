@@ -542,6 +542,7 @@ def test_what_is_not_a_list_of_planes_is_refused():
 def test_inner_products_for_which_there_is_no_memory_are_refused(planes, monkeypatch):
     posed = problem(DATA["multiclass"])
     room = 8 * 12 * 25 if planes == "all" else 8 * 12  # five planes a term, or one at first
+    monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: room)
     made = solver(posed, "dcd", planes=planes)
     made.visits.prepare(np.arange(12), new=0)
@@ -557,6 +558,7 @@ def test_a_list_of_planes_for_which_there_is_no_memory_is_refused(monkeypatch):
     inner = problem(DATA["multiclass"]).oracle
     mapped = WithPrior(inner, Prior(np.ones(inner.d), np.ones(inner.d)))
     assert not solver(Problem(mapped, 0.1), "dcd").finds
+    monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     with pytest.raises(RunFailedError, match=r"all 48 planes .* Set solver\.planes=found"):
         solver(Problem(mapped, 0.1), "dcd")

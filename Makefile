@@ -13,6 +13,7 @@ MADE := $(VENV)/made
 PROGRAM := $(VENV)/installed
 WITH_EXTRAS := $(VENV)/installed-extras
 DEVELOPMENT := $(VENV)/installed-dev
+FOR_DOCS := $(VENV)/installed-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
 # `make clean reproduce LOCKED=1`: with the versions of packages that `make lock` wrote down
@@ -33,7 +34,7 @@ draw = for name in $(1); do \
 	    $(BIN)/ssvm-bench plot $$name $(2) $(COMMITTED) || exit; \
 	done
 
-.PHONY: help run test check bench bench-all quickstart rivals beyond figures options papers-pages update-reference lock clean
+.PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +52,9 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+
+docs: $(FOR_DOCS) ## build the site into site/, and open site/index.html; warnings are errors
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs/site $(BIN)/mkdocs build --strict --quiet
 
 bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: eight minutes
 	$(BIN)/python -m benchmarks --cold --json results/bench.json
@@ -89,7 +93,7 @@ lock: $(MADE) ## write down the newest versions of all packages, for LOCKED=1
 	    --output-file $(LOCK) pyproject.toml
 
 clean: ## remove the environment and caches; results stay
-	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find ssvm_bench tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(PROGRAM): pyproject.toml | $(MADE)
@@ -106,6 +110,11 @@ $(DEVELOPMENT): pyproject.toml | $(MADE)
 	@echo "Installing into $(VENV), with the development tools (a minute or two) …"
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(WITH_EXTRAS) $(PROGRAM)
+
+$(FOR_DOCS): pyproject.toml | $(MADE)
+	@echo "Installing into $(VENV), with what builds the site (a minute or two) …"
+	$(PIP) --editable '.[docs]'
+	@touch $@ $(PROGRAM)
 
 $(MADE):
 	@for python in $(PYTHON); do \

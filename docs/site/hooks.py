@@ -1,0 +1,159 @@
+"""What MkDocs does for the site beside its theme: links, formulas, lines of code, the gallery.
+
+Pages are written for GitHub, where links lead to files of the repository. The site has such a page
+of its own (``README.md`` is its first, ``results/README.md`` another), the pictures, and of every
+other file or folder that is linked a page that shows it: so it can be read without internet.
+
+A line of its own, ``Source: [`Class.method`](../../ssvm_bench/…/file.py)``, is followed on the site
+by that part of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import api  # noqa: E402
+import formulas  # noqa: E402
+import gallery  # noqa: E402
+
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+SOURCE = re.compile(r"^Source: \[`([\w.]+)`\]\(([^)]+\.py)\)$", re.MULTILINE)
+LISTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md")
+"""Pages outside docs/ that the navigation names."""
+
+_HIDDEN = "---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
+_origins: dict[str, str] = {}
+"""Page of the site → the file of the repository that it was made of."""
+
+
+def on_config(config):
+    """Let Markdown know formulas."""
+    config.markdown_extensions.append(formulas.Formulas())
+    return config
+
+
+def on_files(files, config):
+    """Add all that is linked from somewhere, and what is made of the code."""
+    _origins.clear()
+    waiting = list(LISTED)
+    for file in files.documentation_pages():
+        _origins[file.src_uri] = f"docs/{file.src_uri}"
+        waiting += _linked(_origins[file.src_uri])
+    seen = {*_origins.values()}
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        place = page_of(path)
+        if path.startswith(gallery.FOLDER) and path.endswith(".py"):
+            for made in gallery.files(ROOT / path, place, config):
+                files.append(made)
+        elif (content := _shown(path)) is not None:
+            files.append(File.generated(config, place, content=content))
+        elif files.get_file_from_path(place) is None:
+            files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+        if place.endswith(".md") and path.endswith(".md"):
+            _origins[place] = path
+            waiting += _linked(path)
+    for place, content in api.pages():
+        files.append(File.generated(config, place, content=content))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Let links lead to pages of the site, and show the lines of code that are named."""
+    here = page.file.src_uri
+    if here not in _origins:
+        return markdown
+    origin = _origins[here]
+    folder = posixpath.dirname(here)
+
+    def lead(match):
+        path, _, section = match[2].partition("#")
+        if "://" in match[2] or not path:
+            return match[0]
+        target = page_of(_path(origin, path))
+        section = f"#{section}" if section else ""
+        return f"{match[1]}{posixpath.relpath(target, folder or '.')}{section}{match[3]}"
+
+    def show(match):
+        code = part(ROOT / _path(origin, match[2]), match[1])
+        return f"{match[0]}\n\n```python\n{code}\n```"
+
+    parts, end = [], 0
+    for fence in FENCE.finditer(markdown):
+        parts += [LINK.sub(lead, SOURCE.sub(show, markdown[end : fence.start()])), fence[0]]
+        end = fence.end()
+    return "".join([*parts, LINK.sub(lead, SOURCE.sub(show, markdown[end:]))])
+
+
+def page_of(path: str) -> str:
+    """Return where the site has a file or folder of the repository."""
+    if path == "README.md":
+        return "index.md"
+    if (ROOT / path / "README.md").is_file():
+        path = f"{path}/README.md"
+    if path.endswith("/README.md"):
+        return f"{path.removesuffix('README.md')}index.md"
+    if path.startswith("docs/") and (ROOT / path).is_file() and not path.endswith(".py"):
+        return path.removeprefix("docs/")
+    if path.endswith((".md", ".png", ".svg", ".gif")):
+        return path
+    return f"files/{path}.md"
+
+
+def part(file: Path, name: str) -> str:
+    """Return the lines of a function, class or method of a module.
+
+    Raises
+    ------
+    KeyError
+        If there is none of that name.
+    """
+    text = file.read_text(encoding="utf-8")
+    node = ast.parse(text)
+    for each in name.split("."):
+        node = {child.name: child for child in node.body if hasattr(child, "name")}[each]
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return textwrap.dedent("\n".join(text.splitlines()[first - 1 : node.end_lineno]))
+
+
+def _path(origin: str, link: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
+
+
+def _linked(path: str) -> list[str]:
+    """Return the files and folders of the repository that a page links to."""
+    text = FENCE.sub("", (ROOT / path).read_text(encoding="utf-8"))
+    links = [link.partition("#")[0] for _, link, _ in LINK.findall(text) if "://" not in link]
+    found = [_path(path, link) for link in links if link]
+    return [
+        f"{each}/README.md" if (ROOT / each / "README.md").is_file() else each for each in found
+    ]
+
+
+def _shown(path: str) -> str | None:
+    """Return the page that shows a file that is no page, or a folder without one."""
+    file = ROOT / path
+    if file.is_dir():
+        names = sorted(f"{each.name}{'/' * each.is_dir()}" for each in file.iterdir())
+        lines = "\n".join(f"- `{name}`" for name in names if name[0] not in "._")
+        return f"{_HIDDEN}# `{path}/`\n\nA folder of the repository, with\n\n{lines}\n"
+    if file.suffix in (".md", ".png", ".svg", ".gif"):
+        return None
+    language = {".py": "python", ".yaml": "yaml", ".cff": "yaml", ".toml": "toml"}
+    kind = language.get(file.suffix, "text")
+    text = file.read_text(encoding="utf-8")
+    return f'{_HIDDEN}# `{path}`\n\n````{kind} linenums="1"\n{text.rstrip()}\n````\n'

@@ -34,7 +34,7 @@ draw = for name in $(1); do \
 	    $(BIN)/ssvm-bench plot $$name $(2) $(COMMITTED) || exit; \
 	done
 
-.PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages update-reference lock clean
+.PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ figures: $(WITH_EXTRAS) ## redraw the figures and the claims from the stored tra
 
 options: $(DEVELOPMENT) ## the tables of docs/options.md, from the code
 	$(BIN)/python docs/tables.py
+
+pictures: $(PROGRAM) ## the drawings in docs/pictures
+	$(BIN)/python docs/pictures/draw.py
 
 papers-pages: $(PROGRAM) ## the verdicts in docs/papers, from the stored tables of claims
 	$(BIN)/python docs/verdicts.py

@@ -14,10 +14,13 @@ from markdown.inlinepatterns import InlineProcessor
 
 def mathml(text: str, display: str = "inline") -> str:
     """Return a formula as MathML."""
-    made = convert(" ".join(text.split()), display=display)
-    if display == "block":  # the set below, not beside
-        made = re.sub(r"<msub>(<mo>(?:max|min|arg&#x02009;max|argmax|argmin)</mo>.*?)</msub>",
-                      r"<munder>\1</munder>", made)  # fmt: skip
+    text = re.sub(r"\\arg\s*\\(max|min)", r"\\operatorname{arg\1}", " ".join(text.split()))
+    made = convert(text, display=display)
+    made = re.sub(r"<mi>(arg)?(max|min)</mi>", r"<mo>\1\2</mo>", made)
+    if display == "block":  # what is below max is set below it, not beside
+        made = re.sub(
+            r"<msub>(<mo>(?:arg)?(?:max|min)</mo>.*?)</msub>", r"<munder>\1</munder>", made
+        )
     return re.sub(r"<mi>(&#x027E[89];)</mi>", r'<mo stretchy="false">\1</mo>', made)
 
 
@@ -28,8 +31,9 @@ def fence(source, language, css_class, options, md, **kwargs):
 
 class _Inline(InlineProcessor):
     def handleMatch(self, m, data):  # noqa: N802
-        """Put the formula aside, as it is."""
-        return self.md.htmlStash.store(mathml(m[1])), m.start(0), m.end(0)
+        """Put the formula aside, with what must not begin a line behind it."""
+        made = f'<span style="white-space: nowrap">{mathml(m[1])}{m[2]}</span>'
+        return self.md.htmlStash.store(made), m.start(0), m.end(0)
 
 
 class Formulas(Extension):
@@ -37,4 +41,6 @@ class Formulas(Extension):
 
     def extendMarkdown(self, md):  # noqa: N802
         """Look for formulas after code, and before anything else."""
-        md.inlinePatterns.register(_Inline(r"\$(?! )([^$\n]+?)(?<! )\$(?!\d)", md), "formula", 185)
+        md.inlinePatterns.register(
+            _Inline(r"\$(?! )([^$\n]+?)(?<! )\$(?!\d)([.,:;)]*)", md), "formula", 185
+        )

@@ -232,7 +232,7 @@ def _working_sets(row, problem, made, every, path, iteration):
     contours(row[0], problem)
     row[0].plot(*path.T, "-o", color=RED, ms=3, lw=1)
     primal, dual = problem.primal(path[-1]), made.reported().dual
-    row[0].set(xlabel="", ylabel="w₂", title=f"{iteration} iterations: gap {primal - dual:.3f}")
+    row[0].set(xlabel="", ylabel="w₂", title=f"iteration {iteration}: gap {primal - dual:.3f}")
     blocks = made.phi.blocks
     for i, axes in enumerate(row[1:]):
         hull = every[i][ConvexHull(every[i][:, :2]).vertices, :2]

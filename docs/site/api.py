@@ -42,6 +42,7 @@ def html(docstring: str) -> str:
         text += f".. rubric:: {title}\n\n{_entries(entries)}\n"
     text = ".. default-role:: name\n\n" + text.replace(".. code-block::", ".. code::")
     made = publish_parts(text, writer_name="html5", settings_overrides=SETTINGS)["body"]
+    made = re.sub(r'<span class="pre">(.*?)</span>', r"\1", made)
     made = re.sub(
         r'<span class="docutils literal">(.*?)</span>', r"<code>\1</code>", made, flags=re.DOTALL
     )
@@ -90,17 +91,31 @@ def _described(name: str, value) -> Iterator[str]:
             yield from _signature(3, f"{name}.{member}", function)
 
 
+class _Annotation(str):
+    """An annotation that is shown as it is written."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _written(annotation):
+    return _Annotation(annotation) if isinstance(annotation, str) else annotation
+
+
 def _signature(level: int, name: str, value) -> Iterator[str]:
     yield from (f"{'#' * level} `{name}`", "")
-    if inspect.isfunction(value) or "NamedTuple" not in str(getattr(value, "__orig_bases__", "")):
-        try:
-            signature = str(inspect.signature(value))
-        except ValueError:
-            signature = "(…)"
-        shown = f"{name.rpartition('.')[2]}{signature}".replace("'", "")
-        if len(shown) > 88:
-            shown = re.sub(r", (?=[*\w]+[:=,)]|\*)", ",\n    ", shown)
-        yield from ("```python", shown, "```", "")
+    found = inspect.signature(value)
+    parameters = [
+        each.replace(annotation=_written(each.annotation)) for each in found.parameters.values()
+    ]
+    returned = _written(found.return_annotation)
+    signature = found.replace(parameters=parameters, return_annotation=returned)
+    shown = f"{name.rpartition('.')[2]}{signature}"
+    if len(shown) > 88:
+        shown = re.sub(r", (?=[*\w]+[:=,)]|\*)", ",\n    ", shown)
+    yield from ("```python", shown, "```", "")
     yield from _told(value)
 
 

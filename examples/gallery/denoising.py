@@ -29,11 +29,13 @@ model = StructuredSVM("graph", potts=0.004, lam=10).fit(X[:12], y[:12])
 found = model.predict(X[12:])
 
 figure, rows = plt.subplots(4, 4, figsize=(6.4, 6.4), constrained_layout=True)
-for row, (pixels, _), truth, labels in zip(rows, X[12:], y[12:], found, strict=True):
+for k, (row, (pixels, _), truth, labels) in enumerate(
+    zip(rows, X[12:], y[12:], found, strict=True)
+):
     alone = pixels[:, 0] > 0.5
     shown = {"pixels": pixels[:, 0], "threshold": alone, "graph": labels, "truth": truth}
     for axes, (title, values) in zip(row, shown.items(), strict=True):
         axes.imshow(np.reshape(values, (SIZE, SIZE)), cmap="gray")
-        axes.set(xticks=[], yticks=[], title=title if row is rows[0] else "")
+        axes.set(xticks=[], yticks=[], title="" if k else title)
     print(f"threshold {np.mean(alone == truth):.1%}, graph {np.mean(labels == truth):.1%} right")
 plt.savefig("denoising.svg")

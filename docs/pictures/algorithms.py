@@ -109,7 +109,7 @@ def block_step():
 
 @drawing
 def bundle():
-    """Three iterations of BMRM: the model, its minimum, the next plane."""
+    """Three iterations of 1-slack cutting planes: the model, its minimum, the next plane."""
     tiny_one = tiny.in_one_dimension()
     figure, all_axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
     known, w = [np.array([0.0, 0.0])], 0.0

@@ -17,6 +17,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,7 @@ import formulas  # noqa: E402
 import gallery  # noqa: E402
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+FETCHED = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*')
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SOURCE = re.compile(r"^Source: \[`([\w.]+)`\]\(([^)]+\.py)\)$", re.MULTILINE)
 LISTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md")
@@ -99,6 +101,13 @@ def on_page_markdown(markdown, page, config, files):
     return "".join([*parts, LINK.sub(lead, SOURCE.sub(show, markdown[end:]))])
 
 
+def on_post_page(output, page, config):
+    """Look whether the page is whole without internet."""
+    if found := FETCHED.search(output):
+        raise PluginError(f"{page.file.src_uri} would fetch {found[0]}")
+    return output
+
+
 def page_of(path: str) -> str:
     """Return where the site has a file or folder of the repository."""
     if path == "README.md":
@@ -144,12 +153,21 @@ def _linked(path: str) -> list[str]:
     ]
 
 
+def _entry(folder: str, name: str) -> str:
+    """Return the line of a file in the list of its folder, with a link if it is a page."""
+    path = f"{folder}/{name}"
+    if not path.startswith("docs/") or not name.endswith(".md"):
+        return f"- `{name}`"
+    to = posixpath.relpath(page_of(path), posixpath.dirname(page_of(folder)))
+    return f"- [`{name}`]({to})"
+
+
 def _shown(path: str) -> str | None:
     """Return the page that shows a file that is no page, or a folder without one."""
     file = ROOT / path
     if file.is_dir():
         names = sorted(f"{each.name}{'/' * each.is_dir()}" for each in file.iterdir())
-        lines = "\n".join(f"- `{name}`" for name in names if name[0] not in "._")
+        lines = "\n".join(_entry(path, name) for name in names if name[0] not in "._")
         return f"{_HIDDEN}# `{path}/`\n\nA folder of the repository, with\n\n{lines}\n"
     if file.suffix in (".md", ".png", ".svg", ".gif"):
         return None

@@ -4,6 +4,7 @@ import ast
 import doctest
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench.config import catalog
+from ssvm_bench.config.compose import compose_runs
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -21,6 +23,7 @@ PAGES = (
 )
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 DEEPER = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*/*.md"))
+ALGORITHMS = [name for name in DEEPER if name.startswith("docs/algorithms/")]
 COMING_FROM = sorted(f"coming_from/{path.stem}" for path in ROOT.glob("docs/coming_from/*.md"))
 PICTURES = ROOT / "docs" / "pictures"
 
@@ -92,6 +95,18 @@ def test_examples_of_a_page_print_what_it_says(name):
     failed, tried = doctest.testfile(str(ROOT / "docs" / f"{name}.md"), module_relative=False)
     assert failed == 0
     assert tried > 0
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/howto.md", "docs/own_solver.md", *ALGORITHMS])
+def test_runs_of_a_page_are_runs(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for line in re.findall(r"^ssvm-bench run (.*)$", text, re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        folders = [words.pop(words.index(each) + 1) for each in words if each == "--config-dir"]
+        options = [word for word in words if not word.startswith("-")]
+        if "dataset=file" not in options:  # whose file is not there
+            assert compose_runs(options, "-m" in words, folders), line
 
 
 def test_the_navigation_has_every_page():

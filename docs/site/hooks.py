@@ -13,20 +13,16 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-import sys
 import textwrap
 from pathlib import Path
 
+import api
+import formulas
+import gallery
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-import api  # noqa: E402
-import formulas  # noqa: E402
-import gallery  # noqa: E402
-
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FETCHED = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*')
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

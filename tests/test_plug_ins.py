@@ -15,6 +15,7 @@ import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
 from program import call, completed, error_of
 
+import ssvm_bench
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
@@ -369,3 +370,42 @@ def test_a_check_fails_with_its_exit_status(mine):
     assert result.exit_code == 1
     assert "✗ dual ≤ primal in every row: row 0 has the dual 9" in result.stdout
     assert "solver=nothing is not known" in error_of(call("check", "solver", "nothing"), 2)
+
+
+# ---- examples, and copies of them ----------------------------------------------------------------
+
+
+def test_the_example_of_a_term_by_term_solver_makes_bcfw_s_steps(tmp_path):
+    words = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=40", "clock=work")
+    words += ("budget.max_iterations=5", "seed=3", f"results_dir={tmp_path}")
+    folder = EXAMPLE.parent / "bcfw"
+    mine = ssvm_bench.run("solver=plain_bcfw", *words, config_dirs=[folder])
+    ours = ssvm_bench.run("solver=bcfw", *words)
+    assert mine.trace["dual"].tolist() == pytest.approx(ours.trace["dual"].tolist(), rel=1e-9)
+    assert mine.trace["oracle_calls"].tolist() == ours.trace["oracle_calls"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("solver", ()), ("oracle", ("dataset=queries",)), ("dataset", ())]
+)
+def test_what_new_writes_passes_the_check(tmp_path, monkeypatch, kind, more):
+    monkeypatch.chdir(tmp_path)
+    told = call("new", kind, "mine").stdout
+    command = next(line for line in told.splitlines() if " check " in line).split()
+    assert command[1:] == ["check", kind, "mine", *more, "--config-dir", "mine"]
+    assert "no claims of the contract broken" in call(*command[1:]).stdout
+    assert "is there already" in error_of(call("new", kind, "mine"), status=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a-b", "'a-b' cannot be the name of a Python module"),
+        ("../up", "cannot be the name of a Python module"),
+        ("bcfw", "There is a solver of the name bcfw"),
+    ],
+)
+def test_a_name_that_new_cannot_take_is_said(tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in error_of(call("new", "solver", name), status=2)
+    assert not list(tmp_path.iterdir())

@@ -19,6 +19,15 @@ _LOGGER = logging.getLogger("ssvm_bench")
 _show: ContextVar[Callable[[str], object] | None] = ContextVar("show", default=None)
 
 
+_lowest: ContextVar[int] = ContextVar("lowest", default=logging.INFO)
+
+
+def show_details() -> None:
+    """Let details be shown, too, until the block of `shown_by` ends (``-v``)."""
+    _lowest.set(logging.DEBUG)
+    _LOGGER.setLevel(logging.DEBUG)
+
+
 class _Handler(logging.Handler):
     """Hands messages to whoever shows them in this context."""
 
@@ -34,11 +43,12 @@ _LOGGER.addHandler(_Handler())
 @contextmanager
 def shown_by(show: Callable[[str], object]) -> Iterator[None]:
     """Let a function show the messages of the block; what showed them outside does not."""
-    token, level = _show.set(show), _LOGGER.level
-    _LOGGER.setLevel(logging.INFO)
+    token, level, lowest = _show.set(show), _LOGGER.level, _lowest.get()
+    _LOGGER.setLevel(_lowest.get())
     try:
         yield
     finally:
+        _lowest.set(lowest)
         _LOGGER.setLevel(level)
         _show.reset(token)
 

@@ -19,14 +19,24 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli.options import PROGRAM, Command, Commands, Settings, completed, print_outcomes
+from ssvm_bench.cli.options import (
+    PROGRAM,
+    Command,
+    Commands,
+    Settings,
+    as_plain,
+    completed,
+    json_option,
+    print_json,
+    print_outcomes,
+)
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.runner import Outcome
 
 ELSEWHERE = {
-    "data": "data",
+    **{name: name for name in ("config", "data", "new")},
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "report", "score"), "runs"),
     **dict.fromkeys(("compare", "verify"), "results"),
 }
@@ -117,6 +127,8 @@ class Cli(Commands):
         from ssvm_bench.base import messages
 
         with messages.shown_by(messages.to_stderr):
+            if ctx.obj.verbose:
+                messages.show_details()
             return super().invoke(ctx)
 
 
@@ -177,8 +189,11 @@ class Run(Command):
 @main.command("run", cls=Run)
 @click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
+@json_option
 @click.pass_obj
-def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) -> int:
+def run_command(
+    settings: Settings, multirun: bool, overrides: tuple[str, ...], as_json: bool
+) -> int:
     """Train one solver on one dataset and write its trace.
 
     A run that has finished before is skipped; force=true makes it again. An interrupted sweep is
@@ -196,13 +211,16 @@ def run_command(settings: Settings, multirun: bool, overrides: tuple[str, ...]) 
 
     configs = compose_runs(overrides, multirun, settings.config_dirs())
     if multirun:
-        return _sweep(configs, settings.debug)
+        return _sweep(configs, settings.debug, as_json)
     outcome = _run(configs[0])
-    print_outcomes([(configs[0], outcome)])
+    if as_json:
+        print_json(as_plain(configs[0], outcome))
+    else:
+        print_outcomes([(configs[0], outcome)])
     return _status(configs[0], outcome)
 
 
-def _sweep(configs: list[RunConfig], debug: bool) -> int:
+def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     """Make all runs; one that fails is reported, once if others fail alike, and stops none.
 
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
@@ -223,7 +241,10 @@ def _sweep(configs: list[RunConfig], debug: bool) -> int:
         statuses.append(_status(config, outcome))
         if outcome.status == "interrupted":
             break
-    print_outcomes(done)
+    if as_json:
+        print_json([as_plain(*each) for each in done])
+    else:
+        print_outcomes(done)
     missing = len(configs) - statuses.count(0)
     if missing:
         click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
@@ -254,8 +275,9 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
 
 @main.command("list")
 @click.argument("kind", required=False, metavar=_LISTED, shell_complete=lambda *_: [*KINDS])
+@json_option
 @click.pass_obj
-def list_command(settings: Settings, kind: str | None) -> None:
+def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
     """Show what there is, one line each."""
     from ssvm_bench.config import catalog
 
@@ -265,6 +287,13 @@ def list_command(settings: Settings, kind: str | None) -> None:
         heading: catalog.entries(KINDS[heading], settings.config_dirs())
         for heading in ([kind] if kind else KINDS)
     }
+    if as_json:
+        told = {
+            heading: {name: catalog.description(file) for name, file in entries.items()}
+            for heading, entries in listed.items()
+        }
+        print_json(told)
+        return
     width = max((len(name) for entries in listed.values() for name in entries), default=0)
     for heading, entries in listed.items():
         if kind is None:

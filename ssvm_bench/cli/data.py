@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli.options import FILE, Commands, Settings, completed
+from ssvm_bench.cli.options import FILE, Commands, Settings, completed, json_option, print_json
 from ssvm_bench.config import ORDERS, SOURCES
 
 source_option = click.option(
@@ -37,6 +37,7 @@ def data_command(context: click.Context) -> None:
     .. code-block:: console
 
         ssvm-bench data status
+        ssvm-bench data card ocr
         ssvm-bench data fetch ocr
         ssvm-bench data check ocr
         ssvm-bench data prepare stanford
@@ -50,11 +51,15 @@ def data_command(context: click.Context) -> None:
 @data_command.command("status")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
-def status_command(name: str | None = None, verify: bool = False) -> None:
+@json_option
+def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.sources import status
 
     names = _names(name)
+    if as_json:
+        print_json([vars(status(each, verify)) for each in names])
+        return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):
         size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
@@ -66,6 +71,30 @@ def status_command(name: str | None = None, verify: bool = False) -> None:
             click.echo(f"{'':<{width}}  {what}: {found.kept}")
         if found.hint:
             click.echo(f"{'':<{width}}  {found.hint}")
+
+
+@data_command.command("card")
+@click.argument("name", shell_complete=completed("names", "dataset"))
+@json_option
+def card_command(name: str, as_json: bool) -> None:
+    """Tell what a dataset is, where it comes from, under which licence, and how to cite it.
+
+    Examples are counted where the data are there; of images, where they are prepared, too.
+    """
+    from ssvm_bench.datasets.cards import card
+
+    (name,) = _names(name)
+    found = card(name)
+    if as_json:
+        print_json(found)
+        return
+    width = max(map(len, found))
+    for what, said in found.items():
+        lines = (
+            [f"{key}: {value}" for key, value in said.items()] if isinstance(said, dict) else [said]
+        )
+        for k, line in enumerate(lines):
+            click.echo(f"{what if k == 0 else '':<{width}}  {line}")
 
 
 @data_command.command("check")

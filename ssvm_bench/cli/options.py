@@ -20,8 +20,12 @@ PROGRAM = "ssvm-bench"
 
 FILE = click.Path(path_type=Path)
 
-FORMATS = ("png", "pdf", "svg")
-"""Of a figure."""
+FORMATS = ("png", "pdf", "svg", "pgf", "tex")
+"""Of a figure, for LaTeX ``pgf``; and of its tables, ``tex``."""
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else there."
+)
 
 _EXAMPLES = "\n.. code-block:: console\n\n"
 
@@ -31,6 +35,7 @@ class Settings:
     """Options that are accepted before and after the command's name (click's ``obj``)."""
 
     debug: bool = False
+    verbose: bool = False
     folders: list[Path] = field(default_factory=list)
 
     def config_dirs(self) -> list[Path]:
@@ -58,6 +63,12 @@ def _settings(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Add what is said before or after a command's name to the settings."""
     if param.name == "debug":
         ctx.obj.debug |= value
+    elif param.name == "verbose":
+        ctx.obj.verbose |= value
+        if value and ctx.parent is not None:
+            from ssvm_bench.base import messages
+
+            messages.show_details()
     else:
         ctx.obj.folders.extend(value)
 
@@ -71,6 +82,13 @@ _COMMON = (
         callback=_settings,
         expose_value=False,
         help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
+    ),
+    click.Option(
+        ["-v", "--verbose"],
+        is_flag=True,
+        callback=_settings,
+        expose_value=False,
+        help="Also tell which files are read, and what is compiled and kept.",
     ),
     click.Option(
         ["--debug"],
@@ -112,6 +130,26 @@ class Commands(Command, click.Group):
                 f"There is no command '{inside}{shown(args[0])}'. {nearest(args[0], names)}"
             )
         return super().resolve_command(ctx, args)
+
+
+def print_json(content: Any) -> None:
+    """Print plain values as JSON; not-a-number becomes null."""
+    from ssvm_bench.results import checks
+    from ssvm_bench.results.trace import plain
+
+    click.echo(checks.json_bytes(plain(content)), nl=False)
+
+
+def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:
+    """Return what became of a run as plain values."""
+    return {
+        **{group: getattr(config, group).name for group in ("dataset", "oracle", "solver")},
+        "seed": config.seed,
+        "status": outcome.status,
+        "stop_reason": outcome.stop_reason,
+        "folder": str(outcome.folder),
+        "summary": outcome.summary,
+    }
 
 
 def print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:

@@ -18,6 +18,8 @@ from ssvm_bench.cli.options import (
     Command,
     Settings,
     completed,
+    json_option,
+    print_json,
     print_outcomes,
 )
 from ssvm_bench.config import LOCAL
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show which runs are done, running, failed or missing, and SLURM's queue; make nothing.",
 )
+@json_option
 @click.pass_obj
 def experiment_command(
     settings: Settings,
@@ -74,6 +77,7 @@ def experiment_command(
     backend: str,
     shard: Shard | None,
     status: bool,
+    as_json: bool,
     **asked: Any,
 ) -> int:
     """Make all missing runs of an experiment, then its figures; of a shard, the runs alone.
@@ -91,7 +95,9 @@ def experiment_command(
     options = Options(**asked)
     if status:
         options.check(backend)
-        return _show_status(name, overrides, backend, options, shard, settings)
+        return _show_status(name, overrides, backend, options, shard, settings, as_json)
+    if as_json:
+        raise ConfigError("--json is for --status: the figures say what the runs have found.")
     dispatcher = chosen(backend, options)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs
@@ -115,6 +121,7 @@ def _show_status(
     options: Options,
     shard: Shard | None,
     settings: Settings,
+    as_json: bool,
 ) -> int:
     """Print where an experiment stands."""
     from ssvm_bench.report.kinds import load
@@ -127,6 +134,9 @@ def _show_status(
     with SkippedFiles() as skipped:
         for damaged in filter(None, (run.damage for run in found)):
             skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
+    if as_json:
+        print_json([each.as_plain() for each in found])
+        return 0
     for line in experiment_status.lines(found, options.jobs or options.parallel or 1):
         click.echo(line)
     if backend == "submitit":
@@ -144,7 +154,8 @@ def _show_status(
     "formats",
     type=click.Choice(FORMATS),
     multiple=True,
-    help="File format; may be repeated. [default: png and pdf; of photographs png]",
+    help="File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and "
+    "pdf; of photographs png]",
 )
 @click.pass_obj
 def plot_command(
@@ -156,6 +167,7 @@ def plot_command(
 
         ssvm-bench plot quickstart
         ssvm-bench plot quickstart --format svg
+        ssvm-bench plot mpbcfw_fig4 --format pdf --format tex
     """
     from ssvm_bench.report import experiment_files
 

@@ -22,6 +22,7 @@ That of the solver counts more than that of the dataset, a budget that is chosen
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,6 +31,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
+
+logger = logging.getLogger(__name__)
 
 COMPONENTS = ("dataset", "oracle", "solver")
 """Config groups whose choice is an implementation, named by its ``kind``."""
@@ -107,6 +110,7 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
         If a file cannot be read, or is not as the module's docstring says.
     """
     found = _read(name, files, ())
+    logger.debug("%s=%s is in %s", group, name, files[name])
     if group not in COMPONENTS:
         return Choice({key: val for key, val in found.options.items() if key != "kind"}, None)
     options = {"name": name, **found.options}

@@ -85,6 +85,7 @@ def simulate() -> dict[str, np.ndarray]:
 RAW = ParsedFile(
     dataset="abalone",
     file="abalone.data",
+    licence="CC BY 4.0",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/abalone/abalone.data",
     n=N_SAMPLES,
     parse=parse,

@@ -132,6 +132,7 @@ class LibsvmFiles(ParsedFile):
 
 RAW = LibsvmFiles(
     dataset="adult",
+    licence="CC BY 4.0 (that of Adult at UCI)",
     url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/",
     n=N_TRAINING,
     sha256={

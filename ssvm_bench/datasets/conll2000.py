@@ -174,6 +174,7 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
 
 RAW = ParsedFile(
     dataset="conll2000",
+    licence="none stated at its home; the text is from the Wall Street Journal",
     url="https://www.clips.uantwerpen.be/conll2000/chunking/",
     n=N_TRAINING,
     synthetic_size=N_SYNTHETIC[0],

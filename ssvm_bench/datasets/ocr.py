@@ -153,6 +153,7 @@ def simulate() -> dict[str, np.ndarray]:
 RAW = ParsedFile(
     dataset="ocr",
     file="letter.data.gz",
+    licence="none stated at its home",
     url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
     n=N_WORDS,
     parse=parse,

@@ -87,6 +87,8 @@ class RawFile(ABC):
     n, synthetic_size : int
         Number of examples, without those held out: of the real data; of the synthetic ones, if
         that is another one.
+    licence : str
+        Under which its home gives the data, as far as that is known.
     version : int
         To be raised when what is read or simulated changes.
     sha256 : mapping
@@ -102,6 +104,7 @@ class RawFile(ABC):
     folder: str = ""
     file: str = ""
     url: str
+    licence: str = "not known"
     n: int
     synthetic_size: int | None = None
     version: int

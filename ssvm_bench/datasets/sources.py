@@ -8,6 +8,7 @@ that are there but broken, or altered, are never replaced.
 from __future__ import annotations
 
 import hashlib
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
 from ssvm_bench.datasets.reading import Bounded, ContentError, too_large
+
+logger = logging.getLogger(__name__)
 
 SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 
@@ -290,7 +293,7 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     if config.source == "synthetic":
         return "synthetic"
     try:
-        raw.get()
+        logger.debug("%s is read from %s", config.name, raw.get())
     except MissingDataError as error:
         if config.source == "real":
             raise MissingDataError(

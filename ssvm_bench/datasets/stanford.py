@@ -72,6 +72,7 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 RAW = PictureFile(
     dataset="stanford",
     file="iccv09Data.tar.gz",
+    licence="none stated; its README asks to cite the paper",
     url="http://dags.stanford.edu/data/iccv09Data.tar.gz",
     n=N_PHOTOGRAPHS,
     version=1,

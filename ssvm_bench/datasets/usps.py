@@ -67,6 +67,7 @@ def simulate() -> dict[str, np.ndarray]:
 RAW = ParsedFile(
     dataset="usps",
     file="zip.train.gz",
+    licence="none stated at its home",
     url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",
     n=N_SAMPLES,
     parse=parse,

@@ -73,6 +73,7 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 RAW = PictureFile(
     dataset="weizmann",
     file="weizmann_horse_db.tar.gz",
+    licence="none came with it",
     url="https://www.msri.org/people/members/eranb/weizmann_horse_db.tar.gz",
     n=N_PHOTOGRAPHS - 1,
     version=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.results import words
@@ -40,6 +42,7 @@ _FILE_METADATA: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
 }
+_LATEX = "lualatex", "xelatex"  # which know Greek letters
 
 
 def draw_curves(
@@ -247,8 +250,23 @@ def _columns(names: Sequence[str], width: float) -> int:
 
 
 def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
-    """Return the file of a figure, ``"png"``, ``"pdf"`` or ``"svg"``."""
+    """Return the file of a figure: ``"png"``, ``"pdf"``, ``"svg"`` or, set by LaTeX, ``"pgf"``.
+
+    Raises
+    ------
+    ConfigError
+        If LaTeX is needed, and is not there.
+    """
     buffer = io.BytesIO()
-    with mpl.rc_context(style.RC):
-        figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA[suffix])
+    latex: Any = {}
+    if suffix == "pgf":
+        found = next(filter(shutil.which, _LATEX), None)
+        if found is None:
+            raise ConfigError(
+                f"Figures as pgf are set by LaTeX, and none of {', '.join(_LATEX)} is installed. "
+                "Install one, or choose --format pdf."
+            )
+        latex = {"pgf.texsystem": found, "pgf.rcfonts": False}  # the fonts of the document
+    with mpl.rc_context(style.RC), mpl.rc_context(latex):
+        figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA.get(suffix))
     return buffer.getvalue()

@@ -45,6 +45,9 @@ class FigureData(NamedTuple):
 FORMATS = ("png", "pdf")
 """Formats of a figure unless others are asked for."""
 
+TABLES = "tex"
+"""Not of a figure: the tables of its document."""
+
 PHOTOGRAPHS = ("png",)
 """Those of a figure that is made of photographs: no format makes them sharper, and few smaller."""
 
@@ -83,19 +86,26 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     stem : Path
         Path of the files without their suffix; the folder is created.
     formats : sequence of str
-        Of the figure: some of ``png``, ``pdf``, ``svg``; empty stands for its own.
+        Of the figure: some of ``png``, ``pdf``, ``svg``, ``pgf``; empty stands for its own.
+        ``tex`` is the tables of its document, for LaTeX.
 
     Raises
     ------
+    ConfigError
+        If ``pgf`` is asked for, and there is no LaTeX.
     RunFailedError
         If a file cannot be written.
     """
     files = output.texts()
-    if output.figure is not None:
+    tables = [block for block in output.blocks if isinstance(block, document.Table)]
+    if tables and TABLES in formats:
+        files[TABLES] = "\n".join(map(document.latex, tables)).encode()
+    pictures = [each for each in formats or output.formats if each != TABLES]
+    if output.figure is not None and pictures:
         from ssvm_bench.figures.drawing import rendered
 
         figure = output.figure()
-        files |= {suffix: rendered(figure, suffix) for suffix in formats or output.formats}
+        files |= {suffix: rendered(figure, suffix) for suffix in pictures}
     return [write(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
 
 

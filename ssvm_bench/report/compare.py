@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
-from ssvm_bench.figures import document, kind, pairs
+from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.files import SkippedFiles, write
+from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import OWN, ResultsFolder
 from ssvm_bench.results.problem_instance import Best, ProblemInstance
 from ssvm_bench.results.reading import find_runs, read_run
@@ -87,9 +87,7 @@ def compare(
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     """Write the files of a comparison, and return them: also its tables in LaTeX."""
-    tables = (block for block in output.blocks if isinstance(block, document.Table))
-    text = "\n".join(map(document.latex, tables))
-    return [*kind.save(output, stem, formats), write(Path(f"{stem}.tex"), text.encode())]
+    return kind.save(output, stem, (*(formats or output.formats), kind.TABLES))
 
 
 def _name(a: str, b: str) -> str:

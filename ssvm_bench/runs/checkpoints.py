@@ -139,6 +139,7 @@ class Checkpoints:
                 spent = progress.wall_time + self._now() - self._begin
                 state = state_of(solver, recorder, replace(progress, wall_time=spent))
                 self._write(lambda file: checkpoint_file.write(file, self._whose, state))
+                logger.debug("Checkpoint after iteration %s", progress.iteration)
             except Exception as error:  # whatever the state of a component raises, or is
                 self._every, self._keep = None, False
                 logger.warning("This run cannot go on from where it ends: %s.", described(error))

@@ -55,6 +55,18 @@ class RunStatus:
     damage: str = ""
     summary: Mapping[str, Any] = field(default_factory=dict)
 
+    def as_plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            **{group: getattr(self.config, group).name for group in ("dataset", "solver")},
+            "lam": self.config.lam,
+            "seed": self.config.seed,
+            "state": self.state,
+            "folder": str(self.folder),
+            "damage": self.damage,
+            "summary": dict(self.summary),
+        }
+
 
 def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
     """Return where each run stands, and each along its path, by a look at its folder."""

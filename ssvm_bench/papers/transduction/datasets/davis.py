@@ -223,6 +223,7 @@ def _sequence(name: str, n: int) -> Video:
         dataset=f"davis_{name.replace('-', '_')}",
         folder="davis",
         file=file,
+        licence="not verified: read it at its home page before passing the data on",
         url="https://davischallenge.org/davis2016/code.html",
         n=n,
         version=1,

@@ -183,6 +183,7 @@ def _set(of: About, *digests: str) -> SslSet:
     raw = ParsedFile(
         dataset=f"ssl_{of.name}",
         folder="ssl",
+        licence="none stated at its home",
         url=(
             "https://raw.githubusercontent.com/edche/star_svm/"
             "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"

@@ -1,0 +1,101 @@
+"""``ssvm-bench new``: a plug-in to begin with, which is a copy of an example under another name."""
+
+from __future__ import annotations
+
+import keyword
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.cli.options import PROGRAM, Command, Settings
+
+
+class Example(NamedTuple):
+    """What is copied.
+
+    Attributes
+    ----------
+    folder : str
+        Below ``examples``, as ``--config-dir`` takes it.
+    components : mapping
+        Group → name of the component there.
+    check : str
+        What ``check`` asks for besides.
+    """
+
+    folder: str
+    components: dict[str, str]
+    check: str = ""
+
+
+_RANKING = {"oracle": "ranking", "dataset": "queries"}
+
+EXAMPLES = {
+    "solver": Example("bcfw", {"solver": "plain_bcfw"}),
+    "oracle": Example("ranking/ranking", _RANKING, " dataset=queries"),
+    "dataset": Example("ranking/ranking", _RANKING),
+}
+
+
+@click.command("new", cls=Command)
+@click.argument("kind", type=click.Choice(tuple(EXAMPLES)))
+@click.argument("name")
+@click.pass_obj
+def new_command(settings: Settings, kind: str, name: str) -> None:
+    """Write a working solver, oracle or dataset into the folder NAME, to be changed.
+
+    A solver is block-coordinate Frank–Wolfe. An oracle ranks documents, and brings a dataset of
+    queries; a dataset is that one, and brings the oracle.
+
+    .. code-block:: console
+
+        ssvm-bench new solver mine
+        ssvm-bench check solver mine --config-dir mine
+        ssvm-bench run solver=mine dataset=usps --config-dir mine
+    """
+    example = EXAMPLES[kind]
+    for path in write(kind, name, Path(), settings.config_dirs()):
+        click.echo(f"file: {path}")
+    at = f"--config-dir {name}"
+    click.echo(f"\nNext:\n  {PROGRAM} check {kind} {name}{example.check} {at}")
+    data = {"solver": f"solver={name} dataset=usps", "dataset": f"dataset={name}"}
+    click.echo(f"  {PROGRAM} run {data.get(kind, f'dataset=queries oracle={name}')} {at}")
+
+
+def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Path]:
+    """Write the files of a new component; return their paths.
+
+    Raises
+    ------
+    ConfigError
+        If the name is none of a module, or is taken; or there is such a folder.
+    """
+    from ssvm_bench.config import catalog
+
+    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+        raise ConfigError(
+            f"{shown(repr(name))} cannot be the name of a Python module. Use letters, digits and _."
+        )
+    example, folder = EXAMPLES[kind], where / name
+    renamed = {group: name if group == kind else old for group, old in example.components.items()}
+    for group, new in renamed.items():
+        if new in catalog.entries(group, config_dirs):
+            raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
+    if folder.exists():
+        raise ConfigError(f"{folder} is there already. Remove it, or choose another name.")
+    source, written = catalog.shipped("examples") / example.folder, []
+    for group, old in example.components.items():
+        for file in sorted((source / group).glob(f"{old}.*")):
+            text = file.read_text(encoding="utf-8")
+            if file.suffix == ".yaml":  # a dataset names its oracle
+                text = text.replace(
+                    f".oracle: {example.components.get('oracle')}\n",
+                    f".oracle: {renamed.get('oracle')}\n",
+                )
+            path = folder / group / f"{renamed[group]}{file.suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+    return written

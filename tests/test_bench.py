@@ -334,7 +334,7 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     assert row.seconds > 0.0
     words = (f"lam={lam}", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
     (config,) = compose_runs((*call, *words, "budget.max_iterations=null"))
-    trained, _ = runner.train(config, load_dataset(config.dataset), Silent())
+    trained = runner.train(config, load_dataset(config.dataset), Silent()).recorder
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
 

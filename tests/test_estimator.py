@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 import ssvm_bench
@@ -37,6 +38,8 @@ from ssvm_bench.runs import runner
 
 ROOT = Path(__file__).parents[1]
 RANKING = ROOT / "examples" / "ranking" / "ranking"
+EQUIVALENCES = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+"""Checks that integer weights are repetitions, in the decision function."""
 PLAIN = {"bias": 0.0, "solver": "bcfw", "gap_tol": 0.05}
 
 
@@ -56,7 +59,10 @@ TAGS = [["D", "N", "V"]] * 4
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_it_keeps_the_conventions_of_scikit_learn():
-    check_estimator(StructuredSVM(solver="bcfw"))  # whose kernels other tests compile, too
+    why = "two paths to a gap of 1 % do not end at the same seven digits"
+    check_estimator(StructuredSVM(), expected_failed_checks=dict.fromkeys(EQUIVALENCES, why))
+    for name in EQUIVALENCES:
+        getattr(estimator_checks, name)("StructuredSVM", StructuredSVM(gap_tol=1e-10))
 
 
 @pytest.mark.parametrize("structure", ["multiclass", "chain"])
@@ -311,10 +317,11 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
         ({"options": {"oracle.x": 1}, "oracle": len}, "There is no option oracle.x"),
         ({"options": {"lam=3 ": 1}}, "lam"),
         ({"options": {"clock": "work,cpu"}}, "clock=work,cpu is not known"),
-        (
-            {"options": {"parallel.workers": 2}},
-            "Workers load data from a file; examples given in memory cannot be shared with them.",
-        ),
+        ({"options": {"parallel.workers": 2}}, "parallel.workers is the parameter n_jobs"),
+        ({"n_jobs": 0}, "n_jobs must be a number of processes or −1, got 0"),
+        ({"n_jobs": "all"}, "n_jobs must be a number of processes, −1 for one a core, or None"),
+        ({"n_jobs": 2, "oracle": lambda made: None}, "other processes cannot make the oracle"),
+        ({"warm_start": True, "solver": "ssg"}, "solver=ssg has no warm_start"),
     ],
 )
 def test_a_mistake_in_a_parameter_is_named(parameters, message):
@@ -427,8 +434,6 @@ def test_other_features_than_those_of_training_are_refused():
     assert [each.tolist() for each in texts.predict([[["a"], []]])] == [["y", "x"]]
     # labels of another kind than those of training are wrong
     assert texts.score([[["a"], []]], [[0, 1]]) == 0.0
-    with pytest.raises(ValueError, match="sample_weight is for examples of one label each"):
-        texts.score([[["a"], []]], [[0, 1]], sample_weight=[1.0])
 
 
 def test_the_script_of_the_documentation_finds_chunks(tmp_path, monkeypatch, capsys):

@@ -344,7 +344,7 @@ _OVER_N = "/n"
 _LAM = re.compile(r"[\d.eE+-]+/n")
 
 
-def lam_number(lam: float | str | None, n: int) -> float:
+def lam_number(lam: float | str | None, n: float) -> float:
     """Return λ for n examples.
 
     >>> lam_number("1000/n", 50), lam_number(0.1, 50), lam_number(None, 50)

@@ -160,6 +160,36 @@ def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
     return labels
 
 
+def weights_of(found: Any, n: int) -> np.ndarray:
+    """Return the weights of n examples, shape (n,); None: all are 1, a number: all are that.
+
+    Raises
+    ------
+    ValueError
+        They are no such numbers ≥ 0, or all are zero.
+    """
+    if found is None:
+        return np.ones(n)
+    weights = _array(found, name := "sample_weight")
+    weights = array(np.full(n, weights) if weights.ndim == 0 else weights, name, REAL, (n,), 0.0)
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
+    return weights.astype(np.float64)
+
+
+def weighted(dataset: Dataset, weights: np.ndarray) -> tuple[Dataset, float]:
+    """Return the examples with weights s_i above 0, and S = Σ_i s_i.
+
+    Their costs are C_i = n s_i / S, so that 1/n Σ_i C_i … is 1/S Σ_i s_i …; where all weights are
+    the same, there are none.
+    """
+    total = float(weights.sum())
+    kept = np.flatnonzero(weights / total)
+    costs = kept.size * (weights[kept] / total)
+    same = (weights[kept] == weights[kept[0]]).all()
+    return dataset.take(kept).derived(costs=None if same else costs), total
+
+
 def check_labels(y: Any, labels: np.ndarray) -> None:
     """Raise ``ValueError`` if labels have several types, or are not what numpy has made of a list.
 

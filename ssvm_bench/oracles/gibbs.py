@@ -83,10 +83,7 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
     oracle.pause(oracle.n)
     total, offset = _pass(oracle.compiled, omega, float(z[-1]), star)
     if not math.isfinite(total):
-        raise RunFailedError(
-            f"the expectations of the oracle {type(oracle).__name__} are not finite: the scores "
-            "are too large. Scale the features, or choose a larger lam"
-        )
+        raise _not_finite(oracle, "a larger lam")
     phi = np.append(joint_features.unpack(features, star), offset) / oracle.n
     return Gibbs(z, phi, total / oracle.n)
 
@@ -94,6 +91,52 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
 def log_labelings(oracle: LabelingOracle) -> float:
     """Return D = 1/n Σ_i log |Y_i|."""
     return oracle.features.truth.size / oracle.n * math.log(oracle.features.n_labels)
+
+
+def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
+    """Return the probabilities of the labels of each part, shape (parts, K).
+
+    That is Σ p(y) over the labelings y with that label, under p(y) ∝ exp ⟨w, ϕ(x_i, y)⟩.
+
+    Raises
+    ------
+    RunFailedError
+        If they are not finite.
+    """
+    features = oracle.features
+    found = np.zeros((features.truth.size, features.n_labels))
+    _marginals(oracle.compiled, oracle.pack(w), found)
+    if not np.isfinite(found).all():
+        raise _not_finite(oracle, "a higher temperature")
+    return found
+
+
+def _not_finite(oracle: LabelingOracle, advice: str) -> RunFailedError:
+    return RunFailedError(
+        f"the expectations of the oracle {type(oracle).__name__} are not finite: the scores "
+        f"are too large. Scale the features, or choose {advice}"
+    )
+
+
+@allocating_kernel
+def _marginals(oracle, omega, found):
+    """Write the marginals of every part into ``found``; omega is in the inner layout."""
+    features = oracle.features
+    K, stride = features.n_labels, features.stride
+    moves = omega[features.n_features * stride :]
+    most = longest(features)
+    theta = np.zeros((most, stride))
+    mu = np.zeros((most, stride))
+    nu = np.zeros(moves.size)
+    work = np.zeros((2, most + K, stride))
+    for i in range(features.offsets.size - 1):
+        first = features.offsets[i]
+        L = features.offsets[i + 1] - first
+        unary_scores(features, omega, i, theta)
+        expect(oracle, L, theta, moves, mu, nu, work)
+        for l in range(L):
+            for c in range(K):
+                found[first + l, c] = mu[l, c]
 
 
 @allocating_kernel

@@ -275,7 +275,7 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
 # ---- who calls the oracle ---------------------------------------------------------------------
 
 
-def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
+def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = None) -> Caller | None:
     """Return who is to call the oracle; None: it calls itself. Nothing is started yet.
 
     Parameters
@@ -284,6 +284,8 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
         Whose dataset's source is known.
     fingerprint : str
         Of the dataset.
+    dataset : Dataset, optional
+        Examples that are in no files, and are sent to the processes that call.
     """
     parallel, how = config.parallel, _how(config)
     named: dict[str, Any] = dict(zip(("batch", "delay"), how, strict=True))
@@ -293,7 +295,10 @@ def caller_of(config: RunConfig, fingerprint: str) -> Caller | None:
         from ssvm_bench.oracles.caller import SerialCaller
 
         return SerialCaller(**named)
-    build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
+    if dataset is None:
+        build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
+    else:
+        build = functools.partial(oracle_of, config.oracle, dataset)
     from ssvm_bench.oracles.workers import Cluster, Pool
 
     if parallel.address is not None:
@@ -318,14 +323,8 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
     return build_oracle(oracle, dataset)
 
 
-def check_calls(config: RunConfig, in_memory: bool = False) -> None:
+def check_calls(config: RunConfig) -> None:
     """Check that others can make the oracle calls of a run, and slow ones, before data are loaded.
-
-    Parameters
-    ----------
-    config : RunConfig
-    in_memory : bool
-        Whether there are examples of which no other process knows.
 
     Raises
     ------
@@ -354,9 +353,7 @@ def check_calls(config: RunConfig, in_memory: bool = False) -> None:
     if not parallel.elsewhere:
         return
     why = None
-    if in_memory:
-        why = "Workers load data from a file; examples given in memory cannot be shared with them."
-    elif chunk_rows(config) is not None:
+    if chunk_rows(config) is not None:
         why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
     elif getattr(solver, "latent_rounds", 1) > 1:
         why = (

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.runs.checkpoints import restore_solver
 from ssvm_bench.runs.components import (
     build_oracle,
     caller_of,
@@ -47,6 +48,7 @@ from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
+from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
@@ -100,8 +102,10 @@ def run(
     if caller is not None:
         terms = terms.called_by(caller)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.path_steps()]
+    logger.debug("Fingerprint of %s: %s", dataset.name, dataset.fingerprint)
     with ExitStack() as locks:
         for stage, _ in stages:
+            logger.debug("Files: %s", stage.folder)
             try:
                 locks.enter_context(lock(stage.folder, wait))
             except HeldError:
@@ -118,7 +122,9 @@ def run(
                 remove_superseded(stage.folder)
             return _skipped(before[-1])
         _tell_unseen(dataset)
+        ready = time.perf_counter()
         warm_up(config, dataset, prior, called=caller is not None)
+        logger.debug("Kernels were there after %.2f s", time.perf_counter() - ready)
         if caller is not None:
             locks.callback(caller.close)
             caller.start(terms)
@@ -189,7 +195,30 @@ _warm: set[Hashable] = set()
 """Kinds of problems whose kernels are there."""
 
 
-def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Recorder, str]:
+class Trained(NamedTuple):
+    """What a run without files has made.
+
+    Attributes
+    ----------
+    recorder : Recorder
+        With the trace and w.
+    reason : str
+        Why it has ended.
+    solver : Solver
+        As it was left.
+    """
+
+    recorder: Recorder
+    reason: str
+    solver: Solver
+
+
+def train(
+    config: RunConfig,
+    dataset: Dataset,
+    display: Display,
+    before: tuple[float, Mapping[str, Any]] | None = None,
+) -> Trained:
     """Do a run, after those of its path, on examples that a Python program has; write no files.
 
     Kernels are compiled once for each kind of problem in a process, not once for each call: a
@@ -203,11 +232,8 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Record
         Its examples.
     display : Display
         Shows how it goes.
-
-    Returns
-    -------
-    Recorder, str
-        With the trace and w; and the stop reason.
+    before : float and mapping, optional
+        λ and the state (`checkpoints.of_solver`) of a solver of the same problem, to go on from.
 
     Raises
     ------
@@ -217,9 +243,11 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Record
         If the run fails.
     """
     check_requirements(config)
-    check_calls(config, in_memory=True)
+    check_calls(config)
     check_data(config, dataset)
-    terms, caller = oracle_of(config.oracle, dataset), caller_of(config, dataset.fingerprint)
+    terms = oracle_of(config.oracle, dataset)
+    check_oracle(config, terms)
+    caller = caller_of(config, dataset.fingerprint, dataset)
     if caller is not None:
         terms = terms.called_by(caller)
     prior = prior_of(config, terms.d)
@@ -227,20 +255,30 @@ def train(config: RunConfig, dataset: Dataset, display: Display) -> tuple[Record
         warm_up(config, dataset, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
-    for stage in config.path_steps():
-        lam = stage.lam_of(dataset.n)
-        problem = problem_of(terms, lam, prior)
-        display.start(stage, dataset.source, problem.n, problem.d, lam)
-        rounds = getattr(stage.solver, "latent_rounds", 1)
-        recorder = Recorder(problem, display, latent_rounds=rounds)
-        warm_started, solver = solver is not None, started(stage, problem, solver)
-        reason = loop(stage, solver, recorder, warm_started)
-        if reason == "diverged":
-            raise RunFailedError(
-                f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a larger "
-                "lam."
-            )
-    return recorder, reason
+    if before is not None:
+        lam, state = before
+        solver = started(config, problem_of(terms, lam, prior), None)
+        with solver.clock.paused():
+            restore_solver(solver, state)
+    with ExitStack() as stack:
+        if caller is not None:
+            stack.callback(caller.close)
+            caller.start(terms)
+        for stage in config.path_steps():
+            lam = stage.lam_of(dataset.n)
+            problem = problem_of(terms, lam, prior)
+            display.start(stage, dataset.source, problem.n, problem.d, lam)
+            rounds = getattr(stage.solver, "latent_rounds", 1)
+            recorder = Recorder(problem, display, latent_rounds=rounds)
+            warm_started, solver = solver is not None, started(stage, problem, solver)
+            reason = loop(stage, solver, recorder, warm_started)
+            if reason == "diverged":
+                raise RunFailedError(
+                    f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a "
+                    "larger lam."
+                )
+    assert solver is not None  # a run has a step
+    return Trained(recorder, reason, solver)
 
 
 def _kind(config: RunConfig, dataset: Dataset) -> Hashable:

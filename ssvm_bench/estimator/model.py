@@ -1,0 +1,316 @@
+"""What a fitted estimator says of examples, and of its weights.
+
+.. code-block:: text
+
+    multiclass   s(x, c)  = ⟨w_c, x⟩                                   score of a label
+    chain        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ + Σ_l T[y_l, y_{l+1}]   score of a labeling
+    graph        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ − potts Σ_{k∼l} [y_k ≠ y_l]
+    marginals    p(y | x) ∝ exp(s(x, y) / temperature)
+
+where x has the constant feature. Training maximises a margin, not a likelihood: the marginals rank
+labels by how sure they are, and a temperature is to be chosen on held-out examples.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ssvm_bench.config import registry
+from ssvm_bench.datasets import given as examples
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.given import Parts
+from ssvm_bench.estimator.options import CHAIN, GRAPH, MULTICLASS
+from ssvm_bench.oracles import gibbs
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.runs import prediction
+
+_LABELS = {
+    MULTICLASS: ("multiclass", "binary"),
+    CHAIN: ("viterbi",),
+    GRAPH: ("alpha_expansion", "mincut"),
+}
+"""Structure → the oracles of which it is known what w is."""
+
+
+def _has_weights(*structures: str) -> Any:
+    """Return whether a model has weights by label and feature, and one of these structures."""
+
+    def has(model: Any) -> bool:
+        trained = {"structure": model.structure} | getattr(model, "_trained", {})
+        kind = getattr(model, "_oracle", {"kind": model.oracle})["kind"]
+        structure = trained["structure"]
+        return structure in structures and kind in (None, *_LABELS[structure])
+
+    return has
+
+
+class Model(ClassifierMixin, BaseEstimator):
+    """An estimator, once it is fitted."""
+
+    structure: str
+    oracle: Any
+    bias: float
+    classes_: np.ndarray
+    weights_: np.ndarray
+    vectorizer_: DictVectorizer | None
+    _folders: tuple[Path, ...]
+    _oracle: dict[str, Any]
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels: of a multiclass problem an array, else an array for each example.
+
+        Of an oracle whose labelings are not labels of parts: a list of its labelings.
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is no such examples, or has other features than those of training.
+        """
+        fitted = self._fitted()
+        oracle, parts, labels = fitted._predicted(X)
+        if labels is None:
+            return [oracle.predict(fitted.weights_, i) for i in range(oracle.n)]
+        return fitted._by_example(labels, parts)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right labels; of other labelings, 1 − their mean loss.
+
+        An example of weight 2 counts as two.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `predict`; or there are weights of examples whose labelings are not labels of parts.
+        """
+        fitted = self._fitted()
+        if fitted._is_multiclass:
+            examples.check_labels(None, column_or_1d(y))
+            return float(accuracy_score(y, fitted.predict(X), sample_weight=sample_weight))
+        oracle, parts, labels = fitted._predicted(X, y)
+        if labels is None:
+            if sample_weight is not None:
+                raise ValueError("sample_weight is for labels of parts, which these are not")
+            return 1.0 - float(oracle.mean_loss(fitted.weights_))
+        weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
+        right = examples.are_equal(labels, examples.labels_of(y, parts.offsets))
+        return float(np.average(right, weights=np.repeat(weights, np.diff(parts.offsets))))
+
+    @available_if(_has_weights(*_LABELS))
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores ⟨w_c, x⟩ of the labels, in the order of ``classes_``.
+
+        Returns
+        -------
+        ndarray or list of ndarray
+            Multiclass: of shape (n, K), or of two labels (n,), which is positive where the second
+            one is predicted. Chains and graphs: for each example an array of shape (L, K), the
+            scores of its parts alone. Chains have ``transitions_`` besides, and graphs the Potts
+            term, as the docstring of the module says.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `predict`.
+        """
+        fitted = self._fitted()
+        parts, _ = fitted._parts(X)
+        coef, intercept = fitted._by_features()
+        scores = np.asarray(parts.features @ coef.T) + intercept
+        if fitted._is_multiclass and scores.shape[1] == 1:
+            return scores.ravel()
+        return fitted._by_example(scores, parts)
+
+    @available_if(_has_weights(MULTICLASS, CHAIN))
+    def predict_marginals(self, X: Any, temperature: float = 1.0) -> Any:
+        """Return the probabilities of labels under p(y | x) ∝ exp(⟨w, ϕ(x, y)⟩ / temperature).
+
+        Parameters
+        ----------
+        X : examples
+            As of `predict`.
+        temperature : float
+            Above 0. The higher, the more alike are the probabilities.
+
+        Returns
+        -------
+        ndarray or list of ndarray
+            Multiclass: of shape (n, K). Chains: for each example an array of shape (L, K): the
+            probability that a part has a label, summed over all labelings of the others by the
+            forward–backward recursion.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `predict`; or the temperature is none.
+        RunFailedError
+            The scores are too large.
+        """
+        if not (np.isreal(temperature) and 0 < temperature < np.inf):
+            raise ValueError(f"temperature must be a number above 0, got {temperature!r}")
+        fitted = self._fitted()
+        parts, _ = fitted._parts(X)
+        marginals = gibbs.marginals(fitted._predictor(parts), fitted.weights_ / float(temperature))
+        return fitted._by_example(marginals, parts)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the labels, shape (K, f); of two labels, what the second one has more."""
+        return self._fitted()._by_features()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What the constant feature adds, shape (K,) or (1,); 0 without one."""
+        return self._fitted()._by_features()[1]
+
+    @property
+    def transitions_(self) -> np.ndarray:
+        """Of chains, the weight of label b behind label a at [a, b], shape (K, K)."""
+        fitted = self._fitted()
+        if not _has_weights(CHAIN)(fitted):
+            raise AttributeError("transitions_ are those of structure='chain'")
+        K = fitted.classes_.size
+        return fitted.weights_[-K * K :].reshape(K, K).copy()
+
+    @available_if(_has_weights(*_LABELS))
+    def top_features(self, k: int = 10) -> pd.DataFrame:
+        """Return the largest weights of each label.
+
+        Features are called what they are called in X, else ``x0``, ``x1``, …
+
+        Parameters
+        ----------
+        k : int
+            How many, by magnitude.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``label``, ``feature`` and ``weight``, label by label. Of a multiclass
+            problem with two labels, those of the second one: what speaks for it is positive.
+        """
+        fitted = self._fitted()
+        coef, _ = fitted._by_features()
+        labels = fitted.classes_[-1:] if len(coef) == 1 else fitted.classes_
+        if fitted.vectorizer_ is not None:
+            names = fitted.vectorizer_.get_feature_names_out()
+        else:
+            names = getattr(fitted, "feature_names_in_", None)
+            names = np.array([f"x{j}" for j in range(coef.shape[1])] if names is None else names)
+        largest = [np.argsort(-np.abs(row), kind="stable")[:k] for row in coef]
+        tables = [
+            pd.DataFrame({"label": label, "feature": names[order], "weight": row[order]})
+            for label, row, order in zip(labels, coef, largest, strict=True)
+        ]
+        return pd.concat(tables, ignore_index=True)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what it takes: lists of labels are no classes for scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if not self._is_multiclass:
+            tags.estimator_type = None
+            tags.input_tags.two_d_array = False
+        return tags
+
+    @property
+    def _is_multiclass(self) -> bool:
+        return self.structure == MULTICLASS
+
+    @property
+    def _structure(self) -> str:
+        """The structure of the `Dataset`."""
+        return "independent" if self._is_multiclass else self.structure
+
+    def _fitted(self) -> Self:
+        """Return a copy with the parameters of training: others may be set, or fitted meanwhile."""
+        fitted = copy.copy(self)
+        fitted.__dict__.update(getattr(fitted, "_trained", {}))
+        check_is_fitted(fitted)
+        return fitted
+
+    def _by_features(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights by label and feature, shape (K, f), and intercepts, shape (K,).
+
+        Of two labels of a multiclass problem, those of the second one less those of the first.
+        """
+        if not _has_weights(*_LABELS)(self):
+            raise AttributeError("with this oracle, what the weights are for is not known")
+        f = self.n_features_in_
+        width = f + (self.bias != 0)
+        K = 1 if self._oracle["kind"] == "binary" else self.classes_.size
+        rows = self.weights_[: K * width].reshape(K, width)
+        if self._is_multiclass and K == 2:
+            rows = rows[1:] - rows[:1]
+        bias = rows[:, f] * self.bias if self.bias else np.zeros(len(rows))
+        return rows[:, :f].copy(), bias
+
+    def _by_example(self, rows: np.ndarray, parts: Parts) -> Any:
+        """Return rows of parts as they are if an example is one, else an array each."""
+        return rows if self._is_multiclass else np.split(rows, parts.offsets[1:-1])
+
+    def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[Parts, Any]:
+        """Return the parts of all examples, with a matrix of numbers as features, and labels."""
+        single, labels = self._is_multiclass, None
+        X = examples.looked_at(X)
+        parts = None if single else examples.parts_of(X, self.structure)
+        named = examples.are_named(X if parts is None else parts.features)
+        if fits:
+            self.vectorizer_ = DictVectorizer(sort=False) if named else None
+        elif named != (self.vectorizer_ is not None):
+            have, had = ("names", "none") if named else ("no names", "some")
+            raise ValueError(f"the features of X have {have}, and those of training had {had}")
+        if single and not named:
+            if fits:
+                X, labels = validate_data(self, X, y, accept_sparse="csr")
+                examples.check_labels(y, labels)
+                check_classification_targets(labels)
+            else:
+                X = validate_data(self, X, reset=False, accept_sparse="csr")
+            return examples.parts_of(X, self._structure), labels
+        parts = parts or examples.parts_of(X, self._structure)
+        x = parts.features
+        if named:
+            x = examples.numbered(x, self.vectorizer_, fits)
+        x = check_array(x, accept_sparse="csr")
+        if fits:
+            self.n_features_in_ = x.shape[1]
+            labels = examples.labels_of(y, parts.offsets, single)
+        elif x.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {x.shape[1]} features a part, and {self.n_features_in_} were trained with"
+            )
+        return parts._replace(features=x), labels
+
+    def _dataset(self, parts: Parts, codes: np.ndarray | None = None) -> Dataset:
+        return examples.dataset(parts, self._structure, self.classes_, codes, float(self.bias))
+
+    def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, Parts, np.ndarray | None]:
+        """Return the oracle of examples, their parts, and the predicted labels of all parts.
+
+        The labels are None where labelings are no labels of parts.
+        """
+        parts, _ = self._parts(X)
+        truth = None
+        if y is not None:
+            truth = examples.codes_of(examples.labels_of(y, parts.offsets), self.classes_)
+        oracle = self._predictor(parts, truth)
+        codes = np.asarray(oracle.predictions(self.weights_))
+        return oracle, parts, self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
+
+    def _predictor(self, parts: Parts, truth: np.ndarray | None = None) -> Any:
+        """Return the oracle of examples."""
+        registry.use(self._folders)  # of which another process does not know yet
+        config = registry.config("oracle", self._oracle)
+        return prediction.predictor(config, self._dataset(parts, truth))

@@ -1,0 +1,210 @@
+"""The parameters of an estimator as the options of a run."""
+
+from __future__ import annotations
+
+import functools
+import pickle  # noqa: S403 - to see whether it can be written
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from ssvm_bench.base.errors import ConfigError, described, shown
+from ssvm_bench.config import overrides, registry
+from ssvm_bench.config.compose import Composer
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.config.validation import Table, convert, lam_number
+from ssvm_bench.datasets import given as examples
+from ssvm_bench.datasets.arrays import LARGEST
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles import weighted
+
+STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
+
+DEFAULT_LAM = 0.03
+"""λ that is not said: ``docs/default_lambda.py`` compares it with others."""
+
+BATCH = 16
+"""Terms that several workers are asked for at one w, whatever their number: one model."""
+
+_NUMBER = Real, "a number of usual size"
+_TRUTH = (bool, np.bool_, Integral), "true or false"
+_KINDS: dict[str, tuple[Any, str]] = {
+    "structure": (str, "a name"),
+    "bias": _NUMBER,
+    "potts": _NUMBER,
+    "class_weight": ((str, Mapping, NoneType), "'balanced', a dict or None"),
+    "oracle": ((str, Callable, NoneType), "a name, a callable or None"),
+    "options": ((Mapping, NoneType), "a dict or None"),
+    "n_jobs": ((Integral, NoneType), "a number of processes, −1 for one a core, or None"),
+    "warm_start": _TRUTH,
+    "verbose": _TRUTH,
+}
+"""Parameter → what it must be, if it is no option of a run, which is checked as such."""
+
+_ELSEWHERE = {
+    "solver": "the parameter solver",
+    "lam": "the parameter lam",
+    "seed": "the parameter random_state",
+    "quiet": "the parameter verbose",
+    "oracle": "the parameter oracle",
+    "oracle.class_weight": "the parameter class_weight",
+    "oracle.potts": "the parameter potts",
+    "parallel.workers": "the parameter n_jobs",
+    "parallel.address": "for examples in files, which the workers of a scheduler load",
+    "budget": "the parameters gap_tol, max_iterations and max_seconds",
+    "dataset": "X and y",
+    **dict.fromkeys(("results_dir", "force", "checkpoint"), "for files: a fit writes none"),
+}
+"""Options of a run that are none of a fit → what is in their place."""
+
+_OF_COMPONENTS = "solver", "oracle", "parallel"
+
+_MOST_SEEDS = 2**31 - 1
+_composing = threading.Lock()  # Hydra's state is that of the process
+
+
+def check(model: Any) -> tuple[Path, ...]:
+    """Check the parameters that are no options of a run; return the folders of plug-ins.
+
+    Raises
+    ------
+    ConfigError
+        If one of them is of another kind.
+    """
+    for name, (kind, words) in _KINDS.items():
+        _check(name, getattr(model, name), kind, words)
+    if model.oracle is None and model.structure not in STRUCTURES:
+        known = f"{', '.join(STRUCTURES)} (or give an oracle)"
+        raise ConfigError(f"structure={shown(repr(model.structure))} is unknown: {known}")
+    folders = convert(tuple[Path, ...], model.config_dirs, "config_dirs")
+    return tuple(folder.resolve() for folder in folders)
+
+
+def run_config(
+    model: Any, folders: tuple[Path, ...], dataset: Dataset, total: float | None
+) -> RunConfig:
+    """Return the options of the run that is a fit.
+
+    Parameters
+    ----------
+    model : StructuredSVM
+    folders : tuple of Path
+        What `check` has returned.
+    dataset : Dataset
+    total : float or None
+        S, the sum of the weights of all examples, if there are any: n in ``"K/n"``.
+
+    Raises
+    ------
+    ConfigError
+        A mistake in a parameter.
+    """
+    assert dataset.vocabulary is not None
+    own = dataset.vocabulary.oracle if model.oracle is None else model.oracle
+    words, of_callable = _words(model, own)
+    with _composing:
+        (config,) = _composer(folders).runs(words)
+    oracle = config.oracle
+    if callable(own):
+        about = {"name": "given", "kind": "given", "make": own}
+        oracle = registry.config("oracle", {**of_callable, **about})
+    elif model.structure == GRAPH and hasattr(oracle, "potts"):
+        oracle = replace(oracle, potts=float(model.potts))
+    if model.class_weight is not None:
+        if not hasattr(oracle, "class_weight"):
+            raise ConfigError(f"oracle={oracle.name} has no class_weight. Leave it None.")
+        oracle = replace(oracle, class_weight=_class_weight(model.class_weight, dataset))
+    if dataset.costs is not None and not oracle.takes_costs:
+        oracle = weighted.of(oracle)
+    if model.warm_start and not config.solver.follows_paths:
+        raise ConfigError(f"solver={config.solver.name} has no warm_start. Leave it False.")
+    if total is not None:
+        path = tuple(lam_number(lam, total) for lam in config.path)
+        config = replace(config, lam=lam_number(config.lam, total), path=path)
+    mine = examples.Config(name=dataset.name, kind="given", dataset=dataset)
+    return replace(config, dataset=mine, oracle=oracle)
+
+
+def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return the overrides of a run, and the options of an oracle that a callable makes."""
+    seed, workers = model.random_state, 1
+    if not isinstance(seed, Integral):
+        seed = check_random_state(seed).randint(_MOST_SEEDS)
+    if model.n_jobs is not None:
+        if model.n_jobs == 0:
+            raise ConfigError("n_jobs must be a number of processes or −1, got 0.")
+        workers = effective_n_jobs(model.n_jobs)
+    if workers > 1 and callable(oracle):
+        _check_sendable(oracle)
+    options = {
+        "solver": model.solver,
+        "lam": DEFAULT_LAM if model.lam is None else model.lam,
+        "budget.gap_tol": model.gap_tol,
+        "budget.max_iterations": model.max_iterations,
+        "budget.max_seconds": model.max_seconds,
+        "seed": seed,
+        "clock": "work" if model.max_seconds is None else "wall",
+        **({"parallel.workers": workers, "parallel.batch": BATCH} if workers > 1 else {}),
+        **({} if callable(oracle) else {"oracle": oracle}),
+    }
+    words, further = overrides.words(options), overrides.words(model.options or {})
+    of_callable = {}
+    with _composing:
+        settings = overrides.read(further)
+    for word, setting in zip(further, settings, strict=True):
+        section, _, option = setting.key.partition(".")
+        of_component = option and section in _OF_COMPONENTS
+        there = _ELSEWHERE.get(setting.key if of_component else section)
+        if there is not None:
+            raise ConfigError(f"options: {shown(setting.key)} is {there}.")
+        if callable(oracle) and section == "oracle":
+            of_callable[option] = setting.value
+        else:
+            words.append(word)
+    return words, of_callable
+
+
+def _class_weight(weights: Any, dataset: Dataset) -> Any:
+    """Return the weights of classes as an oracle takes them."""
+    if isinstance(weights, Mapping):
+        for label, weight in weights.items():
+            _check(f"class_weight of {shown(repr(label))}", weight, *_NUMBER)
+        return Table((str(label), float(weight)) for label, weight in weights.items())
+    if weights == "balanced" and dataset.costs is not None:
+        # an example of weight 2 counts as two
+        of_parts = np.repeat(dataset.costs, np.diff(dataset.offsets))
+        mass = np.bincount(dataset.y, of_parts)
+        shares = mass.sum() / (mass.size * mass)
+        return Table(zip(dataset.label_names, shares.tolist(), strict=True))
+    return weights
+
+
+def _check_sendable(oracle: Any) -> None:
+    """Raise ``ConfigError`` if what makes an oracle cannot be named in another process."""
+    try:
+        pickle.dumps(oracle)
+    except Exception as error:  # whatever an object of the user's raises
+        raise ConfigError(
+            f"n_jobs: other processes cannot make the oracle ({described(error)}). Give a class or "
+            "a function of a module, or leave n_jobs None."
+        ) from error
+
+
+def _check(name: str, value: Any, kind: Any, words: str) -> None:
+    """Raise ``ConfigError`` unless a value is of this kind."""
+    if not isinstance(value, kind) or (kind is Real and not abs(value) < float(LARGEST)):
+        raise ConfigError(f"{name} must be {words}, got {shown(repr(value))}.")
+
+
+@functools.lru_cache(maxsize=8)
+def _composer(config_dirs: tuple[Path, ...]) -> Composer:
+    """Return what composes options; it reads each file once."""
+    return Composer(config_dirs)

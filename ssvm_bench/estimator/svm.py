@@ -1,0 +1,219 @@
+"""The estimator: its parameters, and training."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets import given as examples
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.estimator import options as parameters
+from ssvm_bench.estimator.model import Model
+from ssvm_bench.estimator.options import MULTICLASS
+from ssvm_bench.oracles import weighted
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.checkpoints import of_solver
+from ssvm_bench.runs.terminal import make_display
+
+_LIMITS = ("max_iterations", "max_seconds")
+
+
+class StructuredSVM(Model):
+    """A structural SVM.
+
+    Parameters
+    ----------
+    structure : str
+        ``"multiclass"``, ``"chain"`` or ``"graph"`` (attractive Potts); or a name of which an
+        oracle of yours knows what it is.
+    solver : str
+        As on the command line.
+    lam : float, str or None
+        λ > 0, or ``"K/n"``; None: 0.03.
+    gap_tol : float
+        Relative duality gap at which training ends.
+    max_iterations : int or None
+    max_seconds : float or None
+        Limits of training, of which the first that is reached ends it, too. With ``max_seconds``,
+        the clock is that on the wall.
+    bias : float
+        A constant feature of this value, the last one; 0: none.
+    potts : float
+        Of graphs, without an oracle made by a callable: what it costs that neighbours have
+        different labels.
+    class_weight : None, "balanced" or dict
+        What the classes count: by label, 1 of labels that are not named.
+    oracle : str, callable or None
+        Another oracle: its name, or what makes one of a `Dataset`, as a class derived from
+        `ssvm_bench.oracles.base.Oracle`. None: that of the structure.
+    options : mapping, optional
+        Further options of the command line: ``{"solver.T": 10, "clock": "wall"}``.
+    config_dirs : list of path
+        Folders with components in files, as of ``--config-dir``.
+    warm_start : bool
+        Go on from where the last fit has ended, if examples, their weights, solver and oracle are
+        the same: from its dual variables φ^i and its working sets, scaled to the best dual value at
+        the new λ (bundle methods: from w alone). Budgets, ``gap_tol`` and λ may be others. Else
+        training begins anew, with a warning. The state is kept, and pickled, with the estimator.
+    n_jobs : int or None
+        Processes that call the oracle, each with the examples; −1: one a core. With more than one,
+        ``options={"parallel.batch": τ}`` terms, else 16, are asked for at one w. This pays where a
+        call takes a millisecond or more.
+    random_state : int, RandomState or None
+        The seed. An integer fixes the model, unless ``max_seconds`` or a ``clock`` is given.
+    verbose : bool
+        Show how training goes, on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+        The labels.
+    weights_ : ndarray of float64, shape (d,)
+        w.
+    n_iter_ : int
+        Iterations of the solver.
+    history_ : DataFrame
+        The trace: a row for each evaluated iteration (docs/files.md has the columns).
+    stop_reason_ : str
+        Why training ended.
+    coef_, intercept_ : ndarray, shape (K, f) and (K,)
+        Weights of the labels, and what the constant feature adds, for the oracles of the
+        structures; of a multiclass problem with two labels (1, f) and (1,), as in scikit-learn.
+    transitions_ : ndarray, shape (K, K)
+        Of chains: the weight of label b behind label a at [a, b].
+    vectorizer_ : DictVectorizer or None
+        Numbers the features, if they have names.
+    n_features_in_ : int
+        Number of features of a part, the constant one not counted.
+    """
+
+    def __init__(
+        self,
+        structure: str = MULTICLASS,
+        *,
+        solver: str = "mpbcfw_fast",
+        lam: float | str | None = None,
+        gap_tol: float = 0.01,
+        max_iterations: int | None = 1000,
+        max_seconds: float | None = None,
+        bias: float = 1.0,
+        potts: float = 1.0,
+        class_weight: str | Mapping[Any, float] | None = None,
+        oracle: str | Callable[[Dataset], Oracle] | None = None,
+        options: Mapping[str, Any] | None = None,
+        config_dirs: Sequence[str | Path] = (),
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.structure = structure
+        self.solver = solver
+        self.lam = lam
+        self.gap_tol = gap_tol
+        self.max_iterations = max_iterations
+        self.max_seconds = max_seconds
+        self.bias = bias
+        self.potts = potts
+        self.class_weight = class_weight
+        self.oracle = oracle
+        self.options = options
+        self.config_dirs = config_dirs
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StructuredSVM:
+        """Train on examples and their labels.
+
+        Parameters
+        ----------
+        X, y : examples and labels
+            As :mod:`ssvm_bench.datasets.given` says.
+        sample_weight : number or array of shape (n,), optional
+            s_i ≥ 0, by which the term of example i is multiplied:
+
+            .. code-block:: text
+
+                P(w) = λ/2 ‖w‖² + 1/S Σ_i s_i max_y { … },    S = Σ_i s_i
+
+            S takes the place of n in ``lam="K/n"``, too. So integers are examples that are there so
+            many times, and examples of weight 0 are left out, with their labels.
+
+        Raises
+        ------
+        ValueError, TypeError
+            X and y are no such examples.
+        ConfigError
+            A mistake in the parameters.
+        RunFailedError
+            Training fails.
+        """
+        folders = parameters.check(self)
+        fitted = copy.copy(self)
+        fitted._folders = folders
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_left"]:
+            delattr(fitted, name)
+        fitted._fit(X, y, sample_weight, getattr(self, "_left", None))
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, left: dict[str, Any] | None) -> None:
+        parts, labels = self._parts(X, y, fits=True)
+        weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
+        self.classes_ = np.unique(labels[np.repeat(weights > 0, np.diff(parts.offsets))])
+        if self.classes_.size < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]}: there is nothing to learn")
+        dataset = self._dataset(parts, examples.codes_of(labels, self.classes_))
+        total = None
+        if sample_weight is not None:
+            dataset, total = examples.weighted(dataset, weights)
+        config = parameters.run_config(self, self._folders, dataset, total)
+        problem = _problem(config, dataset)
+        before = None
+        if self.warm_start and left is not None:
+            if left["problem"] == problem:
+                before = left["lam"], left["solver"]
+            else:
+                warnings.warn(
+                    "warm_start: examples, solver or oracle are not those of the last fit. "
+                    "Training begins anew.",
+                    stacklevel=3,
+                )
+        with make_display(quiet=not self.verbose) as display:
+            trained = runner.train(config, dataset, display, before)
+        if self.warm_start:
+            lam = config.lam_of(dataset.n)
+            self._left = {"problem": problem, "lam": lam, "solver": of_solver(trained.solver)}
+        self.stop_reason_ = trained.reason
+        self._trained = {"structure": self.structure, "bias": self.bias}
+        oracle = weighted.inner_of(config.oracle)
+        self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
+        self.weights_, rows = trained.recorder.w, trained.recorder.rows
+        self.history_ = pd.DataFrame(rows)
+        self.n_iter_ = int(self.history_["iteration"].iloc[-1])
+        primal, gap = self.history_[["primal", "gap"]].iloc[-1]
+        if self.stop_reason_ in _LIMITS and gap > self.gap_tol * primal:
+            warnings.warn(
+                f"Training ended by {self.stop_reason_} at a relative gap of {gap / primal:.2g}; "
+                f"gap_tol is {self.gap_tol:g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _problem(config: RunConfig, dataset: Dataset) -> str:
+    """Return what tells one training problem from others, λ aside, and solvers of it."""
+    parts = (vars(config.oracle), vars(config.solver), config.prior, config.parallel.batch)
+    return repr((dataset.fingerprint, *parts))

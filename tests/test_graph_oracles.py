@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import random_cuts
 from helpers import Table, graphs, oracle, random_chains, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,15 +68,18 @@ def energies(draw):
     return pairs, d, capacities, states
 
 
+@pytest.mark.parametrize("engine", ["compiled", "pymaxflow"])
 @given(energies())
-def test_the_smallest_minimiser_is_found_whatever_is_decided_before(energy):
+def test_the_smallest_minimiser_is_found_whatever_is_decided_before(engine, energy):
     pairs, d, capacities, states = energy
     data = graphs(np.zeros((d.size, 1)), np.zeros(d.size), 2, [(pairs, d.size)])
     neighbours = cut.graphs(data.edges, data.edge_offsets, data.offsets)
-    minimiser = cut.Minimiser(neighbours)
+    minimiser = cut.Minimiser(neighbours, 1, engine)
     of = minimiser.energy
     of.d[:], of.capacity[:], of.x[:] = d, capacities, states
-    minimiser.cut(*cut.decide(neighbours, 0, of))
+    zeros = np.zeros(d.size, np.uint8)
+    if cut.minimise(neighbours, 0, of, zeros, 0):
+        minimiser.cut(0, zeros)
 
     every = np.array(list(itertools.product((0, 1), repeat=d.size)))
     every = every[((states == cut.OPEN) | (every == states)).all(axis=1)]
@@ -83,6 +87,27 @@ def test_the_smallest_minimiser_is_found_whatever_is_decided_before(energy):
     values = every @ d + (every[:, ends[:, 0]] != every[:, ends[:, 1]]) @ capacities
     best = every[values == values.min()]
     assert of.x.tolist() == best.min(axis=0).tolist()
+
+
+def test_both_engines_find_the_same_cuts_of_random_graphs():
+    assert random_cuts.compare(2000, seed=0) == 0
+
+
+@pytest.mark.parametrize("K", [2, 5])
+def test_both_engines_find_the_same_labelings(K):
+    data, rng = random_graphs([30] * 4, K, 3, seed=3), np.random.default_rng(1)
+    config = replace(CONFIGS[min(K, 3)], engine="pymaxflow")
+    one, other = oracle(data), MODULES[min(K, 3)].build(config, data)
+    for _ in range(10):
+        w = rng.normal(size=one.d)
+        for i in range(data.n):
+            assert one.argmax(w, i).tolist() == other.argmax(w, i).tolist()
+            assert one.predict(w, i).tolist() == other.predict(w, i).tolist()
+
+
+def test_an_engine_that_there_is_not_is_refused():
+    with pytest.raises(ConfigError, match="oracle.engine=fast is not known"):
+        replace(CONFIGS[2], engine="fast")
 
 
 # ---- min-cut ------------------------------------------------------------------------------------

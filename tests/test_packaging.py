@@ -18,6 +18,7 @@ from ssvm_bench.datasets import horseseg, local_patterns
 from ssvm_bench.datasets.images import pictures, superpixels
 from ssvm_bench.oracles import cut
 
+NO_EDGES = cut.graphs(np.zeros((0, 2), int), np.zeros(2, int), np.array([0, 1]))
 ROOT = Path(__file__).parents[1]
 ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = ABOUT["optional-dependencies"]
@@ -56,7 +57,7 @@ def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words
         ("cv2", "images", lambda: pictures.decoded(b"", colour=True, what="picture")),
         ("skimage", "images", lambda: local_patterns.maps(np.zeros((1, 9, 9), np.uint8))),
         ("h5py", "horseseg", lambda: horseseg.hdf5(Path("horses")).__enter__()),
-        ("maxflow", "graphs", lambda: cut.Minimiser(None)),
+        ("maxflow", "graphs", lambda: cut.Minimiser(NO_EDGES, 1, "pymaxflow")),
     ],
 )
 def test_data_and_oracles_that_lack_a_package_say_how_to_get_it(package, extra, use, monkeypatch):

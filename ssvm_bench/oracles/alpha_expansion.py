@@ -12,18 +12,10 @@ the change of E is at most that of g_α, and g_α(x ∪ A_α) ≤ g_α(x) by sub
 A_α have label α in every labeling of lowest energy, and the sets of different α are disjoint.
 
 **α-expansion.** From a labeling y, each node may keep its label or take α; the best such move is
-a minimum cut. With x_l = 1 for "takes α",
-
-.. code-block:: text
-
-    y_k = y_l ≠ α         [x_k ≠ x_l]
-    α ≠ y_k ≠ y_l ≠ α     1 + ½ [x_k ≠ x_l] − ½ x_k − ½ x_l
-    y_k = α               [x_k ≠ x_l] with x_k = 1
-
-The labels are tried in turn until none improves. The result y then has E(y) ≤ E(y*) + (the number
-of edges that y* cuts), for y* of lowest energy. The start is the better of the unary minimum and,
-unless it is a prediction that is wanted, the ground truth: so H_i ≥ 0 although the oracle is not
-exact.
+a minimum cut (:mod:`ssvm_bench.oracles.cut`). The labels are tried in turn until none improves. The
+result y then has E(y) ≤ E(y*) + (the number of edges that y* cuts), for y* of lowest energy. The
+start is the better of the unary minimum and, unless it is a prediction that is wanted, the ground
+truth: so H_i ≥ 0 although the oracle is not exact.
 
 References
 ----------
@@ -45,7 +37,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.state import expect
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.cut import OPEN, decide
+from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import longest, unary_scores
@@ -112,7 +104,7 @@ class AlphaExpansion(GraphOracle):
         self.theta = np.zeros((parts, self.features.stride))
         self.u = np.zeros((parts, dataset.n_labels), np.int64)
         self._optimal = np.zeros(parts, np.int64)
-        self._y, self._other = (np.zeros(parts, self.features.truth.dtype) for _ in range(2))
+        self._y, self._other, self._zeros = np.zeros((3, parts), self.features.truth.dtype)
 
     def fresh(self) -> AlphaExpansion:
         """Return the oracle for a solver: with ``warm_start``, one that remembers its labelings."""
@@ -148,11 +140,13 @@ class AlphaExpansion(GraphOracle):
         )
         self.check_scale(i, s)
         unit, L = unit_of(self.potts, s), self.truth(i).size
+        set_capacities(self.graphs, i, unit, self.minimiser.energy)
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
         for alpha in range(self.features.n_labels if self.config.partial_optimality else 0):
             of = self.minimiser.energy
-            self.minimiser.cut(*_against_the_rest(self.graphs, i, self.u, unit, alpha, optimal, of))
+            if _against_the_rest(self.graphs, i, self.u, alpha, optimal, self._zeros, of):
+                self.minimiser.cut(i, self._zeros)
             _take(alpha, of.x, optimal)
         free = int(np.count_nonzero(optimal == FREE))
         self.asked += L
@@ -163,7 +157,7 @@ class AlphaExpansion(GraphOracle):
                 self._start_from(i, unit, self.truth(i))
                 if self.known.size and self.known[i]:
                     self._start_from(i, unit, self._remembered(i))
-            self._expand(i, unit)
+            self._expand(i)
         if augmented and self.known.size:
             self.known[i], self._remembered(i)[:] = True, y
         return y.copy()
@@ -177,17 +171,17 @@ class AlphaExpansion(GraphOracle):
         ):
             start[:] = other
 
-    def _expand(self, i: int, unit: int) -> None:
+    def _expand(self, i: int) -> None:
         """Try the labels in turn until none improves."""
-        K, alpha, failures = self.features.n_labels, 0, 0
-        of = self.minimiser.energy
-        while failures < K:
-            self.minimiser.cut(
-                *_expansion(self.graphs, i, self.u, unit, alpha, self._optimal, self._y, of)
+        alpha, failures, left = 0, 0, False
+        while True:
+            alpha, failures, left = _expand(
+                *(self.graphs, i, self.u, self._optimal, self._y),
+                *(alpha, failures, left, self.minimiser.energy),
             )
-            # the smallest minimiser is not empty only if it improves
-            failures = 0 if _take(alpha, of.x, self._y[: self.truth(i).size]) else failures + 1
-            alpha = (alpha + 1) % K
+            if not left:
+                return
+            self.minimiser.cut(i, self._y)
 
 
 @kernel
@@ -224,15 +218,19 @@ def energy(graphs, i, u, unit, y):
     return total
 
 
-def _take(alpha: int, x: np.ndarray, y: np.ndarray) -> bool:
+@kernel
+def _take(alpha, x, y):
     """Give α to the nodes with x = 1; return whether a label has changed."""
-    taken = (x[: y.size] == 1) & (y != alpha)
-    y[taken] = alpha
-    return bool(taken.any())
+    changed = False
+    for l in range(y.size):
+        if x[l] == 1 and y[l] != alpha:
+            y[l] = alpha
+            changed = True
+    return changed
 
 
 @kernel
-def _against_the_rest(graphs, i, u, unit, alpha, optimal, of):
+def _against_the_rest(graphs, i, u, alpha, optimal, zeros, of):
     """Set up g_α: nodes that are fixed at another label are among the rest."""
     for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
         rest = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -240,28 +238,34 @@ def _against_the_rest(graphs, i, u, unit, alpha, optimal, of):
             if c != alpha:
                 rest = min(rest, u[l, c])
         of.d[l] = u[l, alpha] - rest
-        of.x[l] = OPEN if optimal[l] == FREE else 0
-    of.capacity[: graphs.edge_start[i + 1] - graphs.edge_start[i]] = unit
-    return decide(graphs, i, of)
+        of.x[l] = OPEN if optimal[l] == FREE and of.d[l] < of.most[l] else 0
+    return minimise(graphs, i, of, zeros, alpha)
 
 
 @kernel
-def _expansion(graphs, i, u, unit, alpha, optimal, y, of):
-    """Set up the energy of an expansion; fixed nodes keep their labels."""
-    for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
-        if y[l] == alpha:
-            of.x[l] = 1
-        else:
-            of.x[l] = OPEN if optimal[l] == FREE else 0
-        of.d[l] = u[l, alpha] - u[l, y[l]]
-    begin = graphs.edge_start[i]
-    half = unit // 2
-    for e in range(graphs.edge_start[i + 1] - begin):
-        k, l = graphs.tail[begin + e], graphs.head[begin + e]
-        if y[k] == y[l] or y[k] == alpha or y[l] == alpha:
-            of.capacity[e] = unit
-        else:
-            of.capacity[e] = half
-            of.d[k] -= half
-            of.d[l] -= half
-    return decide(graphs, i, of)
+def _expand(graphs, i, u, optimal, y, alpha, failures, answered, of):
+    """Try labels in turn, from α on, until none improves or there is something to cut.
+
+    Parameters
+    ----------
+    failures : int
+        How many of the last expansions have not improved.
+    answered : bool
+        Whether ``of.x`` holds the expansion to α, which was cut in the meantime.
+
+    Returns
+    -------
+    alpha, failures : int
+        To go on with.
+    left : bool
+        Whether the expansion to α is left to `Minimiser.cut`; else this is the end.
+    """
+    while failures < u.shape[1]:
+        if not answered and expand(graphs, i, u, alpha, y, optimal, of):
+            return alpha, failures, True
+        answered = False
+        # the smallest minimiser is not empty only if it improves
+        taken = _take(alpha, of.x, y[: graphs.offsets[i + 1] - graphs.offsets[i]])
+        failures = 0 if taken else failures + 1
+        alpha = (alpha + 1) % u.shape[1]
+    return alpha, failures, False

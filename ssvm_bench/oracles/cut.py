@@ -1,16 +1,28 @@
-"""Binary energies with Potts terms on a graph, minimised exactly: dominance, then a minimum cut.
+"""The best expansion of a labeling of a graph with Potts terms, exactly, by a minimum cut.
+
+Each node of a labeling y may keep its label or take α. With x_l = 1 for "takes α", the change of
+the energy is, but for a constant,
 
 .. code-block:: text
 
-    min over x ∈ {0,1}^L of  E(x) = Σ_l d_l x_l + Σ_{k∼l} c_{kl} [x_k ≠ x_l],      c ≥ 0
+    E(x) = Σ_l d_l x_l + Σ_{k∼l} c_{kl} e_{kl}(x_k, x_l),      c ≥ 0, x ∈ {0,1}^L
 
-All numbers are int64, so that sums are exact and ties are ties. Of several minimisers the answer
-is the smallest, which the others contain: x_l = 1 only where every minimiser has it. It is the
-lexicographically lowest, and of a minimum cut the side that can still reach the sink.
+    y_k = y_l or y_k = α or y_l = α     e = [x_k ≠ x_l], with x_k = 1 where y_k = α
+    α ≠ y_k ≠ y_l ≠ α                   e = ½ [x_k ≠ x_l] − ½ x_k − ½ x_l
+
+From y = 0, an expansion to 1 is any labeling of two labels. All numbers are int64, so that sums
+are exact and ties are ties. Of several minimisers the answer is the smallest, which the others
+contain: x_l = 1 only where every minimiser has it. It is the lexicographically lowest, and of a
+minimum cut the side that can still reach the sink.
 
 **Dominance.** Whatever the others are, a node with d_l ≥ Σ_k c_{kl} is 0 in the smallest
-minimiser, and one with d_l < −Σ_k c_{kl} is 1. A decided neighbour k turns c_{kl} [x_k ≠ x_l] into
-a part of d_l, so that decisions spread; only what stays undecided is cut.
+minimiser; where all labels are 0, one with d_l < −Σ_k c_{kl} is 1. What a decided neighbour costs
+becomes a part of d_l; only what is not decided is cut.
+
+**Flows are remembered.** A flow f along an edge, |f| ≤ c, moves f from d of one end to that of the
+other, and changes no energy. So the flow that was found last for a similar energy is sent first,
+and only what is left over is looked for (Kohli and Torr, PAMI 2007). The answer does not depend on
+it, only the time.
 """
 
 from __future__ import annotations
@@ -21,8 +33,11 @@ import numpy as np
 
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.oracles.max_flow import APART, INSIDE, OUTSIDE, Arcs, Flow, maximise_flow, room
 
 # mypy: disable-error-code="no-untyped-def"
+
+AUTO, COMPILED, PYMAXFLOW = ENGINES = "auto", "compiled", "pymaxflow"
 
 OPEN = 2
 """State of a node that is not decided to be 0 or 1."""
@@ -38,8 +53,8 @@ class Graphs(NamedTuple):
     tail, head : ndarrays of int32, shape (edges,)
     start : ndarray of int64, shape (nodes + 1,)
         A node's neighbours are ``neighbour[start[node]:start[node + 1]]``.
-    neighbour, via : ndarrays of int32, shape (2 edges,)
-        A neighbour, and the edge to it.
+    neighbour, via, back : ndarrays of int32, shape (2 edges,)
+        A neighbour, the edge to it, and where the neighbour has this edge.
     """
 
     offsets: np.ndarray
@@ -49,6 +64,7 @@ class Graphs(NamedTuple):
     start: np.ndarray
     neighbour: np.ndarray
     via: np.ndarray
+    back: np.ndarray
 
 
 class Energy(NamedTuple):
@@ -58,29 +74,23 @@ class Energy(NamedTuple):
     ----------
     x : ndarray of int8, shape (L,)
         0, 1 or ``OPEN``: what is decided, before and after.
-    d, capacity : ndarrays of int64, shapes (L,) and (edges,)
-        The energy. ``d`` is changed where neighbours are decided.
-    bound : ndarray of int64, shape (L,)
-        Σ_k c_{kl} over undecided neighbours.
-    stack, place, node : ndarrays of int64, shape (L,)
-        Decided nodes whose neighbours do not know yet; where a node is in the cut graph; the
-        node at a place.
-    source, sink, k, l, c : ndarrays of int64, shapes (L,) and (edges,)
-        The cut graph: capacities from the source and to the sink, edges.
+    d, most : ndarrays of int64, shape (L,)
+        d; Σ_k c_{kl}.
+    capacity : ndarray of int64, shape (edges,)
+        c, of even numbers.
+    found : Flow
+        Its minimum cut.
+    last : ndarray of float32, shape (rows, edges of all examples)
+        The flow that was found last through each edge, from its lower to its higher node, as a
+        share of the capacity; a row for each kind of energy. No rows: PyMaxflow finds flows.
     """
 
     x: np.ndarray
     d: np.ndarray
-    bound: np.ndarray
-    stack: np.ndarray
-    place: np.ndarray
-    node: np.ndarray
-    source: np.ndarray
-    sink: np.ndarray
+    most: np.ndarray
     capacity: np.ndarray
-    k: np.ndarray
-    l: np.ndarray
-    c: np.ndarray
+    found: Flow
+    last: np.ndarray
 
 
 def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> Graphs:
@@ -92,6 +102,8 @@ def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> 
     ends = np.concatenate((first + tail, first + head))
     order = np.argsort(ends, kind="stable")
     degrees = np.bincount(ends, minlength=offsets[-1])
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size)
     return Graphs(
         offsets=offsets.astype(np.int64),
         edge_start=edge_offsets.astype(np.int64),
@@ -100,120 +112,153 @@ def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> 
         start=np.concatenate(([0], np.cumsum(degrees))),
         neighbour=np.concatenate((head, tail))[order],
         via=np.concatenate((local, local))[order],
+        back=np.roll(place, tail.size)[order],
     )
 
 
 class Minimiser:
     """Minimises ``energy`` over the graph of an example; the answer is left in ``energy.x``.
 
+    Parameters
+    ----------
+    of : Graphs
+    rows : int
+        How many kinds of energies there are whose last flows are remembered.
+    engine : str
+        One of ``ENGINES``, as `GraphConfig` has them.
+
     Attributes
     ----------
     energy : Energy
-        To be filled in by a kernel that ends with `decide`.
+        To be filled in by `set_capacities`, and a kernel that ends with `minimise`.
     """
 
-    def __init__(self, of: Graphs) -> None:
-        with needed("graphs", "The minimum cut of a graph"):
-            import maxflow
-
+    def __init__(self, of: Graphs, rows: int, engine: str = AUTO) -> None:
         L = int(np.diff(of.offsets).max(initial=0))
         E = int(np.diff(of.edge_start).max(initial=0))
-        of_nodes, of_edges = np.zeros((7, L), np.int64), np.zeros((4, E), np.int64)
-        self.energy = Energy(np.zeros(L, np.int8), *of_nodes, *of_edges)
-        self._ids = np.arange(L)
-        self._graph = maxflow.GraphInt(L, E)
+        self._graphs = of
+        last = np.zeros((0 if engine == PYMAXFLOW else rows, of.tail.size), np.float32)
+        d, most, capacity = (np.zeros(size, np.int64) for size in (L, L, E))
+        found = room(L, of.back.size)
+        self.energy = Energy(np.zeros(L, np.int8), d, most, capacity, found, last)
+        if engine == PYMAXFLOW:
+            with needed("graphs", "oracle.engine=pymaxflow"):
+                import maxflow
+            self._graph = maxflow.GraphInt(L, E)
 
-    def cut(self, nodes: int, edges: int) -> None:
-        """Decide the nodes that `decide` has left open, given their number and their edges'."""
-        if nodes == 0:
-            return
-        graph, ids, of = self._graph, self._ids[:nodes], self.energy
-        c = of.c[:edges]
+    def cut(self, i: int, y: np.ndarray) -> None:
+        """Decide what `minimise` has left open of example i with labels y."""
+        graphs, of, graph = self._graphs, self.energy, self._graph
+        nodes = np.flatnonzero(of.x[: graphs.offsets[i + 1] - graphs.offsets[i]] == OPEN)
+        d = of.found.excess[nodes]
+        edges = slice(graphs.edge_start[i], graphs.edge_start[i + 1])
+        k, l = graphs.tail[edges], graphs.head[edges]
+        cut = (of.x[k] == OPEN) & (of.x[l] == OPEN)
+        k, l, c = k[cut], l[cut], of.capacity[: cut.size][cut]
+        c = np.where(y[k] == y[l], c, c // 2)
         graph.reset()
-        graph.add_nodes(nodes)
-        graph.add_grid_tedges(ids, of.source[:nodes], of.sink[:nodes])
-        graph.add_edges(of.k[:edges], of.l[:edges], c, c)
+        ids = graph.add_nodes(nodes.size)
+        graph.add_grid_tedges(ids, np.maximum(d, 0), np.maximum(-d, 0))
+        graph.add_edges(np.searchsorted(nodes, k), np.searchsorted(nodes, l), c, c)
         graph.maxflow()
-        of.x[of.node[:nodes]] = graph.get_grid_segments(ids)
+        of.x[nodes] = graph.get_grid_segments(ids)
 
 
 @kernel
-def decide(graphs, i, of):
-    """Decide nodes of example i by dominance, and write down the cut graph of the others.
+def set_capacities(graphs, i, unit, of):
+    """Let all edges of example i have the same capacity."""
+    begin = graphs.offsets[i]
+    of.capacity[: graphs.edge_start[i + 1] - graphs.edge_start[i]] = unit
+    for l in range(graphs.offsets[i + 1] - begin):
+        of.most[l] = unit * (graphs.start[begin + l + 1] - graphs.start[begin + l])
+
+
+@kernel
+def expand(graphs, i, u, alpha, y, fixed, of):
+    """Find the best expansion of y to α, given what the labels cost the nodes.
+
+    Parameters
+    ----------
+    u : ndarray of int64, shape (≥ L, K)
+    y : ndarray of integers, shape (≥ L,)
+    fixed : ndarray of int64, shape (≥ L,)
+        Below 0 where a node may change its label.
+    of : Energy
+        With its capacities.
 
     Returns
     -------
-    nodes, edges : int
-        Size of the cut graph.
+    bool
+        Whether this is left to `Minimiser.cut`.
     """
-    first = graphs.offsets[i]
-    L = graphs.offsets[i + 1] - first
-    waiting = 0
-    for l in range(L):
-        if of.x[l] != OPEN:
-            of.stack[waiting] = l
-            waiting += 1
-        total = 0
-        for e in range(graphs.start[first + l], graphs.start[first + l + 1]):
-            total += of.capacity[graphs.via[e]]
-        of.bound[l] = total
-    while waiting > 0:  # what was decided before, in one sweep
-        waiting -= 1
-        _propagate(graphs, first, of, of.stack[waiting])
-    for l in range(L):
-        if of.x[l] == OPEN and _dominated(of, l):
-            of.stack[0] = l
-            waiting = 1
-            while waiting > 0:
-                waiting -= 1
-                k = of.stack[waiting]
-                _propagate(graphs, first, of, k)
-                for e in range(graphs.start[first + k], graphs.start[first + k + 1]):
-                    other = graphs.neighbour[e]
-                    if of.x[other] == OPEN and _dominated(of, other):
-                        of.stack[waiting] = other
-                        waiting += 1
-    return _cut_graph(graphs, i, of)
-
-
-@kernel
-def _propagate(graphs, first, of, k):
-    """Add to the energy of the open neighbours of k, which is decided, what that means to them."""
-    for e in range(graphs.start[first + k], graphs.start[first + k + 1]):
-        l = graphs.neighbour[e]
-        if of.x[l] == OPEN:
-            c = of.capacity[graphs.via[e]]
-            of.bound[l] -= c
-            of.d[l] += c if of.x[k] == 0 else -c
-
-
-@kernel
-def _dominated(of, l):
-    """Decide node l if its own part of the energy outweighs its open neighbours'."""
-    if of.d[l] >= of.bound[l]:
-        of.x[l] = 0
-    elif of.d[l] < -of.bound[l]:
-        of.x[l] = 1
-    return of.x[l] != OPEN
-
-
-@kernel
-def _cut_graph(graphs, i, of):
-    nodes = 0
     for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
+        of.d[l] = u[l, alpha] - u[l, y[l]]
+        if y[l] == alpha:
+            of.x[l] = 1
+        else:
+            of.x[l] = OPEN if fixed[l] < 0 and of.d[l] < of.most[l] else 0
+    return minimise(graphs, i, of, y, alpha)
+
+
+@kernel
+def minimise(graphs, i, of, y, row):
+    """Decide the open nodes of example i.
+
+    Parameters
+    ----------
+    y : ndarray of integers, shape (≥ L,)
+        The labels; those of open nodes are not α.
+    row : int
+        Kind of the energy, by which the last flow is found: α.
+
+    Returns
+    -------
+    bool
+        Whether this is left to `Minimiser.cut`.
+    """
+    begin = graphs.offsets[i]
+    L = graphs.offsets[i + 1] - begin
+    flow, edges, any_open = of.found, graphs.edge_start[i], False
+    for l in range(L):
+        flow.tree[l] = APART
+        if of.x[l] != OPEN:
+            continue
+        any_open = True
+        flow.tree[l] = OUTSIDE
+        excess = of.d[l]
+        for a in range(graphs.start[begin + l], graphs.start[begin + l + 1]):
+            k, c = graphs.neighbour[a], of.capacity[graphs.via[a]]
+            if of.x[k] == 1:
+                excess -= c
+            elif of.x[k] == 0:
+                excess += c if y[k] == y[l] else 0
+            else:
+                if y[k] != y[l]:
+                    c //= 2
+                    excess -= c
+                if of.last.shape[0] > 0:
+                    sent = _sent(of.last[row, edges + graphs.via[a]], c)
+                    if k < l:
+                        sent = -sent
+                    flow.residual[a] = c - sent
+                    excess -= sent
+        flow.excess[l] = excess
+    if not any_open or of.last.shape[0] == 0:
+        return any_open
+    arcs = Arcs(graphs.start[begin : begin + L + 1], graphs.neighbour, graphs.back)
+    if maximise_flow(arcs, flow, L) > 0:
+        for l in range(L):
+            for a in range(arcs.first[l], arcs.first[l + 1] if of.x[l] == OPEN else 0):
+                k, c = graphs.neighbour[a], of.capacity[graphs.via[a]]
+                if k > l and of.x[k] == OPEN and c > 0:
+                    half = c if y[k] == y[l] else c // 2
+                    of.last[row, edges + graphs.via[a]] = (half - flow.residual[a]) / half
+    for l in range(L):
         if of.x[l] == OPEN:
-            of.place[l] = nodes
-            of.node[nodes] = l
-            of.source[nodes] = max(of.d[l], 0)
-            of.sink[nodes] = max(-of.d[l], 0)
-            nodes += 1
-    edges = 0
-    if nodes > 0:
-        begin = graphs.edge_start[i]
-        for e in range(graphs.edge_start[i + 1] - begin):
-            k, l = graphs.tail[begin + e], graphs.head[begin + e]
-            if of.x[k] == OPEN and of.x[l] == OPEN:
-                of.k[edges], of.l[edges] = of.place[k], of.place[l]
-                of.c[edges] = of.capacity[e]
-                edges += 1
-    return nodes, edges
+            of.x[l] = 1 if flow.tree[l] == INSIDE else 0
+    return False
+
+
+@kernel
+def _sent(share, c):
+    return min(max(np.int64(np.rint(share * np.float64(c))), -c), c)

@@ -27,11 +27,11 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot_at
-from ssvm_bench.config.validation import NotNegative
+from ssvm_bench.config.validation import NotNegative, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.cut import Minimiser, graphs
+from ssvm_bench.oracles.cut import AUTO, ENGINES, Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss
@@ -50,12 +50,22 @@ class GraphConfig(ClassesConfig):
     ----------
     potts : float
         p ≥ 0: what it costs that neighbours have different labels, which is not learned.
+    engine : str
+        What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.max_flow`), or
+        ``pymaxflow``, the package; the answers are the same. ``auto``: the faster one, which is
+        ``compiled``.
     """
 
     structures: ClassVar[tuple[str, ...]] = ("graph",)
     has_expectations: ClassVar[bool] = False
 
     potts: NotNegative = field(default=1.0, kw_only=True)
+    engine: str = field(default=AUTO, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the engine."""
+        super().__post_init__()
+        check_choice("oracle.engine", self.engine, ENGINES)
 
 
 class GraphOracle(PartsOracle):
@@ -81,7 +91,7 @@ class GraphOracle(PartsOracle):
         self.potts = config.potts
         edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
         self.graphs = graphs(edges, bounds, dataset.offsets)
-        self.minimiser = Minimiser(self.graphs)
+        self.minimiser = Minimiser(self.graphs, dataset.n_labels, config.engine)
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(self.inner_size)
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)

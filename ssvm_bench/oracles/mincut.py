@@ -16,7 +16,7 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles.cut import OPEN, decide
+from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
 from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.scoring import label_score, longest
@@ -51,20 +51,23 @@ class MinCut(GraphOracle):
 
     def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
         super().__init__(dataset, config)
-        self._own_scratch = np.zeros(self.inner_size), np.zeros(longest(self.features))
+        parts = longest(self.features)
+        self._zeros = np.zeros(parts, np.uint8)
+        self._own_scratch = np.zeros(self.inner_size), np.zeros(parts), self._zeros
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the labeling of lowest energy."""
         of, scratch = self.minimiser.energy, self._own_scratch
-        s, nodes, edges = _decide(*self._problem, w, i, float(augmented), self.potts, *scratch, of)
+        s, left = _minimise(*self._problem, w, i, float(augmented), self.potts, *scratch, of)
         self.check_scale(i, s)
-        self.minimiser.cut(nodes, edges)
+        if left:
+            self.minimiser.cut(i, self._zeros)
         return of.x[: self.truth(i).size].astype(np.uint8)
 
 
 @kernel
-def _decide(features, graphs, w, i, loss, potts, difference, theta, of):
-    """Set up the energy, with the unit 2^s, and decide what dominance decides.
+def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of):
+    """Set up the energy, with the unit 2^s, and minimise it.
 
     Only differences of scores matter, so that one inner product per part with w_1 − w_0 is enough.
     """
@@ -81,11 +84,10 @@ def _decide(features, graphs, w, i, loss, potts, difference, theta, of):
         total += abs(theta[l])
     s = exponent(potts * edges, total)
     if s == 0:
-        return s, 0, 0
+        return s, False
     scale = 2.0**s
+    set_capacities(graphs, i, unit_of(potts, s), of)
     for l in range(L):
         of.d[l] = np.int64(np.rint(-scale * theta[l]))
-        of.x[l] = OPEN
-    of.capacity[:edges] = unit_of(potts, s)
-    nodes, open_edges = decide(graphs, i, of)
-    return s, nodes, open_edges
+        of.x[l] = 0 if of.d[l] >= of.most[l] else 1 if of.d[l] < -of.most[l] else OPEN
+    return s, minimise(graphs, i, of, zeros, 1)

@@ -45,8 +45,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.base.jit import kernel
-from ssvm_bench.oracles.cut import OPEN, Minimiser, decide, graphs
+from ssvm_bench.oracles.cut import Minimiser, expand, graphs
 from ssvm_bench.papers.transduction.datasets.points import Cliques
 
 # mypy: disable-error-code="no-untyped-def"
@@ -288,7 +287,7 @@ class Potts(Energy):
         super().__init__(observed, n_labels)
         self.pairs, self.weights = pairs, weights
         self.graphs = graphs(pairs, np.array([0, len(pairs)]), np.array([0, observed.size]))
-        self.minimiser = Minimiser(self.graphs)
+        self.minimiser = Minimiser(self.graphs, n_labels)
 
     def value(self, y: np.ndarray) -> float:
         """Return the weight of the pairs with different labels."""
@@ -296,54 +295,38 @@ class Potts(Energy):
 
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
         """Return the minimiser of two labels; of more, what no expansion improves."""
-        unary, capacity = self._integers(u)
+        unary = self._integers(u)
         if self.n_labels == 2:
             start = np.where(self.observed > 0, 1, 0)
-            self._expand(unary, capacity, start, 1)
+            self._expand(unary, start, 1)
             return start
         starts = [self.nearest(u)] + ([] if y is None else [y])
         best = min(starts, key=lambda start: sum_of(u, start) + self.value(start)).copy()
         alpha = failures = 0
         while failures < self.n_labels:
-            failures = 0 if self._expand(unary, capacity, best, alpha) else failures + 1
+            failures = 0 if self._expand(unary, best, alpha) else failures + 1
             alpha = (alpha + 1) % self.n_labels
         return best
 
-    def _integers(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return u and the weights times a power of two that makes halves of weights whole."""
+    def _integers(self, u: np.ndarray) -> np.ndarray:
+        """Return u, and set the capacities, times a power of two that makes halves whole."""
         u = u - u.min(axis=1)[:, None]
         total = float(u.max(axis=1).sum() + self.weights.sum())
         if not np.isfinite(total):
             raise RunFailedError("The scores of a point are not finite; has the run diverged?")
         scale = 2.0 ** (_BITS - 2 - np.frexp(max(total, 1e-300))[1])
         halves = np.rint(0.5 * scale * self.weights).astype(np.int64)
-        return np.rint(scale * u).astype(np.int64), 2 * halves
+        of = self.minimiser.energy
+        of.capacity[:], of.most[:] = 2 * halves, 0
+        for ends in self.pairs.T:
+            np.add.at(of.most, ends, 2 * halves)
+        return np.rint(scale * u).astype(np.int64)
 
-    def _expand(self, u: np.ndarray, capacity: np.ndarray, y: np.ndarray, alpha: int) -> bool:
+    def _expand(self, u: np.ndarray, y: np.ndarray, alpha: int) -> bool:
         """Let points of y take α, the best of all such moves; return whether one does."""
         of = self.minimiser.energy
-        self.minimiser.cut(*_expansion(self.graphs, u, capacity, alpha, self.observed, y, of))
+        if expand(self.graphs, 0, u, alpha, y, self.observed, of):
+            self.minimiser.cut(0, y)
         taken = (of.x[: y.size] == 1) & (y != alpha)
         y[taken] = alpha
         return bool(taken.any())
-
-
-@kernel
-def _expansion(graphs, u, capacity, alpha, observed, y, of):
-    """Set up the energy of an expansion, as in α-expansion of images; observed labels stay."""
-    for l in range(y.size):
-        if y[l] == alpha:
-            of.x[l] = 1
-        else:
-            of.x[l] = OPEN if observed[l] < 0 else 0
-        of.d[l] = u[l, alpha] - u[l, y[l]]
-    for e in range(capacity.size):
-        k, l = graphs.tail[e], graphs.head[e]
-        if y[k] == y[l] or y[k] == alpha or y[l] == alpha:
-            of.capacity[e] = capacity[e]
-        else:
-            half = capacity[e] // 2
-            of.capacity[e] = half
-            of.d[k] -= half
-            of.d[l] -= half
-    return decide(graphs, 0, of)

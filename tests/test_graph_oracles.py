@@ -106,7 +106,7 @@ def test_both_engines_find_the_same_labelings(K):
 
 
 def test_an_engine_that_there_is_not_is_refused():
-    with pytest.raises(ConfigError, match="oracle.engine=fast is not known"):
+    with pytest.raises(ConfigError, match=r"oracle\.engine=fast is not known"):
         replace(CONFIGS[2], engine="fast")
 
 

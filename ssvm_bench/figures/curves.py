@@ -18,10 +18,11 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,15 +52,8 @@ AXES = {
 """The x axes that a figure of curves can have."""
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
-COLUMNS = (
-    *problem_instance.COLUMNS,
-    *("solver", "quantity", "x", "median", "min", "max", "repeats"),
-)
-NO_CURVE = pd.DataFrame(
-    {"x": [np.nan], "median": [np.nan], "min": [np.nan], "max": [np.nan], "repeats": [0]}
-)
-"""What stands for a curve that does not exist."""
-
+POINT = ("x", "median", "min", "max", "repeats")
+COLUMNS = (*problem_instance.COLUMNS, "solver", "quantity", *POINT)
 TIME_POINTS = 101
 LONG = 4
 """How many times longer than another a curve is for the number of iterations to be log."""
@@ -96,20 +90,29 @@ def tabulate(
         axis the positive ones. A NaN median interrupts the curve; a NaN x stands for one that does
         not exist.
     """
-    blocks = []
+    curves: list[dict[str, Any]] = []
+    points: list[Sequence[np.ndarray]] = []
     for (_, label), repeats in repeats_of(traces, names).items():
         xs = [along(trace, axis) for trace in repeats]
         measured = [values(trace) for trace in repeats]
         about = columns_of(repeats[0].metadata)
+        grid, there = _grid(xs, axis)
         for quantity in measured[0]:
             ys = [of_run[quantity] for of_run in measured]
-            block = NO_CURVE
-            if not np.isnan(np.concatenate(ys)).all():
-                band = _band(xs, ys, axis, log)
-                block = band if len(band) else block.assign(repeats=len(repeats))
-            blocks.append(block.assign(**about, solver=label, quantity=quantity))
-    found = pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=COLUMNS)
-    return found[list(COLUMNS)]
+            curves.append({**about, "solver": label, "quantity": quantity})
+            if all(np.isnan(y).all() for y in ys):
+                points.append(_no_curve(0))
+            elif not grid.size:
+                points.append(_no_curve(len(repeats)))
+            else:
+                points.append((grid, *_band(grid, there, xs, ys, log)))
+    if not curves:
+        return pd.DataFrame(columns=COLUMNS)
+    lengths = [len(of_curve[0]) for of_curve in points]
+    columns = {name: np.repeat([curve[name] for curve in curves], lengths) for name in curves[0]}
+    for name, of_curves in zip(POINT, zip(*points, strict=True), strict=True):
+        columns[name] = np.concatenate(of_curves)
+    return pd.DataFrame({name: columns[name] for name in COLUMNS})
 
 
 def along(trace: Trace, axis: str) -> np.ndarray:
@@ -118,8 +121,13 @@ def along(trace: Trace, axis: str) -> np.ndarray:
     return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
 
 
-def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bool) -> pd.DataFrame:
-    """Return x, median, min, max and number of repeats of one curve."""
+def _no_curve(repeats: int) -> tuple[np.ndarray, ...]:
+    """Return what stands for a curve that does not exist."""
+    return *(np.full(1, np.nan) for _ in POINT[:-1]), np.array([repeats])
+
+
+def _grid(xs: Sequence[np.ndarray], axis: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the common x of repeats, and which of them there are at each."""
     half = len(xs) // 2
     grid = np.unique(np.concatenate(xs))
     if axis == "time":
@@ -127,7 +135,17 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
         grid = np.unique(np.linspace(begin, end, TIME_POINTS))
     there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
     drawn = there.sum(axis=0) > half
-    grid, there = grid[drawn], there[:, drawn]
+    return grid[drawn], there[:, drawn]
+
+
+def _band(
+    grid: np.ndarray,
+    there: np.ndarray,
+    xs: Sequence[np.ndarray],
+    ys: Sequence[np.ndarray],
+    log: bool,
+) -> Sequence[np.ndarray]:
+    """Return median, min, max and number of repeats of one curve at each x of a grid."""
     on_grid = np.array([read_off(grid, x, y, log) for x, y in zip(xs, ys, strict=True)])
     known = ~np.isnan(on_grid)
     count = known.sum(axis=0)
@@ -135,15 +153,16 @@ def _band(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], axis: str, log: bo
     # Of those that are there, the values that cannot be drawn are the lowest.
     middle = some & ((there & ~known).sum(axis=0) <= (there.sum(axis=0) - 1) // 2)
     values = np.exp(on_grid) if log else on_grid
-    lowest = np.where(there & ~known, -np.inf, values)
-    frame = pd.DataFrame(
-        {"x": grid, "median": np.nan, "min": np.nan, "max": np.nan, "repeats": count}
+    # of what is there in order, the middle one or both
+    ordered = np.sort(np.where(there & ~known, -np.inf, values), axis=0)
+    number = there.sum(axis=0)
+    both = (
+        np.take_along_axis(ordered, at[None], axis=0)[0] for at in ((number - 1) // 2, number // 2)
     )
-    ends = ("min", np.nanmin, values, some), ("max", np.nanmax, values, some)
-    for name, of, shown, rows in (("median", np.nanmedian, lowest, middle), *ends):
-        if rows.any():
-            frame.loc[rows, name] = of(shown[:, rows], axis=0)
-    return frame
+    median = np.where(middle, sum(both) / 2, np.nan)
+    low = np.where(known, values, np.inf).min(axis=0)
+    high = np.where(known, values, -np.inf).max(axis=0)
+    return median, np.where(some, low, np.nan), np.where(some, high, np.nan), count
 
 
 def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
@@ -246,27 +265,40 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
         What line and band are, where curves end or are interrupted, which solvers have no dual
         value; for runtimes, whether the machine was busy.
     """
-    of_curve = table.groupby(["fingerprint", "lam", "solver", "quantity"])
-    repeats = of_curve["repeats"].max()
-    repeats = repeats[(repeats > 0) & (of_curve["x"].count() > 0)]
+    x, median, count, solver, quantity = (
+        table[name].to_numpy() for name in ("x", "median", "repeats", "solver", "quantity")
+    )
+    of_curves = _curves(table)
+    drawn = [rows for rows in of_curves if not np.isnan(x[rows]).all()]
+    repeats = [most for rows in drawn if (most := count[rows].max()) > 0]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     ends = ({along(trace, axis)[-1] for trace in runs} for runs in repeats_of(traces).values())
     if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
-    begun = of_curve["median"].transform("first").notna()
-    if (begun & table["median"].isna() & table["quantity"].isin(QUANTITIES)).any():
+    gone = [rows for rows in drawn if 0 < np.isnan(median[rows]).sum() < len(median[rows])]
+    if any(quantity[rows.start] in QUANTITIES for rows in gone):
         found.append("A curve is interrupted where its value is not positive (inexact oracle).")
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
-            table["x"].isna() & (table["repeats"] == 0) & (table["quantity"] == "duality gap")
+            np.isnan(x) & (count == 0) & (quantity == "duality gap")
         ),
-        "Not drawn, as one repeat ended before another began": _apart(table),
+        "Not drawn, as one repeat ended before another began": np.isnan(x) & (count > 0),
     }
-    for what, rows in missing.items():
-        names = ", ".join(map(style.solver_label, dict.fromkeys(table[rows]["solver"])))
+    for what, these in missing.items():
+        names = ", ".join(map(style.solver_label, dict.fromkeys(solver[these])))
         found += [f"{what}: {names}."] * bool(names)
     return [*found, *timing_notes(traces)] if axis == "time" else found
+
+
+def _curves(table: pd.DataFrame) -> list[slice]:
+    """Return the rows of each curve, which come one after another."""
+    if table.empty:
+        return []
+    keys = [table[name].to_numpy() for name in ("fingerprint", "lam", "solver", "quantity")]
+    begins = np.flatnonzero(np.any([key[1:] != key[:-1] for key in keys], axis=0)) + 1
+    ends = [0, *begins.tolist(), len(table)]
+    return [slice(*of_curve) for of_curve in itertools.pairwise(ends)]
 
 
 def timing_notes(traces: Sequence[Trace]) -> list[str]:

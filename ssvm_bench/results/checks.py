@@ -102,21 +102,31 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
     """Return the checksum of a table's columns, and of more, however they are stored."""
     digest = hashlib.sha256()
     for name, column in zip(table.column_names, table.columns, strict=True):
-        values = column.to_numpy()
-        content = json.dumps(list(values)).encode() if values.dtype == object else values.tobytes()
+        if pa.types.is_string(column.type):  # as a JSON list of which each text is written once
+            numbers, texts = coded(column)
+            written = [json.dumps(text) for text in texts]
+            content = f"[{', '.join(written[k] for k in numbers)}]".encode()
+        else:
+            content = column.to_numpy().tobytes()
         digest.update(f"{name} {column.type} {len(content)}\n".encode() + content)
     for content in more:
         digest.update(hashlib.sha256(content).digest())
     return digest.hexdigest()
 
 
-def check_rows(frame: pd.DataFrame) -> None:
+def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
+    """Return a column of texts as numbers of different ones, in the order in which they come."""
+    found = column.combine_chunks().dictionary_encode("encode")
+    return found.indices.to_numpy(), found.dictionary.to_pylist()
+
+
+def check_rows(rows: pd.DataFrame | Mapping[str, np.ndarray]) -> None:
     """Raise ``ValueError`` unless the rows can be those of a finished run."""
-    iteration = frame["iteration"].to_numpy(float)
+    iteration = np.asarray(rows["iteration"], float)
     if not (iteration[0] >= 0 and (np.diff(iteration) >= 0).all()):
         raise ValueError("its iterations do not rise")
     for name in ("time", "oracle_calls", "primal"):
-        if not np.isfinite(frame[name].to_numpy(float)).all():
+        if not np.isfinite(np.asarray(rows[name], float)).all():
             raise ValueError(f"its {name} is not finite everywhere")
 
 

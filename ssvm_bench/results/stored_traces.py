@@ -251,32 +251,32 @@ def _traces(content: bytes, results_dir: Path) -> list[Trace]:
         raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
     if checksum not in (None, checks.table_checksum(table).encode()):
         raise ValueError("it is not what was written (checksum)")
-    of_run, runs = pd.factorize(table[RUN].to_numpy())
+    of_run, runs = checks.coded(table[RUN])
     columns = {name: table[name].to_numpy() for name in table.column_names if name != RUN}
-    return [
-        _trace(
-            {name: column[of_run == k] for name, column in columns.items()},
-            checks.document(str(run)),
-            results_dir,
+    columns[DERIVED] = columns["primal"] - columns["dual"]
+    types = {name: column.dtype for name, column in COLUMNS.items()}
+    further = [name for name in columns if name not in COLUMNS]
+    types |= dict.fromkeys(further, "float64")
+    columns = {name: columns[name].astype(of) for name, of in types.items()}
+    whole = pd.DataFrame(columns)
+    traces = []
+    for k, run in enumerate(runs):
+        rows = np.flatnonzero(of_run == k)
+        checks.check_rows({name: column[rows] for name, column in columns.items()})
+        # runs in one file need not have the same further columns
+        gone = [name for name in further if np.isnan(columns[name][rows]).all()]
+        frame = whole.take(rows).reset_index(drop=True)
+        traces.append(
+            _trace(frame.drop(columns=gone) if gone else frame, checks.document(run), results_dir)
         )
-        for k, run in enumerate(runs)
-    ]
+    return traces
 
 
-def _trace(rows: dict[str, np.ndarray], run: dict[str, Any], results_dir: Path) -> Trace:
-    """Return a run, given its columns and what else there is of it."""
+def _trace(frame: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
+    """Return a run, given its rows and what else there is of it."""
     if run["format"] != FORMAT:
         raise ValueError(f"format version {run['format']}; this program reads {FORMAT}")
     checks.check(run["metadata"], checks.METADATA)
     checks.check_summary(run["summary"])
-    rows[DERIVED] = rows["primal"] - rows["dual"]
-    # runs in one file need not have the same further columns
-    there = [name for name in rows if name not in COLUMNS and not np.isnan(rows[name]).all()]
-    types = {
-        **{name: column.dtype for name, column in COLUMNS.items()},
-        **dict.fromkeys(there, "float64"),
-    }
-    frame = pd.DataFrame({name: rows[name].astype(of) for name, of in types.items()})
-    checks.check_rows(frame)
     folder = results_dir.joinpath("runs", *PurePosixPath(run["folder"]).parts[-4:])
     return Trace(frame, run["metadata"], run["summary"], folder)

@@ -105,8 +105,8 @@ $(PROGRAM): pyproject.toml | $(MADE)
 	@touch $@
 
 $(WITH_EXTRAS): pyproject.toml | $(MADE)
-	@echo "Installing into $(VENV), with pictures and the report (a minute or two) …"
-	$(PIP) --editable '.[images,report]'
+	@echo "Installing into $(VENV), with pictures (a minute or two) …"
+	$(PIP) --editable '.[images]'
 	@touch $@ $(PROGRAM)
 
 $(DEVELOPMENT): pyproject.toml | $(MADE)

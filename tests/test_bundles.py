@@ -1,6 +1,7 @@
 """The tables and the figure of the bundle-method report, from hand-made traces."""
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from ssvm_bench.papers.bmrm import bundle_runs, relative, tables
 from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs, of
 from ssvm_bench.report import contents, experiment_files, page
+from ssvm_bench.results.folder import plain
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 # ---- what the runs are ------------------------------------------------------------------------
@@ -307,7 +309,8 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 def shown(runs):
     """Return the page that shows runs."""
     best = {instance_of(run.metadata): Best(1.3, 1.25) for run in runs}
-    return page.page(contents.Contents(runs, 0, []), contents.group(runs), best)
+    found = contents.Contents("report", "Your runs", runs)
+    return page.page(found, best, plain(Path()), Path()).decode()
 
 
 def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):
@@ -336,10 +339,12 @@ def test_the_report_shows_them():
     for run in runs:
         run.metadata["dataset"]["d"] = 7840
     text = shown(runs)
-    assert 'id="relative-0-0"' in text
+    assert 'relative distance of the current solution to the optimum"' in text
     assert "<strong>0.1000</strong>" in text
     assert text.count(f"<strong>{HOLDS}</strong>") == 5
-    assert "There are no runs of these methods." in shown([make_trace([2.0, 1.0], [0.0, 0.5])])
+    text = shown([make_trace([2.0, 1.0], [0.0, 0.5])])
+    assert "elative distance" not in text
+    assert "undle methods" not in text
 
 
 def test_a_sheet_in_markdown_escapes_what_would_end_a_cell():

@@ -37,13 +37,9 @@ def without(package, monkeypatch):
         ("distributed", "dask", ("experiment", "main", "--backend=dask")),
         ("ray", "ray", ("experiment", "main", "--backend=ray")),
         ("submitit", "slurm", ("experiment", "main", "--backend=submitit")),
-        ("plotly", "report", ("report",)),
-        ("jinja2", "report", ("report",)),
     ],
 )
 def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("ssvm_bench.report.")]:
-        monkeypatch.delitem(sys.modules, name)
     without(package, monkeypatch)
     said = error_of(call(*words), status=2)
     assert f" needs the package {package}, which is not installed: " in said
@@ -81,7 +77,7 @@ def test_an_extra_that_is_asked_for_is_one():
         for file in (ROOT / "ssvm_bench").rglob("*.py")
         for extra in re.findall(r'needed\("(\w+)"', file.read_text(encoding="utf-8"))
     }
-    assert {"images", "horseseg", "graphs", "report", "dask"} == asked
+    assert {"images", "horseseg", "graphs", "dask"} == asked
     assert {*asked, "ray", "slurm", "all", "dev", "docs"} == set(EXTRAS)
 
 

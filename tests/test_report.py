@@ -1,5 +1,7 @@
-"""The report: what is on the page, and that a browser shows it without network."""
+"""The report: what is on its pages, and that a browser shows them without network."""
 
+import base64
+import json
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,16 +11,17 @@ import pytest
 from program import call, error_of
 from traces import make_trace
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.document import Heading, List, Table, Warning
-from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.report import contents, interactive
+from ssvm_bench.figures.kind import Switched
+from ssvm_bench.report import contents, interactive, markup, shown
 from ssvm_bench.report import page as report
 from ssvm_bench.report.kinds import kinds
-from ssvm_bench.report.page import sections
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.files import SkippedFiles
+from ssvm_bench.results.folder import MARKER
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.trace import write_partial, write_run
@@ -123,7 +126,11 @@ def built(folder):
 
 
 def html(block):
-    return report.template().module.block(block).strip()
+    return markup.block(block).strip()
+
+
+def groups_of(folder):
+    return contents.group(contents.read(folder, SkippedFiles()))
 
 
 # ---- the page ---------------------------------------------------------------------------------
@@ -134,7 +141,7 @@ def test_statements_compare_the_largest_setting_of_each_variant():
     many = [make_trace([1.0], [0.0]), make_trace([1.0], [0.0], solver="mpbcfw", options=start)]
     few = [make_trace([2.0], [0.0]), make_trace([2.0], [0.0], clock="work")]
     few[1].metadata["config"]["oracle"] = costs
-    chosen = report._largest([contents.Group(many), contents.Group(few)])
+    chosen = shown._largest([contents.Group(many), contents.Group(few)])
     assert list(map(id, chosen)) == list(map(id, [*many, few[1]]))
 
 
@@ -152,8 +159,6 @@ def test_page_is_complete_and_loads_nothing(text, page):
     links = [link["href"] for link in page.all("a")]
     assert {link[1:] for link in links} <= set(ids)
     assert {section["aria-labelledby"] for section in page.all("section")} <= set(ids)
-    assert text.count("plotly.js v") == 1
-    assert "sendChartToCloud" in str(interactive.CONFIG["modeBarButtonsToRemove"])
     for name in (*SOLVERS.values(), "OCR", "USPS"):
         assert name in page.text
 
@@ -162,6 +167,7 @@ def test_names_are_escaped_everywhere(text, page):
     assert ODD in page.text  # as text: shown as it is
     assert not page.all("b")
     assert "alert(1)</script>" not in text
+    assert [script.get("type") for script in page.all("script")].count(None) == 1
 
 
 def test_failures_are_listed_with_their_reasons(results, page):
@@ -174,11 +180,11 @@ def test_failures_are_listed_with_their_reasons(results, page):
 
 
 def test_synthetic_data_are_marked_and_apart(results, page):
-    assert "USPS (STAND-IN, n = 50, λ = 1/n)" in page.text
-    assert "OCR (n = 50, λ = 1/n)" in page.text
-    marked = [attributes for _, attributes in page.elements if attributes.get("class") == "standin"]
-    assert len(marked) >= 3  # above all, in the overview, above the figures
-    groups = contents.group(contents.read(results, SkippedFiles()).traces)
+    assert "USPS (STAND-IN)" in page.text
+    assert "USPS, synthetic, no real data: n = 50, d = 1, λ = 1/n." in page.text
+    (warning,) = [p for p in page.all("p") if p.get("class") == "warning"]
+    assert warning["role"] == "note"
+    groups = groups_of(results)
     sources = [
         {trace.metadata["dataset"]["source"] for trace in part.traces}
         for parts in groups.values()
@@ -188,18 +194,17 @@ def test_synthetic_data_are_marked_and_apart(results, page):
 
 
 def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
-    def headings():
-        return [h["id"] for h in built(tmp_path).all("h3") if h["id"].startswith("claims-")]
+    def papers():
+        return built(tmp_path).text.count("claims, and what we measure")
 
     store(tmp_path, run_of("bcfw"), "ocr")
-    assert headings() == []
-    assert "no runs of the papers' solvers" in built(tmp_path).text
+    assert papers() == 0
     store(tmp_path, run_of("ssg"), "ocr")  # a baseline of the dual-coordinate paper's, too
-    assert headings() == ["claims-poster"]
+    assert papers() == 1
     store(tmp_path, run_of("dcd"), "ocr")
-    assert headings() == ["claims-poster", "claims-dual_coordinate"]
+    assert papers() == 2
     store(tmp_path, run_of("mpbcfw"), "ocr")
-    assert headings() == ["claims-mpbcfw", "claims-poster", "claims-dual_coordinate"]
+    assert papers() == 3
 
 
 def test_metadata_that_a_page_needs_are_checked(tmp_path):
@@ -223,7 +228,7 @@ def test_stored_traces_stand_in_for_missing_runs(tmp_path):
     assert [trace.folder for trace in after.traces] == [trace.folder for trace in before.traces]
     assert "0 runs as they were written, 8 as they were stored" in built(tmp_path).text
     next(tmp_path.glob("traces/kept/*")).write_bytes(b"nothing")
-    assert contents.read(tmp_path, SkippedFiles()).failures[0].place == "traces/kept"
+    assert contents.read(tmp_path, SkippedFiles()).failures[0].place.startswith("traces/kept/")
 
 
 def test_command(tmp_path):
@@ -234,7 +239,41 @@ def test_command(tmp_path):
     called = call("report", f"results_dir={tmp_path}")
     assert called.exit_code == 0
     assert called.stdout == f"report: {tmp_path / 'report.html'}\n"
+    assert "Page 1 of 1: Your runs" in called.stderr
     assert "takes only results_dir=" in error_of(call("report", "solver=bcfw"), 2)
+    assert "leave --experiment out" in error_of(call("report", "--all", "--experiment", "main"), 2)
+    asked = ("report", "--experiment", "quickstart", f"results_dir={tmp_path}")
+    assert "No run of the experiment quickstart has finished" in error_of(call(*asked), 1)
+
+
+def test_what_is_committed_is_on_pages_of_experiments_alone(tmp_path):
+    runs = [read_trace(store(tmp_path, run_of(solver), "ocr")) for solver in SOLVERS]
+    stored_traces.write(runs, tmp_path, "kept")
+    shutil.rmtree(tmp_path / "runs")
+    (tmp_path / MARKER).touch()
+    with pytest.raises(RunFailedError, match=r"no runs of your own in .* --all"):
+        report.build(tmp_path)
+    index = report.build(tmp_path, every=True)
+    assert index == tmp_path / "report/index.html"
+    links = [link["href"] for link in Page(index.read_text()).all("a")]
+    assert links == ["#content", "kept.html"]
+    kept = Page((index.parent / "kept.html").read_text())
+    assert "Runs stored as kept" in kept.text
+    assert {"href": "index.html"} in kept.all("a")
+
+
+def test_headings_are_for_people_and_differ(tmp_path):
+    for k, lam in enumerate((0.02, 1.0, 0.004)):
+        run = run_of("bcfw")
+        run.metadata["lam"] = lam
+        store(tmp_path, run, config=f"a{k}")
+    again = run_of("bcfw")
+    again.metadata["dataset"]["fingerprint"] = "other"
+    store(tmp_path, again, config="b")
+    titles = sorted(contents.titles(groups_of(tmp_path)).values())
+    assert titles == [
+        *("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)"),
+    ]
 
 
 # ---- groups, tables, figures ------------------------------------------------------------------
@@ -249,14 +288,14 @@ def budget(iterations, solver="bcfw"):
 def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
     store(tmp_path, budget(9, "mpbcfw"), config="c")
     store(tmp_path, run_of("bcfw"), config="d")
-    ((only,),) = contents.group(contents.read(tmp_path, SkippedFiles()).traces).values()
+    ((only,),) = groups_of(tmp_path).values()
     assert (len(only.traces), only.setting) == (2, "")
     shutil.rmtree(tmp_path / "runs")
 
     store(tmp_path, budget(3), config="a")
     store(tmp_path, budget(9), config="b")
     store(tmp_path, run_of("mpbcfw"), config="c")  # with max_iterations=3
-    ((first, second),) = contents.group(contents.read(tmp_path, SkippedFiles()).traces).values()
+    ((first, second),) = groups_of(tmp_path).values()
     settings = ["budget.max_iterations=3", "budget.max_iterations=9"]
     assert [first.setting, second.setting] == settings
     assert (len(first.traces), len(second.traces)) == (2, 1)
@@ -276,7 +315,8 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     traces[4].frame["gap"] = NAN
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
-    (table,) = targets.KIND.of_instance(FigureData(traces, best))
+    labels = {name: targets.axis_label(traces, name) for name in targets.COSTS}
+    table = targets.spent(targets.targets(traces, best, targets.GAPS), labels)
     page = Page(html(table))
     text = page.text
     assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
@@ -286,7 +326,18 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     assert "0.01 MP-BCFW 0 of 2 – – – –" in text
 
 
-def test_figure_exchanges_the_curves_of_every_axis():
+def unpacked(text, ends):
+    codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
+    codes[codes == interactive.GONE] = np.nan
+    return ends[0] + (ends[1] - ends[0]) * codes / interactive.STEPS
+
+
+def drawn(traces, best, *axes):
+    made = {axis: suboptimality(traces, best, axis) for axis in axes}
+    return interactive.figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
+
+
+def test_a_figure_has_the_curves_of_every_axis():
     traces = [
         make_trace([3, 2, 1.5], [0, 0, 0.5], solver=solver, seed=seed, oracle_calls=[0, 7, 14])
         for solver in ("bcfw", "mpbcfw")
@@ -296,23 +347,19 @@ def test_figure_exchanges_the_curves_of_every_axis():
     for trace in traces:
         trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     best = {instance_of(traces[0].metadata): Best(1.5, 0.5)}
-    made = {axis: suboptimality(traces, best, axis) for axis in ("iteration", "calls", "time")}
-    drawn = interactive.figure(made, {axis: axis for axis in made}, log=True)
-    data, (menu,) = drawn["data"], drawn["layout"]["updatemenus"]
-    assert [button["label"] for button in menu["buttons"]] == ["iterations", "oracle calls", "time"]
-    assert len(data) == 2 * 3 * 2  # solvers, panels, band and line
-    line = data[1]
-    assert line["x"] == [0, 1, 2]
-    assert line["y"] == pytest.approx([2.5, 1.75, 1.0])
-    assert data[0]["y"][:3] == pytest.approx([2.5, 2.0, 1.0])
-    dual = data[3]
-    assert dual["y"] == [1.5, 1.5, 1.0]
-    values, layout = menu["buttons"][1]["args"]
-    assert values["x"][1] == [0, 7, 14]
-    assert layout["xaxis3.title.text"] == "calls"
-    assert len(values["x"]) == len(values["y"]) == len(data)
-    assert sum(trace["showlegend"] for trace in data) == 2
-    assert {trace["legendgroup"] for trace in data} == {"bcfw", "mpbcfw"}
+    figure = json.loads(json.dumps(drawn(traces, best, "iteration", "calls", "time")))
+    assert [axis["button"] for axis in figure["axes"]] == ["iterations", "oracle calls", "time"]
+    assert [curve["name"] for curve in figure["curves"]] == ["BCFW", "MP-BCFW"]
+    iterations, calls, _ = figure["axes"]
+    (x, panels), (_, others) = iterations["curves"]
+    assert unpacked(x, iterations["x"]) == pytest.approx([0, 1, 2], abs=1e-4)
+    shown = [10 ** unpacked(values, iterations["y"][0]) for values in panels[0]]
+    assert shown[0] == pytest.approx([2.5, 1.75, 1.0], rel=1e-4)
+    assert shown[1] == pytest.approx([2.5, 1.5, 1.0], rel=1e-4)
+    assert shown[2] == pytest.approx([2.5, 2.0, 1.0], rel=1e-4)
+    assert [len(values) for values in panels] == [3, 1, 3]  # repeats do not differ in their dual
+    assert [len(values) for values in others] == [1, 1, 1]
+    assert unpacked(calls["curves"][0][0], calls["x"]) == pytest.approx([0, 7, 14], abs=1e-3)
 
 
 def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
@@ -321,32 +368,36 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
     for run in (trace, other):
         run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
     best = {instance_of(trace.metadata): Best(1.0, 0.0)}
-    made = {"iteration": suboptimality([trace, other], best, "iteration")}
-    drawn = interactive.figure(made, {"iteration": "iteration"}, log=True)
-    band, line = drawn["data"][4:6]
-    assert line["y"][2] is None
-    assert line["connectgaps"] is False
-    assert band["x"].count(None) == 2
+    (axis,) = drawn([trace, other], best, "iteration")["axes"]
+    ((_, panels),) = axis["curves"]
+    for values in panels[2]:
+        assert np.isnan(unpacked(values, axis["y"][2])).tolist() == [
+            False,
+            False,
+            True,
+            False,
+            False,
+        ]
 
 
 def test_texts_of_documents_have_the_marks_of_markdown():
-    text = report.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
+    text = markup.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
     code = "<code>a&lt;b</code> and F*: P(w) − F*"
     assert text == f"<strong>holds</strong> at <em>any</em> F*, {code}"
     assert Page(html(Table("`t`", ["a", "b"], [["**1**", "|"]]))).all("table") == [{}]
+    rows = [["b", "1"], ["a", "2"]]
+    assert Page(html(Table("t", ["a", "b"], rows))).all("table") == [{"class": "sortable"}]
+    rows[1][0] = ""  # goes on with the row above
+    assert Page(html(Table("t", ["a", "b"], rows))).all("table") == [{}]
     listed = html(List(["one", "*two*"], numbered=True))
     assert listed == "<ol><li>one</li><li><em>two</em></li></ol>"
-    assert html(Heading("On it")) == "<h4>On it</h4>"
+    assert html(Heading("On it")) == "<h3>On it</h3>"
     assert "<strong>Stop</strong>" in html(Warning("Stop"))
 
 
-def test_every_kind_of_figure_is_shown_in_one_section_or_none():
+def test_every_kind_of_figure_has_its_name():
     assert list(kinds()) == [kind.name for kind in kinds().values()]
     assert all(kind.choices.names for kind in kinds().values())
-    assert [section.id for section in sections()] == [
-        *("convergence", "selection", "claims", "targets", "bundles", "coordinate"),
-        "transduction",
-    ]
 
 
 # ---- in a browser -----------------------------------------------------------------------------
@@ -366,38 +417,107 @@ def browser():
         chromium.close()
 
 
-def test_page_works_in_a_browser(results, browser):
-    path = results / "report.html"
-    page = browser.new_page()
-    said, requests = [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(path.as_uri())
-    odd, plot = page.locator("#suboptimality-0-0"), page.locator("#suboptimality-1-0")
-    plot.locator(".legendtext").first.wait_for()
-    assert odd.locator(".legendtext").all_text_contents() == [ODD.replace("/", "")]
-    names = ["BCFW", "BCFW-avg", "MP-BCFW", "MP-BCFW-avg"]
-    assert plot.locator(".legendtext").all_text_contents() == names
-    assert plot.locator(".cartesianlayer .subplot").count() == 3
+@pytest.fixture
+def opened(browser):
+    """Returns a function that opens a page; what it says, and asks for, must be nothing."""
+    said, pages, mine = [], [], set()
 
-    state = "node => [node.data[1].x.length, node.layout.xaxis.title.text, node.data[1].visible]"
-    assert plot.evaluate(state)[1] == "iteration"
-    plot.locator(".legendtoggle").first.click()  # hide BCFW
-    page.wait_for_function(
-        "document.querySelector('#suboptimality-1-0').data[1].visible == 'legendonly'"
-    )
-    hidden = plot.evaluate("node => node.data.filter(t => t.visible == 'legendonly').length")
-    assert hidden == 6  # band and line of three panels
-    plot.locator(".updatemenu-button").nth(2).click()
-    page.wait_for_function(
-        "document.querySelector('#suboptimality-1-0').layout.xaxis.title.text.startsWith('time')"
-    )
-    assert plot.evaluate(state)[2] == "legendonly"  # stays hidden
-    assert plot.locator(".modebar-btn[data-title*='hare']").count() == 0
+    def open_(path, width=1280, **options):
+        page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        pages.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        urls = (path.as_uri(), "data:,")
+        page.on(
+            "request", lambda request: said.append(request.url) if request.url not in urls else 0
+        )
+        page.goto(path.as_uri())
+        mine.add(path.as_uri())
+        return page
 
-    page.locator("details summary").first.click()
-    assert page.locator("details table").first.is_visible()
-    assert said == []
-    assert requests == [path.as_uri()]
-    page.close()
+    yield open_
+    for page in pages:
+        page.close()
+    assert {*said} <= mine
+
+
+def test_page_works_in_a_browser(results, opened):
+    page = opened(results / "report.html")
+    plot = page.locator("figure.plot").first  # of most solvers
+    legend = plot.locator(".legend button")
+    legend.first.wait_for()
+    assert legend.all_text_contents() == ["BCFW", "BCFW-avg", "MP-BCFW", "MP-BCFW-avg"]
+    assert plot.locator(".panels h4").count() == 3
+    lines = plot.locator(".panels .line")
+    assert lines.count() == 3 * 4
+    legend.first.click()  # hides BCFW
+    assert lines.count() == 3 * 3
+    plot.get_by_role("button", name="time", exact=True).click()
+    assert lines.count() == 3 * 3  # stays hidden
+    panel = plot.get_by_role("img").first
+    assert "against time [s] (wall clock). BCFW-avg ends at" in panel.get_attribute("aria-label")
+    legend.nth(3).dblclick()  # alone
+    assert lines.count() == 3
+
+    panel.focus()
+    panel.press("ArrowRight")
+    assert (
+        plot.locator(".said").text_content().startswith("MP-BCFW-avg: primal suboptimality 1, at")
+    )
+    panel.press("+")
+    box = panel.bounding_box()
+    before = lines.first.get_attribute("d")
+    page.mouse.move(box["x"] + 80, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 120)
+    page.mouse.up()
+    assert lines.first.get_attribute("d") != before
+    panel.press("Escape")
+
+    page.locator("summary", has_text="Every run").click()
+    head = page.get_by_role("columnheader", name="seed")
+    seeds = head.locator("xpath=ancestor::table").locator("tbody tr td:nth-child(3)")
+    for order in ("ascending", "descending"):
+        head.get_by_role("button").click()
+        assert head.get_attribute("aria-sort") == order
+        shown = [int(text) for text in seeds.all_text_contents()]
+        assert shown == sorted(shown, reverse=order == "descending")
+
+
+def test_a_page_is_light_or_dark_and_fits_a_telephone(results, opened):
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    page = opened(results / "report.html", 390, color_scheme="dark")
+    assert page.evaluate(background) == "rgb(20, 23, 26)"
+    page.get_by_role("button", name="Light page").click()
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    page.reload()
+    assert page.evaluate(background) == "rgb(255, 255, 255)"  # as it was chosen
+    page.locator("figure.plot .line").first.wait_for(state="attached")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_figures_are_drawn_when_they_are_seen(tmp_path, opened):
+    for k in range(7):
+        store(tmp_path, run_of("bcfw"), f"data{k}")
+    page = opened(report.build(tmp_path))
+    page.locator(".legend").first.wait_for()
+    assert page.locator("figure.plot").count() == 7
+    assert page.locator(".legend").count() < 5
+    last = page.locator("details", has=page.locator("figure.plot")).last
+    last.locator("summary").click()
+    last.locator(".legend").wait_for()
+
+
+def test_a_committed_experiment_is_a_small_page(tmp_path, opened):
+    committed = Path(__file__).parents[1] / "results"
+    if not (committed / "traces/mpbcfw_fig4").is_dir():
+        pytest.skip("no committed results")
+    for folder in ("traces/mpbcfw_fig4", "reference"):
+        shutil.copytree(committed / folder, tmp_path / folder)
+    path = report.build(tmp_path, "mpbcfw_fig4")
+    assert path.stat().st_size < 1_000_000
+    page = opened(path)
+    page.locator("figure.plot .line").first.wait_for(state="attached")
+    assert page.locator("h3").all_text_contents() == ["USPS", "OCR", "Weizmann", "Stanford"]
+    found = page.locator("main li").all_text_contents()
+    assert sum("MP-BCFW-avg is first at a relative gap of" in text for text in found) == 3

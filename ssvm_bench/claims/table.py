@@ -1,4 +1,4 @@
-"""The claims of a paper as tables: files of an experiment, and a section of the report."""
+"""The claims of a paper as tables: files of an experiment, and of a page of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
 
@@ -200,8 +200,6 @@ def _basis(rows: Sequence[Row]) -> str:
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
-NOTHING = "There are no runs of the papers' solvers on the papers' datasets."
-
 
 def kind(papers: Mapping[str, Paper]) -> Kind:
     """Return the kind of figure, of whose choices each is a paper with a table of claims."""
@@ -217,7 +215,6 @@ def kind(papers: Mapping[str, Paper]) -> Kind:
         "claims",
         Choices(choices, "paper", "papers"),
         outputs,
-        Section("claims", "Claims of the papers", NOTHING),
         documents=True,
         at_top=True,
     )

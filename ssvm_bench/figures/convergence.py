@@ -24,7 +24,7 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.kind import CurveFigure, Kind, Section
+from ssvm_bench.figures.kind import CurveFigure, Kind
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace, dual_of_reported
 
@@ -83,22 +83,14 @@ KINDS = (
         "suboptimality",
         Choices(tuple(curves.AXES)),
         CURVES.outputs,
-        Section("convergence", "Convergence", "No run has finished."),
         CURVES.of_instance,
         intro="Primal suboptimality is measured from the highest dual value ever seen on the "
-        "problem instance, dual suboptimality from the lowest primal value. Buttons switch the x "
-        "axis; a click on a solver hides it in all panels, a double click all others; drag to "
-        "zoom, double-click a panel to see all of it again.",
+        "problem instance, dual suboptimality from the lowest primal value.",
     ),
     Kind(
         "selection",
         Choices(("iteration",)),
         WORKING_SETS.outputs,
-        Section(
-            "selection",
-            "Working sets and approximate passes",
-            "No run kept planes of former iterations.",
-        ),
         WORKING_SETS.of_instance,
     ),
 )

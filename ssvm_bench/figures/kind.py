@@ -134,14 +134,6 @@ class Switched(NamedTuple):
 Shown: TypeAlias = Block | Switched
 
 
-class Section(NamedTuple):
-    """A section of the page: its id and title, and what it says if there is nothing to show."""
-
-    id: str
-    title: str
-    nothing: str
-
-
 @dataclass(frozen=True)
 class Kind:
     """A kind of figure.
@@ -154,14 +146,13 @@ class Kind:
         The x axes, or what else can be chosen there.
     outputs : callable
         What is written as files, for some of the choices.
-    section : Section, optional
-        The section of the report that it is shown in.
     of_instance : callable
-        What is shown there of the runs on one problem instance.
+        What the page of the report shows of the runs on one problem instance; nothing: what the
+        outputs show.
     documents : bool
-        Whether the documents of its outputs, of all runs, are shown there.
+        Whether the documents of its outputs are shown on a page of any runs.
     intro : str
-        What a reader of the section has to know.
+        What a reader of that page has to know.
     at_top : bool
         Whether its files lie at the top of the results folder, not in the experiment's.
     loads : callable, optional
@@ -172,7 +163,6 @@ class Kind:
     name: str
     choices: Choices
     outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
-    section: Section | None = None
     of_instance: Callable[[FigureData], Iterable[Shown]] = lambda _: ()
     documents: bool = False
     intro: str = ""

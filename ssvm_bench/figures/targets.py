@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
 from ssvm_bench.figures.document import Table, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output, Section
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
 from ssvm_bench.results.repeats import repeats_of
@@ -49,15 +49,15 @@ OWN, BEST = "own dual", "best dual"
 
 def bound(trace: Trace) -> str:
     """Return what the relative gap of a run is measured from: its own dual, if it has one."""
-    return OWN if trace.frame["dual"].notna().any() else BEST
+    return BEST if np.isnan(trace.frame["dual"].to_numpy(float)).all() else OWN
 
 
 def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
     """Return the relative gap of each row, from what `bound` says."""
-    primal, gap = trace.frame["primal"], trace.frame["gap"]
+    primal, gap = (trace.frame[name].to_numpy(float) for name in ("primal", "gap"))
     if bound(trace) == BEST:
         gap = primal - best[instance_of(trace.metadata)].dual
-    return (gap / primal.abs().clip(lower=1e-12)).to_numpy(float)
+    return gap / np.maximum(np.abs(primal), 1e-12)
 
 
 def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFrame:
@@ -68,11 +68,21 @@ def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFr
     DataFrame
         ``COSTS``, one row per run; infinite where the target was not reached.
     """
-    rows = []
-    for trace in traces:
-        relative = relative_gap(trace, best)
-        rows.append({name: first_at(along(trace, name), relative, target) for name in COSTS})
+    rows = [_costs(measured, target) for measured in _measured(traces, best)]
     return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
+
+
+Measured: TypeAlias = tuple[np.ndarray, Sequence[np.ndarray]]
+"""Of the rows of a run, the relative gap, and each of ``COSTS``."""
+
+
+def _measured(traces: Sequence[Trace], best: BestValues) -> list[Measured]:
+    return [(relative_gap(trace, best), [along(trace, name) for name in COSTS]) for trace in traces]
+
+
+def _costs(measured: Measured, target: float) -> list[float]:
+    relative, spent = measured
+    return [first_at(x, relative, target) for x in spent]
 
 
 def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
@@ -87,16 +97,17 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
     """
     rows = []
     for (_, label), repeats in repeats_of(traces).items():
-        instance = columns_of(repeats[0].metadata)
+        instance, measured = columns_of(repeats[0].metadata), _measured(repeats, best)
         for gap in gaps:
-            found = costs(repeats, best, gap)
-            found["calls"] /= instance["n"]
-            reached = found[np.isfinite(found["time"])]
+            found = np.array([_costs(of_run, gap) for of_run in measured])
             row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
-            row |= {"repeats": len(found), "reached": len(reached)}
-            median = found.median().replace(np.inf, np.nan)
-            ends = {"": median, "_min": reached.min(), "_max": reached.max()}
-            row |= {f"{name}{end}": of[name] for name in COSTS for end, of in ends.items()}
+            row |= {"repeats": len(found), "reached": int(np.isfinite(found[:, 0]).sum())}
+            for name, spent in zip(COSTS, found.T, strict=True):
+                values = spent / instance["n"] if name == "calls" else spent
+                reached, median = values[np.isfinite(values)], float(np.median(values))
+                row[name] = median if np.isfinite(median) else np.nan
+                row[f"{name}_min"] = reached.min() if reached.size else np.nan
+                row[f"{name}_max"] = reached.max() if reached.size else np.nan
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -142,7 +153,7 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
         yield Table(style.problem_title(instance), header, lines)
 
 
-# ---- on the page of the report ----------------------------------------------------------------
+# ---- on pages of the report -------------------------------------------------------------------
 
 
 def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
@@ -265,17 +276,10 @@ def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
     yield Output("targets", table, title, [READING, *said, *tables(table)], figure)
 
 
-def _of_instance(data: FigureData) -> Iterator[Table]:
-    labels = {name: axis_label(data.traces, name) for name in COSTS}
-    yield spent(targets(data.traces, data.best, GAPS), labels)
-
-
 KIND = Kind(
     "targets",
     Choices(tuple(COSTS), gaps=True),
     _outputs,
-    Section("targets", "Time and oracle calls to a gap", "No run has finished."),
-    _of_instance,
     intro="What a solver had spent at its first evaluation with a relative duality gap "
     "(P − F)/|P| at or below the target: the median over all repeats, those that did not get "
     "there counting as infinite, and the range of those that did; the lowest median in bold. "

@@ -1,12 +1,15 @@
-"""What is made of finished runs: the files of an experiment, and one HTML page over all of them.
+"""What is made of finished runs: the files of an experiment, and the pages of the report.
 
 .. code-block:: text
 
-    kinds              all kinds of figures, which are the page's sections
+    kinds              all kinds of figures
     experiment_files   the files of one experiment: figures, tables, thinned traces
-    contents           what there is: runs, which of them belong together, what failed
-    interactive        figures that can be zoomed and switched, by plotly
-    page               the page, its sections in order; `page.html` is its template
+    contents           what a page is about: runs, which of them belong together, what failed
+    interactive        the numbers of figures that can be zoomed and switched
+    markup             blocks of documents, and whole pages, as HTML
+    shown              what is shown of kinds of figures
+    run_tables         tables of problems and runs
+    page               the pages; `page.js` draws their figures
 
-The page needs no network, no other file and no script of its own: plotly's library is inside.
+A page needs no network and no library: figures are SVG, drawn by its own script.
 """

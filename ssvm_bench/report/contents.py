@@ -1,33 +1,37 @@
-"""What a results folder holds: runs, which of them are shown together, and what failed.
+"""What a page of the report is about: runs, which of them belong together, and what failed.
 
-Runs on one problem instance are shown together. Where one solver with the same options was run
-under several budgets, evaluation intervals or clocks, these are apart: else its curves would only
-differ in where they end.
+Runs on one problem instance are shown together. On a page of any runs, those of one solver with the
+same options under several budgets, evaluation intervals or clocks are apart: else its curves would
+only differ in where they end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
+from typing import NamedTuple, TypeAlias
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import ALTERED, GENUINE
+from ssvm_bench.config import ALTERED, GENUINE, catalog
+from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures import style
+from ssvm_bench.report.experiment_files import finished
+from ssvm_bench.report.kinds import load
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.files import SkippedFiles
-from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in
+from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
+from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in, weight_in
 from ssvm_bench.results.reading import read_run, read_summary
-from ssvm_bench.results.repeats import NOT_A_CURVE, grouped
+from ssvm_bench.results.repeats import NOT_A_CURVE, differences, flatten, grouped
 from ssvm_bench.results.run_folder import PARTIAL
 from ssvm_bench.results.trace import Trace
 
 REASON_LENGTH = 400
+MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another folder with "
+MADE_BY += "results_dir=…"
 
 
 class Failure(NamedTuple):
@@ -40,16 +44,28 @@ class Failure(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """All that was found.
+    """What a page is about.
 
-    Finished runs, sorted, of which some (``stored``) were only kept thinned; partial traces, and
-    files that cannot be read; the results folder, if it has more to say.
+    Attributes
+    ----------
+    name, title : str
+        Of its file, without suffix; its heading.
+    traces : list of Trace
+        Finished runs.
+    stored : int
+        How many of them were only kept thinned.
+    failures : list of Failure
+        Partial traces, and files that cannot be read.
+    experiment : Experiment, optional
+        Whose runs these are; else they are any runs.
     """
 
+    name: str
+    title: str
     traces: list[Trace]
-    stored: int
-    failures: list[Failure]
-    results_dir: Path | None = None
+    stored: int = 0
+    failures: Sequence[Failure] = ()
+    experiment: Experiment | None = None
 
 
 class Group(NamedTuple):
@@ -62,8 +78,13 @@ class Group(NamedTuple):
     setting: str = ""
 
 
+Groups: TypeAlias = Mapping[ProblemInstance, Sequence[Group]]
+Stored: TypeAlias = Callable[[str], list[Trace]]
+"""The stored traces of an experiment, read once."""
+
+
 def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
-    """Read everything below a results folder.
+    """Read one's own runs: all that a results folder holds, but for what is committed there.
 
     Parameters
     ----------
@@ -77,36 +98,93 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     RunFailedError
         If there is nothing.
     """
-    where = plain(where)
-    results_dir = where.root
+    root, made = plain(where)
+    committed = (root / MARKER).is_file()
     traces: list[Trace] = []
     failures: list[Failure] = []
-    for folder in sorted(results_dir.glob("runs/*/*/*/seed=*")):
-        place = folder.relative_to(results_dir).as_posix()
+    for folder in sorted(root.glob("runs/*/*/*/seed=*")):
+        place = folder.relative_to(root).as_posix()
         if folder.name.endswith(PARTIAL):
-            failures.append(Failure(place, "partial trace", *_end(folder, results_dir)))
+            failures.append(Failure(place, "partial trace", *_end(folder, root)))
             continue
         try:
             traces.append(read_run(folder))
         except RunFailedError as error:
             skipped.add(error)
-            failures.append(Failure(place, "cannot be read", None, _short(error, results_dir)))
+            failures.append(Failure(place, "cannot be read", None, _short(error, root)))
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
-    folders = (path for place in where.read for path in place.glob("traces/*") if path.is_dir())
-    for name in sorted({folder.name for folder in folders}):
-        before, place = len(skipped.problems), f"traces/{name}"
-        found_here = stored_traces.read(where, name, skipped)
-        stored.update({trace.own_folder: trace for trace in found_here})
-        for text in skipped.problems[before:]:
-            failures.append(Failure(place, "stored traces", None, _short(text, results_dir)))
+    for folder in [root / OWN] if committed else [*dict.fromkeys((made, root))]:
+        for path in sorted(folder.glob("traces/*/*.parquet")):
+            try:
+                here = stored_traces.read_file(path, root)
+            except RunFailedError as error:
+                skipped.add(error)
+                place = path.relative_to(root).as_posix()
+                failures.append(Failure(place, "stored traces", None, _short(error, root)))
+                continue
+            for trace in here:
+                stored.setdefault(trace.own_folder, trace)
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):
-        raise RunFailedError(
-            f"There are no runs in {results_dir}. Make some with `ssvm-bench experiment "
-            "quickstart`, or choose another folder with results_dir=…"
-        )
-    return Contents(sorted([*traces, *further], key=_order), len(further), failures, results_dir)
+        if committed and any(root.glob("traces/*")):
+            raise RunFailedError(
+                f"There are no runs of your own in {root}. What is committed there is on the pages "
+                "of `ssvm-bench report --all`, or of one --experiment. "
+                "Make runs with `ssvm-bench experiment quickstart`."
+            )
+        raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
+    runs = sorted([*traces, *further], key=_order)
+    return Contents("report", "Your runs", runs, len(further), failures)
+
+
+def of_experiment(
+    experiment: Experiment,
+    where: ResultsFolder,
+    config_dirs: Sequence[Path],
+    skipped: SkippedFiles,
+    stored: Stored,
+) -> Contents:
+    """Return the finished runs of an experiment; there may be none."""
+    kept = {run.own_folder: run for origin in experiment.origins for run in stored(origin)}
+    configs = experiment.configs([f"{OPTION}{where.root}"], config_dirs)
+    pairs = finished(along_paths(configs), kept, skipped)
+    runs = [*{run.own_folder: run for _, run in pairs if run}.values()]
+    thinned = sum(kept.get(run.own_folder) is run for run in runs)
+    return Contents(experiment.name, experiment.title, runs, thinned, (), experiment)
+
+
+def everything(
+    where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles
+) -> Iterator[Contents]:
+    """Yield what each page is about: own runs, experiments that have runs, other stored ones.
+
+    Raises
+    ------
+    RunFailedError
+        If there is nothing.
+    """
+    stored = cache(lambda name: stored_traces.read(where, name, skipped))
+    told, there = False, {path.name for at in where.read for path in at.glob("traces/*/")}
+    with suppress(RunFailedError):
+        own = read(where, skipped)
+        told = True
+        yield own._replace(name="own")
+    known = catalog.entries("experiments", config_dirs)
+    for name in known:
+        experiment = load(name, config_dirs)
+        if there.isdisjoint(experiment.origins) and not any(where.root.glob("runs/*")):
+            continue
+        found = of_experiment(experiment, where, config_dirs, skipped, stored)
+        if found.traces:
+            told = True
+            yield found
+    for name in sorted(there - {*known}):
+        if runs := stored(name):
+            told = True
+            yield Contents(name, f"Runs stored as {name}", sorted(runs, key=_order), len(runs))
+    if not told:
+        raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
 
 
 def _short(text: object, results_dir: Path) -> str:
@@ -137,10 +215,19 @@ def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
 # ---- what belongs together --------------------------------------------------------------------
 
 
-def group(traces: Sequence[Trace]) -> dict[ProblemInstance, list[Group]]:
-    """Return the groups of each problem instance, the one with most solvers and rows first."""
-    problems = grouped(traces, lambda trace: instance_of(trace.metadata))
-    return {problem: list(_groups(runs)) for problem, runs in problems.items()}
+def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
+    """Return the groups of each problem instance; of any runs, the largest groups first."""
+    problems = grouped(found.traces, lambda trace: instance_of(trace.metadata))
+    if found.experiment:
+        return {problem: [Group(runs)] for problem, runs in problems.items()}
+    made = {problem: list(_groups(runs)) for problem, runs in problems.items()}
+    return dict(sorted(made.items(), key=lambda item: _weight(item[1][0].traces), reverse=True))
+
+
+def _weight(traces: Sequence[Trace]) -> tuple[bool, int, int]:
+    """Return how much there is to see: real data, solvers, rows."""
+    solvers = {trace.metadata["config"]["solver"]["name"] for trace in traces}
+    return not mark(traces[0]), len(solvers), sum(len(trace.frame) for trace in traces)
 
 
 def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
@@ -155,30 +242,25 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
         yield Group([trace for of_setting in settings.values() for trace in of_setting])
         return
     common = set.intersection(*(set(setting) for setting in settings))
-
-    def weight(setting: tuple) -> tuple[int, int]:
-        solvers = {trace.metadata["config"]["solver"]["name"] for trace in settings[setting]}
-        return len(solvers), sum(len(trace.frame) for trace in settings[setting])
-
-    for setting in sorted(settings, key=weight, reverse=True):
+    for setting, members in sorted(
+        settings.items(), key=lambda item: _weight(item[1]), reverse=True
+    ):
         own = [f"{key}={value}" for key, value in setting if (key, value) not in common]
-        yield Group(settings[setting], ", ".join(own))
+        yield Group(members, ", ".join(own))
 
 
 def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
     """Return the options of the solver, or all others, that make a curve another one."""
-    (flat,) = pd.json_normalize(trace.metadata["config"]).to_dict("records")
     return tuple(
         sorted(
-            (str(key), str(value))
-            for key, value in flat.items()
-            if str(key).startswith("solver.") == solver and key not in NOT_A_CURVE
+            (key, str(value))
+            for key, value in flatten(trace.metadata["config"]).items()
+            if key.startswith("solver.") == solver and key not in NOT_A_CURVE
         )
     )
 
 
 # ---- names ------------------------------------------------------------------------------------
-
 
 MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
 """Source that is not the real data → what marks it."""
@@ -195,15 +277,60 @@ def dataset_name(trace: Trace) -> str:
     return style.dataset_name(str(trace.metadata["dataset"]["name"]))
 
 
-def lam_text(trace: Trace) -> str:
-    """Return λ as titles show it."""
-    return words.lam(float(trace.metadata["lam"]), int(trace.metadata["dataset"]["n"]))
+def solver_name(trace: Trace) -> str:
+    """Return how the solver is called."""
+    return style.solver_label(str(trace.metadata["config"]["solver"]["name"]))
 
 
-def title(trace: Trace) -> str:
-    """Name the problem instance of a run."""
-    marked = f"{mark(trace)}, " if mark(trace) else ""
-    named = named_in(instance_of(trace.metadata).fingerprint)
-    n = trace.metadata["dataset"]["n"]
-    posed = f"n = {n}, λ = {lam_text(trace)}" + f", {named}" * bool(named)
-    return f"{dataset_name(trace)} ({marked}{posed})"
+def weight_text(trace: Trace) -> str:
+    """Return λ, or ν, as K/n or as a number, whichever is shorter.
+
+    λ = 507608/n is 1 where n = 507608.
+    """
+    lam, problem = float(trace.metadata["lam"]), instance_of(trace.metadata)
+    decimal = f"{lam:.4g}"
+    parts = words.lam(lam, int(trace.metadata["dataset"]["n"]))
+    exact = float(decimal) == lam or "/" not in parts
+    shown = min(parts, decimal, key=len) if exact else parts
+    return f"{weight_in(problem.fingerprint)} = {shown}"
+
+
+def titles(groups: Groups) -> dict[ProblemInstance, str]:
+    """Name each problem instance: the dataset, and how it differs from others on it."""
+    firsts = {problem: parts[0].traces[0] for problem, parts in groups.items()}
+    found: dict[ProblemInstance, str] = {}
+    for name, runs in grouped(firsts.values(), dataset_name).items():
+        options = [{"dataset": run.metadata["config"].get("dataset") or {}} for run in runs]
+        hidden = NOT_A_CURVE | {"dataset.name", "dataset.kind", "dataset.n_samples"}
+        parts = [
+            [mark(run) for run in runs],
+            *map(
+                _unless_equal,
+                (
+                    [f"n = {run.metadata['dataset']['n']:,}" for run in runs],
+                    [weight_text(run) for run in runs],
+                    [named_in(instance_of(run.metadata).fingerprint) for run in runs],
+                ),
+            ),
+            [
+                text.replace("dataset.", "").replace(" ", ", ")
+                for text in differences(options, [0] * len(runs), hidden)
+            ],
+        ]
+        texts = [", ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
+        for run, text, number in zip(runs, texts, _numbers(texts), strict=True):
+            shown = ", ".join(filter(None, (text, number)))
+            found[instance_of(run.metadata)] = f"{name} ({shown})" if shown else name
+    return {problem: found[problem] for problem in groups}
+
+
+def _unless_equal(texts: Sequence[str]) -> Sequence[str]:
+    return texts if len({*texts}) > 1 else [""] * len(texts)
+
+
+def _numbers(texts: Iterable[str]) -> Iterator[str]:
+    """Yield what tells equal texts apart: the second, third, … of them."""
+    seen: dict[str, int] = {}
+    for text in texts:
+        seen[text] = seen.get(text, 0) + 1
+        yield f"data {seen[text]}" if seen[text] > 1 else ""

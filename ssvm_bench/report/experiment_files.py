@@ -118,23 +118,15 @@ def plot(
     grid = experiment.expanded(overrides, config_dirs)
     configs = along_paths(grid.configs)
     where = results_folder(configs[0].results_dir, overrides)
-    runs: list[Trace] = []
-    missing: list[str] = []
     with SkippedFiles() as skipped:
         kept = {
             trace.own_folder: trace
             for origin in experiment.origins
             for trace in stored_traces.read(where, origin, skipped)
         }
-        for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
-            found = of_one_source(
-                of_dataset,
-                lambda config: _run(config, kept, skipped),
-                lambda config: any(map(damage, config.folders)),
-            )
-            pairs = list(zip(of_dataset, found, strict=True))
-            missing += [experiments.title(config) for config, run in pairs if run is None]
-            runs += [run for _, run in pairs if run is not None]
+        pairs = finished(configs, kept, skipped)
+        missing = [experiments.title(config) for config, run in pairs if run is None]
+        runs = [run for _, run in pairs if run is not None]
         if not runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
             what_to_do = skipped.problems or [
@@ -152,6 +144,24 @@ def plot(
             )
         origins = grid.origin_of
         return draw(experiment, runs, kept.values(), where, formats, skipped, origins)
+
+
+def finished(
+    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles
+) -> list[tuple[RunConfig, Trace | None]]:
+    """Return the configs with their finished runs, raw ones or, by own folder, stored ones.
+
+    Of a dataset, these are the runs on real data if there are any.
+    """
+    pairs: list[tuple[RunConfig, Trace | None]] = []
+    for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
+        found = of_one_source(
+            of_dataset,
+            lambda config: _run(config, stored, skipped),
+            lambda config: any(map(damage, config.folders)),
+        )
+        pairs += zip(of_dataset, found, strict=True)
+    return pairs
 
 
 def of_one_source(
@@ -181,6 +191,8 @@ def of_one_source(
 
 
 def _run(config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles) -> Trace | None:
+    if not (config.results_dir / "runs" / config.dataset.name).is_dir():
+        return stored.get(config.own_folder)  # without looking for what cannot be there
     found = find_run(config, skipped)
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):

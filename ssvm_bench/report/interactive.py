@@ -1,210 +1,127 @@
-"""Interactive figures: the tables of the paper's figures, as plotly draws them.
+"""Figures of curves as ``page.js`` draws them when they are seen: their numbers, packed.
 
-A figure is a plain dict in plotly's format. The buttons that switch its x axis carry the curves
-over the other axes and exchange x and y of every line, so that solvers which the reader has
-switched off stay off.
+A value takes two bytes: where it is between the ends of its axis, in 65,534 steps, on a log axis of
+its logarithm. So it has the precision of a screen many times over, and no JSON of decimals.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from markupsafe import Markup
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import AXES, why_empty
+from ssvm_bench.figures.curves import AXES, needs_log_x, why_empty
+from ssvm_bench.figures.kind import Switched
 
-DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
-"""What plotly calls the line styles."""
+STEPS = 65_534
+GONE = STEPS + 1
+"""What stands for a value that does not exist."""
 
-FURTHER = ("dot", "dashdot", "longdash", "longdashdot")
-"""Of further curves of one solver, which share its colour."""
+DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
+"""Line style → lengths of lines and spaces."""
 
-LOG = {"type": "log", "exponentformat": "power", "nticks": 4}  # more of them: 2 to 9, crowded
-DIGITS = 5
-HEIGHT = 430
-FONT = "system-ui, sans-serif"
-LAYOUT = {
-    "height": HEIGHT,
-    "margin": {"l": 75, "r": 20, "t": 80, "b": 60},
-    "font": {"family": FONT, "size": 13},
-    "paper_bgcolor": "white",
-    "plot_bgcolor": "white",
-    "hovermode": "closest",
-    "legend": {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
-}
-LINES = {
-    "showgrid": True,
-    "gridcolor": "#dddddd",
-    "zeroline": False,
-    "linecolor": "#444",
-    "autorange": True,
-}
-MENU = {
-    "type": "buttons",
-    "direction": "right",
-    "showactive": True,
-    "pad": {"t": 0, "b": 0},
-    "x": 0,
-    "xanchor": "left",
-    "y": 1.08,
-    "yanchor": "bottom",
-}
-CONFIG: dict[str, Any] = {
-    "responsive": True,
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"],
-    "showSendToCloud": False,
-    "plotlyServerURL": "",
-    "toImageButtonOptions": {"format": "svg"},
-}
-"""Of plotly; by default it offers to upload a figure, which a page without network must not."""
+NOTHING = np.empty(0, int)
+Ends = tuple[float, float]
 
 
-def figure(
-    tables: Mapping[str, pd.DataFrame], labels: Mapping[str, str], log: bool
-) -> dict[str, Any]:
+def figure(shown: Switched) -> dict[str, Any]:
     """Return a figure with one panel per quantity.
-
-    Parameters
-    ----------
-    tables : dict
-        x axis → curves of one problem instance, as `figures.curves.tabulate` gives them. The
-        first one is shown until another is asked for.
-    labels : dict
-        x axis → its label.
-    log : bool
-        Whether y is on a log axis.
 
     Returns
     -------
     dict
-        ``data`` and ``layout``.
+        ``panels``, their names; ``empty``, why a panel has no curve; ``log``, whether y is on a log
+        axis; ``curves``, name and look of each; and ``axes``. Each x axis has its button and label,
+        whether it is on a log axis, the ends of ``x`` and, per panel, of ``y``; and of each curve
+        its x and, per panel, its median, and minimum and maximum where repeats differ.
     """
-    first = next(iter(tables.values()))
+    first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
-    numbers = ["", *map(str, range(2, len(quantities) + 1))]  # of panels, as plotly counts them
-    drawn = {axis: list(_values(table, solvers, quantities)) for axis, table in tables.items()}
-    shown = next(iter(drawn.values()))
-    data = [
-        {**look, **values} for look, values in zip(_looks(solvers, numbers), shown, strict=True)
+    dashes = style.dashes(solvers)
+    curves = [
+        {
+            "name": style.solver_label(solver),
+            "color": style.color(solver),
+            "dash": _lengths(dashes[solver]),
+        }
+        for solver in solvers
     ]
-    buttons = []
-    for axis, values in drawn.items():
-        switched = {key: [one[key] for one in values] for key in ("x", "y", "customdata")}
-        # With another x axis go its label, and no zoom.
-        change: dict[str, Any] = {}
-        for number in numbers:
-            change[f"xaxis{number}.title.text"] = html.escape(labels[axis])
-            change |= {f"xaxis{number}.autorange": True, f"yaxis{number}.autorange": True}
-        button = {"label": AXES[axis].button, "method": "update"}
-        buttons.append({**button, "args": [switched, change]})
-    grid = {"rows": 1, "columns": len(quantities), "pattern": "independent", "xgap": 0.28}
-    layout: dict[str, Any] = {**LAYOUT, "grid": grid, "annotations": []}
-    layout["updatemenus"] = [{**MENU, "buttons": buttons}]
-    scale = LOG if log else {"rangemode": "tozero"}
-    label = next(iter(labels.values()))
-    for number, quantity in zip(numbers, quantities, strict=True):
-        layout[f"xaxis{number}"] = {**LINES, "title": _title(label)}
-        layout[f"yaxis{number}"] = {**LINES, **scale, "title": _title(quantity)}
-        if reason := why_empty(first[first["quantity"] == quantity]):
-            where = {"xref": f"x{number} domain", "yref": f"y{number} domain"}
-            empty = {"text": reason, "x": 0.5, "y": 0.5, "showarrow": False}
-            layout["annotations"].append({**where, **empty})
-    return {"data": data, "layout": layout}
-
-
-def library() -> Markup:
-    """Return the markup of plotly's library, which a page with figures has to bring once."""
-    from plotly.offline import get_plotlyjs
-
-    return Markup(f"<script>{get_plotlyjs()}</script>")
-
-
-def render(drawn: dict[str, Any], id_: str) -> Markup:
-    """Return the markup of a figure."""
-    import plotly.io as pio
-
-    text = pio.to_html(
-        drawn,
-        config=CONFIG,
-        include_plotlyjs=False,
-        full_html=False,
-        default_height=f"{HEIGHT}px",
-        validate=False,
-        div_id=id_,
-    )
-    return Markup(text)
-
-
-def _title(text: str) -> dict[str, Any]:
-    return {"text": html.escape(text), "font": {"size": 13}, "standoff": 8}
-
-
-def _looks(solvers: Sequence[str], numbers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield how bands and lines look, in the order of `_values`."""
-    hover = "at %{x}: %{y:.3g}<br>from %{customdata[0]:.3g} to %{customdata[1]:.3g}, "
-    for solver, before in style.repeats(solvers).items():
-        # plotly takes its texts for markup, too.
-        name, color = html.escape(style.solver_label(solver), quote=False), style.color(solver)
-        dash = FURTHER[(before - 1) % len(FURTHER)] if before else DASHES[style.line(solver)]
-        filled = {"fill": "toself", "fillcolor": _transparent(color), "line": {"width": 0}}
-        line = {"line": {"color": color, "dash": dash, "width": 2}, "connectgaps": False}
-        for number in numbers:
-            look = {"type": "scatter", "mode": "lines", "legendgroup": solver, "name": name}
-            look |= {"xaxis": f"x{number}", "yaxis": f"y{number}"}
-            yield {**look, **filled, "showlegend": False, "hoverinfo": "skip"}
-            hovers = {"hovertemplate": hover + "repeats: %{customdata[2]}"}
-            yield {**look, **line, **hovers, "showlegend": not number}
-
-
-def _values(
-    table: pd.DataFrame, solvers: Sequence[str], quantities: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield x and y of bands and lines: per solver, per quantity, first the band."""
-    curves = dict(iter(table.groupby(["solver", "quantity"], sort=False)))
-    for solver in solvers:
+    axes = []
+    for axis, table in shown.tables.items():
+        log = needs_log_x(table, axis)
+        names = "x", "median", "min", "max"
+        columns = {
+            name: _drawn(table[name].to_numpy(float), log if name == "x" else shown.log)
+            for name in names
+        }
+        rows: dict[Any, Any] = table.groupby(["solver", "quantity"], sort=False).indices
+        ends_x = _ends(columns["x"])
+        ends_y = []
         for quantity in quantities:
-            curve = curves.get((solver, quantity), table.iloc[:0])
-            yield _band(curve)
-            extremes = zip(
-                _numbers(curve["min"]), _numbers(curve["max"]), curve["repeats"], strict=True
-            )
-            yield {
-                # Without any point, plotly would leave it out of the legend.
-                "x": _numbers(curve["x"]) or [None],
-                "y": _numbers(curve["median"]) or [None],
-                "customdata": [[low, high, int(count)] for low, high, count in extremes],
-                "mode": "lines+markers" if curve["median"].notna().sum() in (1, 2) else "lines",
+            mine = table["quantity"].to_numpy() == quantity
+            ends_y.append(_ends(*(columns[name][mine] for name in names[1:])))
+        axes.append(
+            {
+                "button": AXES[axis].button,
+                "label": shown.labels[axis],
+                "log": log,
+                "x": ends_x,
+                "y": ends_y,
+                "curves": [
+                    _curve(
+                        columns, [rows.get((solver, of), []) for of in quantities], ends_x, ends_y
+                    )
+                    for solver in solvers
+                ],
             }
+        )
+    empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
+    return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
 
 
-def _band(curve: pd.DataFrame) -> dict[str, Any]:
-    """Return the outline of the band: one polygon per piece, nothing for a single repeat."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    there = curve["min"].notna().to_numpy()
-    edges = np.flatnonzero(np.diff(there, prepend=False, append=False))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        piece = curve.iloc[begin:end]
-        if len(piece) > 1 and (piece["max"] > piece["min"]).any():
-            along, low, high = (_numbers(piece[name]) for name in ("x", "min", "max"))
-            x += [*along, *along[::-1], None]
-            y += [*high, *low[::-1], None]
-    # A trace without any point would be left out when its solver is switched off.
-    return {"x": x or [None], "y": y or [None], "customdata": []}
+def is_empty(shown: Switched) -> bool:
+    """Tell whether a figure has no curve."""
+    return all(table["median"].isna().all() for table in shown.tables.values())
 
 
-def _numbers(values: pd.Series) -> list[float | None]:
-    """Return values as JSON has them, with the digits that a screen can show."""
-    return [None if np.isnan(value) else float(f"{value:.{DIGITS}g}") for value in values]
+def _curve(
+    columns: Mapping[str, np.ndarray], rows: Sequence[np.ndarray], ends_x: Ends, ends_y: list[Ends]
+) -> tuple[str | None, list[list[str] | None]]:
+    """Return x, the same in all panels, and what there is in each panel."""
+    x: str | None = None
+    panels: list[list[str] | None] = []
+    for at, ends in zip(rows, ends_y, strict=True):
+        median, low, high = (columns[name][at] for name in ("median", "min", "max"))
+        if np.isnan(median).all():
+            panels.append(None)
+            continue
+        x = _packed(columns["x"][at], ends_x)
+        shown = (median, low, high) if (high > low).any() else (median,)
+        panels.append([_packed(values, ends) for values in shown])
+    return x, panels
 
 
-def _transparent(color: str) -> str:
-    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
+def _drawn(values: np.ndarray, log: bool) -> np.ndarray:
+    """Return values as their axis shows them."""
+    return np.log10(values, out=np.full_like(values, np.nan), where=values > 0) if log else values
+
+
+def _ends(*columns: np.ndarray) -> Ends:
+    values = np.concatenate(columns)
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _packed(values: np.ndarray, ends: Ends) -> str:
+    low, high = ends
+    share = np.where(np.isfinite(values), (values - low) / ((high - low) or 1.0), 0.0)
+    codes = np.where(np.isfinite(values), np.round(share * STEPS), GONE)
+    return base64.b64encode(codes.astype("<u2").tobytes()).decode()
+
+
+def _lengths(dashes: style.Dashes) -> str:
+    return DASHES[dashes] if isinstance(dashes, str) else " ".join(map(str, dashes[1]))

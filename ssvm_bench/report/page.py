@@ -1,382 +1,274 @@
-"""The page: its sections in order, from the runs of a results folder to one HTML file.
-
-A section is a sequence of the blocks of `figures.document` and of those below; the template
-`page.html` writes them. Texts are escaped, and have the marks of Markdown, unless they are markup.
-"""
+"""Pages of the report: a summary, the first figures, and what is closed until it is asked for."""
 
 from __future__ import annotations
 
-import re
+import html
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, Template
-from markupsafe import Markup, escape
+import pandas as pd
 
 from ssvm_bench import __version__
-from ssvm_bench.claims.cases import Variant, variant_of
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED
-from ssvm_bench.figures import document, style
-from ssvm_bench.figures.document import Heading, List, Table, Warning
-from ssvm_bench.figures.kind import FigureData, Kind, Section, Switched
-from ssvm_bench.report import contents, interactive
-from ssvm_bench.report.contents import Contents, Failure, Group
-from ssvm_bench.report.kinds import kinds
-from ssvm_bench.results import optima, words
+from ssvm_bench.figures import style, targets
+from ssvm_bench.figures.curves import axis_label, clocks_of
+from ssvm_bench.figures.document import Warning
+from ssvm_bench.report import contents, run_tables, shown
+from ssvm_bench.report.contents import Contents, Group
+from ssvm_bench.report.kinds import load
+from ssvm_bench.report.markup import Html, block, code, details, facts, marked, plain, rows, section
+from ssvm_bench.report.markup import page as whole
+from ssvm_bench.results import optima, stored_traces, words
 from ssvm_bench.results.files import SkippedFiles, write
-from ssvm_bench.results.folder import ResultsFolder, plain, sweep
+from ssvm_bench.results.folder import ResultsFolder, sweep
+from ssvm_bench.results.folder import plain as as_folder
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
-from ssvm_bench.results.provenance import provenance, provenance_of
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE, number
+from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.repeats import repeats_of
 
-FILE = "report.html"
+FOLDER, INDEX = "report", "index.html"
+NAMED = 5
+"""Most names of a list in a sentence, most problems of which the summary says what is found."""
+
 NOT_REAL = {ALTERED: "files that are not the known ones", "synthetic": "generated data"}
 """Source that is not the real data → what it is."""
 
-MARKS = {
-    r"\*\*(.+?)\*\*": r"<strong>\1</strong>",
-    r"\*(\w+)\*": r"<em>\1</em>",
-    r"`(.+?)`": r"<code>\1</code>",
-}
-"""What the marks of Markdown in a text become, one after the other."""
-
-Groups = Mapping[ProblemInstance, Sequence[Group]]
+logger = logging.getLogger(__name__)
 
 
-class Part(NamedTuple):
-    """A section of the page, or one within it."""
-
-    id: str
-    title: str
-    inside: Sequence[Block]
-
-
-class Plot(NamedTuple):
-    """An interactive figure, what a screen reader says of it, and what is below it."""
-
-    label: str
-    markup: Markup
-    caption: str
-
-
-class Facts(NamedTuple):
-    """Names and values."""
-
-    pairs: Sequence[tuple[str, object]]
-
-
-class Details(NamedTuple):
-    """What is closed until it is asked for."""
-
-    summary: str
-    inside: Sequence[Block]
-
-
-Block: TypeAlias = document.Block | Part | Plot | Facts | Details
-code = Markup("<code>{}</code>").format
-
-
-def build(results_dir: Path | ResultsFolder) -> Path:
-    """Write the report over everything in a results folder; runs that cannot be read are in it.
+def build(
+    results_dir: Path | ResultsFolder,
+    experiment: str = "",
+    every: bool = False,
+    config_dirs: Sequence[Path] = (),
+) -> Path:
+    """Write a page over one's own runs, over those of an experiment, or pages over everything.
 
     Parameters
     ----------
     results_dir : Path or ResultsFolder
-        The results folder. Thinned traces stand in for raw runs that are missing. The best
-        values on record are tightened with what its runs saw.
+        The results folder. Thinned traces stand in for raw runs that are missing.
+    experiment : str
+        Name or path of an experiment; empty: own runs.
+    every : bool
+        Whether all pages are written, with one that lists them.
+    config_dirs : sequence of Path
+        Further folders of config files.
 
     Returns
     -------
     Path
-        The file written, ``<results_dir>/report.html``.
+        The page to begin with: ``report.html``, ``report/<experiment>.html`` or
+        ``report/index.html`` in the results folder.
 
     Raises
     ------
+    ConfigError
+        If there is no such experiment.
     RunFailedError
-        If there is nothing to report, or a file cannot be written.
+        If there are no runs, or a file cannot be written.
     """
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     sweep(where)
+    folder = where.root / FOLDER if every or experiment else where.root
+    logger.info("Reading the runs in %s …", where.root)
     with SkippedFiles() as skipped:
-        found = contents.read(where, skipped)
-        groups = contents.group(found.traces)
-        best = optima.reference(found.traces, where, skipped)
-    return write(where.root / FILE, page(found, groups, best).encode())
+        if every:
+            found = list(contents.everything(where, config_dirs, skipped))
+        elif experiment:
+            asked = load(experiment, config_dirs)
+            found = [
+                contents.of_experiment(
+                    asked,
+                    where,
+                    config_dirs,
+                    skipped,
+                    lambda name: stored_traces.read(where, name, skipped),
+                )
+            ]
+            if not found[0].traces:
+                raise RunFailedError(
+                    f"No run of the experiment {asked.name} has finished in {where.root}. Make "
+                    f"them with `ssvm-bench experiment {asked.runs}`, or choose another folder "
+                    "with results_dir=…"
+                )
+        else:
+            found = [contents.read(where, skipped)]
+    best, _ = optima.untold((run for each in found for run in each.traces), where)
+    for k, each in enumerate(found, 1):
+        logger.info("Page %s of %s: %s", k, len(found), each.title)
+        written = write(folder / f"{each.name}.html", page(each, best, where, folder, every))
+    return write(folder / INDEX, _index(found)) if every else written
 
 
-def sections() -> list[Section]:
-    """Return what the kinds of figures are shown in."""
-    return list(dict.fromkeys(kind.section for kind in kinds().values() if kind.section))
+def _index(found: Sequence[Contents]) -> bytes:
+    """Return the page that lists all others."""
+    cells = []
+    for each in found:
+        link = Html(f'<a href="{html.escape(each.name)}.html">{plain(each.title)}</a>')
+        of = each.traces
+        data = dict.fromkeys(map(contents.dataset_name, of))
+        solvers = dict.fromkeys(map(contents.solver_name, of))
+        cells.append([link, code(each.name), len(of), listed(data), listed(solvers)])
+    header = ["page", "experiment", "runs", "datasets", "solvers"]
+    table = rows("A page for each experiment that has runs here.", header, cells)
+    return whole("All experiments", (), block(table), details("About these pages", _about(found)))
 
 
-def page(found: Contents, groups: Groups, best: BestValues) -> str:
-    """Return the whole document."""
-    shown = sections()
-    parts = [Part("overview", "What was run", [*_overview(found, groups, best)])]
-    parts += [Part(at.id, at.title, _section(at, groups, best, found)) for at in shown]
-    parts.append(Part("runs", "Every run", [*_runs(found.traces)]))
-    parts.append(Part("failed", "What failed", [_failed(found.failures)]))
-    parts.append(Part("origin", "About this page", [_about(found)]))
-    return template().render(
-        parts=parts,
-        instances=[contents.title(first.traces[0]) for first, *_ in groups.values()],
-        of_instances=shown[0].id,
-        style=Markup(Path(__file__).with_name("page.css").read_text(encoding="utf-8")),
-        library=interactive.library() if groups else "",
+def page(
+    found: Contents, best: BestValues, where: ResultsFolder, folder: Path, listed_: bool = False
+) -> bytes:
+    """Return a page.
+
+    Parameters
+    ----------
+    found : Contents
+        What it is about.
+    best : BestValues
+    where : ResultsFolder
+        Where its pictures are.
+    folder : Path
+        Where it will lie.
+    listed_ : bool
+        Whether there is a page that lists this one.
+    """
+    groups = contents.group(found)
+    names = contents.titles(groups)
+    tables = {problem: list(_targets(parts, best)) for problem, parts in groups.items()}
+    figures, documents = shown.made(found, groups, names, best, where, folder)
+    spent = [
+        block(table._replace(title=f"To a relative gap: {names[problem]}{setting}"))
+        for problem, parts in tables.items()
+        for setting, _, table in parts
+    ]
+    if spent:
+        said = marked(targets.KIND.intro)
+        documents.append(
+            details("Time and oracle calls to a relative gap", f"<p>{said}</p>", *spent)
+        )
+    links = [(INDEX, "All experiments")] * listed_ + [
+        *([("#figures", "Figures")] if figures else ()),
+        *([("#numbers", "Tables")] if documents else ()),
+        *([("#runs", "Runs")] if found.traces else ()),
+        *([("#failed", "What failed")] if found.failures else ()),
+        ("#about", "About this page"),
+    ]
+    return whole(
+        found.title,
+        links,
+        *_summary(found, names, {problem: parts[:1] for problem, parts in tables.items()}),
+        section("figures", "Figures", *shown.opened(figures)),
+        section("numbers", "Tables", *documents),
+        section("runs", "Runs", *run_tables.blocks(found.traces, groups, names, best)),
+        section("failed", "What failed", *run_tables.failed(found.failures)),
+        section("about", "About this page", _about([found])),
     )
 
 
-@cache
-def template() -> Template:
-    """Return the template, which tells blocks from each other by their type."""
-    folder = FileSystemLoader(Path(__file__).parent)
-    made = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.filters["marked"] = marked
-    for kind in (Part, Heading, Warning, List, Table, Plot, Facts, Details):
-        made.tests[kind.__name__] = lambda shown, kind=kind: isinstance(shown, kind)
-    return made.get_template("page.html")
+# ---- the summary ------------------------------------------------------------------------------
 
 
-def marked(text: str) -> Markup:
-    """Return the markup of a text with the marks of Markdown."""
-    shown = str(escape(text))
-    for mark, tag in () if isinstance(text, Markup) else MARKS.items():
-        shown = re.sub(mark, tag, shown)
-    return Markup(shown)
-
-
-def _table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """Return a table whose cells are shown as they are."""
-    return Table(title, header, [[*map(escape, row)] for row in rows])
-
-
-# ---- what was run -----------------------------------------------------------------------------
-
-
-def _overview(found: Contents, groups: Groups, best: BestValues) -> Iterator[Block]:
+def _summary(
+    found: Contents,
+    names: Mapping[ProblemInstance, str],
+    tables: Mapping[ProblemInstance, Sequence[tuple]],
+) -> Iterator[Html]:
+    traces = found.traces
+    if not traces:
+        yield Html("<p>No run has finished.</p>\n")
+    else:
+        solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
+        problems = listed(names.values(), "problems")
+        repeats = words.repeats(len(of) for of in repeats_of(traces).values())
+        sources = ", ".join(
+            dict.fromkeys(style.source_name(run.metadata["dataset"]["source"]) for run in traces)
+        )
+        yield Html(
+            f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
+            f"{plain(sources)}, {plain(clocks_of(traces))}.</p>\n"
+        )
     for source, what in NOT_REAL.items():
-        data = [trace.metadata["dataset"] for trace in found.traces]
-        names = {of["name"] for of in data if of["source"] == source}
-        if names:
-            yield Warning(
-                escape(
-                    f"{contents.MARKS[source].capitalize()}: runs on {', '.join(sorted(names))} "
-                    f"include runs on {what}, which say nothing about the paper's numbers. They "
-                    "are marked wherever they appear."
+        data = [run.metadata["dataset"] for run in traces]
+        named = {of["name"] for of in data if of["source"] == source}
+        if named:
+            yield block(
+                Warning(
+                    plain(
+                        f"{contents.MARKS[source].capitalize()}: runs on "
+                        f"{', '.join(sorted(named))} include runs on {what}, which say nothing "
+                        "about the paper's numbers. They are marked wherever they appear."
+                    )
                 )
             )
-    if groups:
-        yield _problems(groups, best)
+    said = [
+        f"<li><strong>{plain(names[problem])}</strong>: {plain(text)}</li>"
+        for problem, parts in tables.items()
+        for _, table, _ in parts
+        if (text := _finding(table))
+    ]
+    if said:
+        more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
+        yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
     if found.failures:
-        link = f'<a href="#failed">{len(found.failures)} failed or incomplete</a>'
-        yield Markup(f"Beside them: {link}.")
-
-
-def _problems(groups: Groups, best: BestValues) -> Table:
-    """Return one row per problem instance."""
-    header = ["dataset", "data", "n", "d", "λ", "fingerprint", "solvers", "runs"]
-    rows = []
-    for problem, parts in groups.items():
-        traces = [trace for part in parts for trace in part.traces]
-        first, known = traces[0], best[problem]
-        names = {style.solver_label(trace.metadata["config"]["solver"]["name"]) for trace in traces}
-        row = [contents.dataset_name(first), _source(first), *_sizes(first)]
-        row += [contents.lam_text(first), code(problem.fingerprint), ", ".join(sorted(names))]
-        rows.append([*row, len(traces), f"{known.primal:.6g}", number(known.dual, ".6g")])
-    title = "Problem instances, and the best values ever seen on them."
-    return _table(title, [*header, "lowest primal", "highest dual"], rows)
-
-
-def _source(trace: Trace) -> Markup:
-    """Say loudly what is not real data."""
-    text = style.source_name(trace.metadata["dataset"]["source"])
-    loud = Markup('<strong class="standin">{}</strong>')
-    return loud.format(text) if contents.mark(trace) else escape(text)
-
-
-def _sizes(trace: Trace) -> list[str]:
-    return [f"{trace.metadata['dataset'][name]:,}" for name in ("n", "d")]
-
-
-# ---- kinds of figures -------------------------------------------------------------------------
-
-
-def _section(about: Section, groups: Groups, best: BestValues, found: Contents) -> list[Block]:
-    mine = [kind for kind in kinds().values() if kind.section == about]
-    shown = [block for kind in mine for block in _of_kind(kind, about.id, groups, best, found)]
-    return shown or [about.nothing]
-
-
-def _of_kind(
-    kind: Kind, id_: str, groups: Groups, best: BestValues, found: Contents
-) -> Iterator[Block]:
-    """Yield what there is of a kind: by problem instance, then over all of them."""
-    instances = []
-    for k, parts in enumerate(groups.values()):
-        inside: list[Block] = []
-        for i, part in enumerate(parts):
-            inside += _of_group(kind, f"{kind.name}-{k}-{i}", part, best)
-        if inside:
-            trace = parts[0].traces[0]
-            if what := NOT_REAL.get(trace.metadata["dataset"]["source"]):
-                mark = contents.mark(trace).capitalize()
-                inside.insert(0, Warning(f"{mark}: {what}, not the real data."))
-            instances.append(Part(f"{id_}-{k}", contents.title(trace), inside))
-    if kind.intro and instances:
-        yield escape(kind.intro)
-    yield from instances
-    largest = [trace for parts in groups.values() for trace in _largest(parts)]
-    for name in kind.choices.names if kind.documents else ():
-        data = FigureData(largest, best, results_dir=found.results_dir)
-        for output in kind.outputs(data, (name,)):
-            if len(output.table):
-                yield Part(f"{kind.name}-{name}", output.title, output.blocks)
-
-
-def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
-    """Yield the runs on one instance that statements compare: of a solver, at equal budgets.
-
-    Of each variant and solver, from scratch or along a path, that are those of the largest setting
-    which has it.
-    """
-
-    def kind(trace: Trace) -> tuple[Variant, str, bool]:
-        config = trace.metadata["config"]
-        return variant_of(trace), str(config["solver"]["name"]), bool(config.get("path"))
-
-    seen: set[tuple[Variant, str, bool]] = set()
-    for part in parts:
-        yield from (trace for trace in part.traces if kind(trace) not in seen)
-        seen |= {kind(trace) for trace in part.traces}
-
-
-def _of_group(kind: Kind, id_: str, group: Group, best: BestValues) -> Iterator[Block]:
-    """Yield what there is of some runs on one problem instance, below what sets them apart."""
-    shown = list(kind.of_instance(FigureData(group.traces, best)))
-    if shown and group.setting:
-        yield Markup("Runs with {}").format(code(group.setting))
-    for item in shown:
-        if isinstance(item, Switched):
-            title = f"{item.what} on {contents.title(group.traces[0])}"
-            drawn = interactive.figure(item.tables, item.labels, item.log)
-            yield Plot(
-                f"{title}. The numbers are in the tables below.",
-                interactive.render(drawn, id_),
-                " ".join(item.notes),
-            )
-        else:
-            yield item
-
-
-# ---- runs -------------------------------------------------------------------------------------
-
-
-def _runs(traces: Sequence[Trace]) -> Iterator[Block]:
-    """Yield one closed part per configuration: what its runs share, and a row per run."""
-    yield "One entry per configuration; open it for its options and its runs."
-    configurations = grouped(
-        traces, lambda trace: (instance_of(trace.metadata), trace.own_folder.parent)
-    )
-    for (_, folder), repeats in configurations.items():
-        first = repeats[0]
-        solver = style.solver_label(first.metadata["config"]["solver"]["name"])
-        count = words.runs(len(repeats))
-        summary = f"{contents.title(first)}: {solver}, {count}, configuration {folder.name}"
-        yield Details(summary, [Facts([*_shared(repeats)]), _table_of_runs(repeats)])
-
-
-def _shared(traces: Sequence[Trace]) -> Iterator[tuple[str, str]]:
-    """Yield what is the same for all runs of a configuration, and where they came from."""
-    metadata, came = traces[0].metadata, provenance_of(traces)
-    name, source = contents.dataset_name(traces[0]), _source(traces[0])
-    yield "data", Markup("{}, {}").format(name, source)
-    yield "n, d", ", ".join(_sizes(traces[0]))
-    yield "fingerprint", code(metadata["dataset"]["fingerprint"])
-    yield "λ", f"{metadata['lam']:.6g}"
-    for name in ("prior", "objective"):
-        if metadata.get(name):
-            yield name, metadata[name]
-    hidden = ("seed", "lam", "prior", "clock", "results_dir", "force", "quiet", "checkpoint")
-    for name, value in metadata["config"].items():
-        if name not in hidden:
-            yield name, _options(value)
-    for name in ("clock", "cpu", "cores", "node", "engine", "system"):
-        if name in came:
-            yield name, _counted(came[name])
-    versions = (f"{name} {_counted(counts)}" for name, counts in came["versions"].items())
-    yield "versions", ", ".join(versions)
-
-
-def _options(value: Any) -> str:
-    if not isinstance(value, Mapping):
-        return str(value)
-    shown = {key: item for key, item in value.items() if key != "kind"}
-    name = str(shown.pop("name", ""))
-    options = " ".join(f"{key}={item}" for key, item in shown.items())
-    return f"{name} ({options})" if name and options else name or options
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    """Return a value, or all there were, each with the number of runs that had it."""
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
-
-
-def _table_of_runs(traces: Sequence[Trace]) -> Table:
-    names = {name for trace in traces for name in trace.summary if name.endswith("_loss")}
-    held_out = sorted(names - {"train_loss"})
-    header = ["seed", "stopped by", "iterations", "oracle calls", "time [s]", "in the oracle"]
-    header += ["primal", "dual", "training loss", *(name.replace("_", " ") for name in held_out)]
-    rows = []
-    for trace in traces:
-        last, metadata = trace.frame.iloc[-1], trace.metadata
-        share = last["oracle_time"] / last["time"] if last["time"] > 0 else np.nan
-        row = [metadata["config"]["seed"], trace.summary.get("stop_reason")]
-        row += [f"{last['iteration']:.0f}", f"{last['oracle_calls']:,.0f}", f"{last['time']:.4g}"]
-        row += [number(share, ".0%"), f"{last['primal']:.6g}", number(last["dual"], ".6g")]
-        row += [number(trace.summary.get(name), ".4g") for name in ("train_loss", *held_out)]
-        if started := metadata.get("started"):
-            begun = datetime.fromisoformat(started).astimezone(UTC)
-            started = f"{begun:%Y-%m-%d %H:%M:%S}"
-        commit = str(metadata.get("git") or "unknown")[:8]
-        commit += " with changes" * bool(metadata.get("git_dirty"))
-        rows.append(
-            [*row, started or NONE, commit, metadata.get("concurrent_runs", "not recorded")]
+        yield Html(
+            f'<p>Beside them: <a href="#failed">{len(found.failures)} failed or '
+            "incomplete</a>.</p>\n"
         )
-    columns = [*header, "started (UTC)", "commit", "other runs beside it"]
-    return _table("Runs, and their last rows.", columns, rows)
 
 
-# ---- what failed, and where the page came from ------------------------------------------------
+def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
+    """Yield what tells each group apart, its costs to several gaps, and these as a table."""
+    for part in parts:
+        if np.isnan(best[instance_of(part.traces[0].metadata)].dual):
+            continue
+        table = targets.targets(part.traces, best, targets.GAPS)
+        if table["reached"].any() or (table["bound"] == targets.OWN).any():
+            axes = {name: axis_label(part.traces, name) for name in targets.COSTS}
+            yield f", {part.setting}" * bool(part.setting), table, targets.spent(table, axes)
 
 
-def _failed(failures: Sequence[Failure]) -> Block:
-    if not failures:
-        return "Nothing: there are neither partial traces nor damaged files."
-    rows = []
-    for place, what, iterations, reason in failures:
-        rows.append([code(place), what, NONE if iterations is None else iterations, reason])
-    return _table("What gave no finished run.", ["where", "what", "iterations", "reason"], rows)
+def _finding(table: pd.DataFrame) -> str:
+    """Return which solver is first at the smallest gap that one got to, and which is next."""
+    there = table[table["time"].notna()]
+    if there.empty:
+        return f"no solver got to a relative gap of {table['gap'].max():g}."
+    gap = there["gap"].min()
+    first = there[there["gap"] == gap].sort_values("time", kind="stable").to_dict("records")
+    of = [
+        f"{targets.marked_label(row['solver'], table)}{{}}, after {words.seconds(row['time'])} "
+        f"({row['calls']:.3g} passes)"
+        for row in first[:2]
+    ]
+    text = of[0].format(f" is first at a relative gap of {gap:g}")
+    text += "".join(f"; next is {after.format('')}" for after in of[1:])
+    behind = table["solver"].nunique() - len(first)
+    return f"{text}." + f" {behind} did not get there." * bool(behind)
 
 
-def _about(found: Contents) -> Facts:
-    import plotly
+def listed(names: Iterable[str], many: str = "") -> str:
+    """Return names as a sentence has them; of many, some.
 
+    >>> listed(["a"]), listed("ab"), listed("abcdef"), listed("abcdef", "letters")
+    ('a', 'a and b', 'a, b, c, d, e and 1 more', '6 letters')
+    """
+    all_ = [*map(str, names)]
+    if len(all_) > NAMED:
+        if many:
+            return f"{len(all_)} {many}"
+        all_ = [*all_[:NAMED], f"{len(all_) - NAMED} more"]
+    return " and ".join(filter(None, (", ".join(all_[:-1]), all_[-1])))
+
+
+def _about(found: Sequence[Contents]) -> Html:
     made, now = provenance(), datetime.now(UTC)
     commit = f"{made['git'] or 'unknown'}{' with changes' * bool(made['git_dirty'])}"
-    raw = len(found.traces) - found.stored
-    time = Markup(f'<time datetime="{now:%FT%TZ}">{now:%Y-%m-%d %H:%M} UTC</time>')
-    pairs = {
-        "made": time,
-        "by": f"ssvm-bench {__version__}, commit {commit}",
-        "from": f"{raw} runs as they were written, {found.stored} as they were stored, thinned",
-        "figures": f"plotly {plotly.__version__} (MIT licence), included",
-    }
-    return Facts([*pairs.items()])
+    stored = sum(each.stored for each in found)
+    raw = sum(len(each.traces) for each in found) - stored
+    time = Html(f'<time datetime="{now:%FT%TZ}">{now:%Y-%m-%d %H:%M} UTC</time>')
+    by = f"ssvm-bench {__version__}, commit {commit}"
+    of = f"{raw} runs as they were written, {stored} as they were stored, thinned"
+    return facts([("made", time), ("by", by), ("from", of)])

@@ -80,7 +80,7 @@ def differing_options(
         {"solver": {**_dual_of(trace), **config["solver"]}}
         for trace, config in zip(traces, configs, strict=True)
     ]
-    unseen = {key for config in configs for key in _flatten(config) if hidden(key)} | NOT_A_CURVE
+    unseen = {key for config in configs for key in flatten(config) if hidden(key)} | NOT_A_CURVE
     return differences(around, groups, unseen), differences(within, names, unseen)
 
 
@@ -133,7 +133,7 @@ def differences(
     hidden : set of str
         Options that are not shown.
     """
-    flat = [_flatten(config) for config in configs]
+    flat = [flatten(config) for config in configs]
     differing: dict[Hashable, list[str]] = {}
     for group in dict.fromkeys(groups):
         peers = [config for config, other in zip(flat, groups, strict=True) if other == group]
@@ -156,11 +156,12 @@ def _shown(value: Any) -> str:
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return options, also those of sections, by their full names."""
     flat = {}
     for key, value in config.items():
         if isinstance(value, Mapping):
-            flat.update(_flatten(value, f"{prefix}{key}."))
+            flat.update(flatten(value, f"{prefix}{key}."))
         else:
             flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
     return flat

@@ -22,12 +22,10 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.kind import Section
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.repeats import labels_within
 from ssvm_bench.results.trace import Trace
 
-SECTION = Section("bundles", "The bundle methods", "There are no runs of these methods.")
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """Those with P planes an iteration."""

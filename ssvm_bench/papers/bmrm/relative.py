@@ -166,7 +166,6 @@ KIND = Kind(
     "relative",
     Choices(("iteration", "time")),
     FIGURE.outputs,
-    bundle_runs.SECTION,
     FIGURE.of_instance,
     intro="Relative distance of the current solution to the optimum, (P(w) − F*)/F*, with the "
     "highest dual value ever seen on the problem instance for F*.",

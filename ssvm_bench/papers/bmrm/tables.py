@@ -278,7 +278,6 @@ KINDS = (
         "Validation and test loss of the bundle methods",
         lambda traces, _: risks(traces),
         lambda _, table: [RISKS, *_risk_notes(table), *risk_tables(table)],
-        section=bundle_runs.SECTION,
         documents=True,
     ),
     table_kind(
@@ -286,7 +285,6 @@ KINDS = (
         "Iterations, time and speed-up of the bundle methods",
         lambda traces, _: costs.costs(traces),
         _blocks,
-        section=bundle_runs.SECTION,
         documents=True,
     ),
 )

@@ -24,7 +24,7 @@ from ssvm_bench.claims.cases import Runs, relative_gap
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
-from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Section, Shown
+from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Shown
 from ssvm_bench.papers.dual_coordinate import measures
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
@@ -209,7 +209,6 @@ KIND = Kind(
     "coordinate",
     Choices((*CURVES, CACHE), "figure", "figures"),
     _outputs,
-    Section("coordinate", "Dual coordinate descent", "There are no runs of this method."),
     _of_instance,
     intro="Distances of bounds are from the best values ever seen on the problem instance. The "
     "relative gap of online runs is that of all examples, also of those that are not kept.",

@@ -256,4 +256,4 @@ def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
         yield Output(file, table, title, list(make(table)))
 
 
-KIND = Kind("accuracies", Choices(tuple(DOCUMENTS), "table", "tables"), _outputs, documents=True)
+KIND = Kind("accuracies", Choices(tuple(DOCUMENTS), "table", "tables"), _outputs)

@@ -19,7 +19,7 @@ import pandas as pd
 from ssvm_bench.claims.cases import Case, cases
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, table_of
-from ssvm_bench.figures.kind import Section, table_kind
+from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.papers.transduction.printed import DRAWS, MOONS
@@ -168,14 +168,12 @@ SOLVE_CELLS: Cells = {
 
 # ---- the kinds of figures ---------------------------------------------------------------------
 
-NOTHING = "There are no runs of transduction."
 KINDS = (
     table_kind(
         "errors",
         "Wrong labels",
         lambda traces, _: errors(traces),
         lambda _, table: [ERRORS, *error_tables(table)],
-        section=Section("transduction", "Transduction", NOTHING),
         documents=True,
     ),
     table_kind(

@@ -1,0 +1,342 @@
+"use strict";
+// Light and dark, tables that sort, and figures, each drawn when it is first seen.
+
+const GONE = 65535, HEIGHT = 250, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 40;
+
+function make(tag, attributes = {}, ...inside) {
+  const made = document.createElementNS(
+    attributes.svg ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml", tag);
+  for (const [name, value] of Object.entries(attributes))
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name != "svg" && value != null) made.setAttribute(name, value);
+  made.append(...inside);
+  return made;
+}
+const svg = (tag, attributes, ...inside) => make(tag, { svg: 1, ...attributes }, ...inside);
+
+// ---- light and dark
+
+const root = document.documentElement, theme = document.getElementById("theme");
+function show(scheme) {
+  root.style.colorScheme = scheme;
+  theme.textContent = scheme == "dark" ? "Light page" : "Dark page";
+}
+const preferred = matchMedia("(prefers-color-scheme: dark)");
+const kept = () => { try { return localStorage.getItem("scheme"); } catch { return null; } };
+const scheme = () => kept() || (preferred.matches ? "dark" : "light");
+show(scheme());
+preferred.addEventListener("change", () => show(scheme()));
+theme.addEventListener("click", () => {
+  const other = root.style.colorScheme == "dark" ? "light" : "dark";
+  try { localStorage.setItem("scheme", other); } catch { /* a page from disk may keep nothing */ }
+  show(other);
+});
+
+// ---- tables: a button in each head sorts the rows, by number where there are numbers
+
+const UNITS = { "µs": 1e-6, ms: 1e-3 };
+function measure(cell) {
+  const [, digits, unit] = /^[^\d]{0,2}?([-−]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(µs|ms)?/.exec(cell) || [];
+  return digits ? Number(digits.replaceAll(",", "").replace("−", "-")) * (UNITS[unit] || 1) : NaN;
+}
+function compare(a, b) {
+  const [x, y] = [measure(a), measure(b)];
+  if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y) || a.localeCompare(b);
+  return x - y;
+}
+for (const head of document.querySelectorAll("table.sortable thead th")) {
+  const button = make("button", { onclick: () => {
+    const up = head.ariaSort != "ascending", body = head.closest("table").tBodies[0];
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    head.ariaSort = up ? "ascending" : "descending";
+    const text = row => row.cells[head.cellIndex].textContent.trim();
+    body.append(...[...body.rows].sort((a, b) => (up ? 1 : -1) * compare(text(a), text(b))));
+  } }, ...head.childNodes);
+  head.append(button);
+}
+
+// ---- figures
+
+const power = text => [...text].map(c => c == "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
+function written(value) {
+  if (value == 0) return "0";
+  const [digits, exponent] = value.toPrecision(3).split("e");
+  if (exponent === undefined && Math.abs(value) >= 1e-3) return String(Number(digits));
+  const [d, e] = value.toExponential(2).split("e");
+  return `${Number(d)}·10${power(String(Number(e)))}`;
+}
+
+// Values are two bytes each: where they are between the ends of their axis, drawn as it is drawn.
+function unpacked(text, [low, high]) {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  return Array.from(new Uint16Array(bytes.buffer),
+    code => code == GONE ? NaN : low + (high - low) * code / (GONE - 1));
+}
+
+function ticks(low, high, log, most) {
+  if (log && high - low >= 1) {
+    const step = Math.ceil((Math.floor(high) - Math.ceil(low) + 1) / most), found = [];
+    for (let k = Math.ceil(low - 1e-9); k <= high + 1e-9; k += step) found.push([k, `10${power(String(k))}`]);
+    return found;
+  }
+  const [from, to] = log ? [10 ** low, 10 ** high] : [low, high];
+  const rough = (to - from || 1) / most, size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(k => k * size).find(k => k >= rough);
+  const found = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + step * 1e-9; k++)
+    if (!log || k > 0) found.push([log ? Math.log10(k * step) : k * step, written(k * step)]);
+  return found;
+}
+
+class Plot {
+  constructor(figure) {
+    this.data = JSON.parse(figure.querySelector("script").textContent);
+    this.hidden = new Set();
+    this.said = make("p", { class: "said", "aria-live": "polite" });
+    this.panels = this.data.panels.map((name, k) => this.panel(name, k));
+    this.buttons = this.data.axes.map((axis, k) =>
+      make("button", { onclick: () => this.along(k) }, axis.button));
+    this.legend = this.data.curves.map((curve, k) => make("button", {
+      onclick: () => this.toggle(k), ondblclick: () => this.only(k),
+      title: "Click: hide or show; double click: this one alone",
+    }, svg("svg", { width: 34, height: 10, "aria-hidden": "true" }, this.line(curve, "M1,5H33")),
+    curve.name));
+    figure.querySelector(".here").replaceChildren(
+      make("div", { class: "choice", role: "group", "aria-label": "x axis" }, ...this.buttons,
+        make("button", { class: "quiet", onclick: () => this.save() }, "Numbers (CSV)")),
+      make("div", { class: "panels" }, ...this.panels.map(panel => panel.box)),
+      this.said,
+      make("div", { class: "legend", role: "group", "aria-label": "Solvers" }, ...this.legend));
+    this.along(0);
+    this.width = 0;
+    new ResizeObserver(() => {
+      const width = this.panels[0].svg.clientWidth;
+      if (width != this.width) { this.width = width; this.draw(); }
+    }).observe(figure);
+  }
+
+  panel(name, k) {
+    const drawn = svg("svg", { role: "img", tabindex: 0, height: HEIGHT });
+    const panel = { name, k, svg: drawn, zoom: null, at: null, box: make("div", {}, make("h4", {}, name), drawn) };
+    drawn.addEventListener("pointermove", event => this.moved(panel, event));
+    drawn.addEventListener("pointerleave", () => { if (!panel.from) this.point(panel, null); });
+    drawn.addEventListener("pointerdown", event => {
+      if (event.pointerType == "touch" || event.button) return;
+      panel.from = [event.offsetX, event.offsetY];
+      drawn.setPointerCapture(event.pointerId);
+    });
+    drawn.addEventListener("pointerup", event => this.released(panel, event));
+    drawn.addEventListener("dblclick", () => this.zoom(panel, null));
+    drawn.addEventListener("keydown", event => this.key(panel, event));
+    return panel;
+  }
+
+  line(curve, path) {
+    return svg("path", { d: path, class: "line", style: `--c:${curve.color}`, "stroke-dasharray": curve.dash });
+  }
+
+  along(k) {
+    const axis = this.data.axes[k];
+    this.axis = axis;
+    this.buttons.forEach((button, j) => { button.ariaPressed = String(j == k); });
+    this.curves = axis.curves.map(([x, panels]) => {
+      const along = x === null ? [] : unpacked(x, axis.x);
+      return panels.map((values, p) => values && { x: along, y: values.map(text => unpacked(text, axis.y[p])) });
+    });
+    for (const panel of this.panels) panel.zoom = panel.at = null;
+    this.draw();
+  }
+
+  toggle(k) {
+    if (!this.hidden.delete(k)) this.hidden.add(k);
+    this.draw();
+  }
+
+  only(k) {
+    const others = this.legend.map((_, j) => j).filter(j => j != k);
+    const alone = others.every(j => this.hidden.has(j));
+    this.hidden = new Set(alone ? [] : others);
+    this.draw();
+  }
+
+  *shown(panel) {
+    for (const [k, curve] of this.curves.entries())
+      if (curve[panel.k] && !this.hidden.has(k)) yield [k, curve[panel.k]];
+  }
+
+  draw() {
+    this.legend.forEach((button, k) => { button.ariaPressed = String(!this.hidden.has(k)); });
+    this.panels.forEach(panel => this.drawPanel(panel));
+  }
+
+  drawPanel(panel) {
+    const { svg: node } = panel, { log: logY } = this.data, logX = this.axis.log;
+    const width = node.clientWidth, wide = width - LEFT - RIGHT, high = HEIGHT - TOP - BOTTOM;
+    if (wide <= 0) return;
+    const shown = [...this.shown(panel)];
+    const xs = shown.flatMap(([, of]) => of.x.filter((x, j) => !isNaN(x) && !isNaN(of.y[0][j])));
+    const ys = shown.flatMap(([, of]) => of.y.flat()).filter(y => !isNaN(y));
+    const ends = (values, least) => values.length ? [Math.min(...values, least), Math.max(...values)] : [0, 1];
+    let [x0, x1] = ends(xs, Infinity), [y0, y1] = ends(ys, logY ? Infinity : 0);
+    const room = (y1 - y0 || 1) * .04;
+    [y0, y1] = [logY ? y0 - room : y0, y1 + room];
+    if (x0 == x1) [x0, x1] = [x0 - .5, x1 + .5];
+    panel.ends = [x0, x1, y0, y1] = panel.zoom || [x0, x1, y0, y1];
+    panel.place = (x, y) => [(x - x0) / (x1 - x0) * wide, (y1 - y) / (y1 - y0) * high];
+    panel.value = (left, top) => [x0 + (left - LEFT) / wide * (x1 - x0), y1 - (top - TOP) / high * (y1 - y0)];
+
+    const grid = svg("g", { class: "grid" });
+    for (const [x, text] of ticks(x0, x1, logX, Math.max(2, Math.floor(wide / 70)))) {
+      const left = LEFT + panel.place(x, y0)[0];
+      grid.append(svg("path", { d: `M${left},${TOP}v${high}` }),
+        svg("text", { x: left, y: TOP + high + 15, "text-anchor": "middle" }, text));
+    }
+    for (const [y, text] of ticks(y0, y1, logY, 6)) {
+      const top = TOP + panel.place(x0, y)[1];
+      grid.append(svg("path", { d: `M${LEFT},${top}h${wide}` }),
+        svg("text", { x: LEFT - 6, y: top + 4, "text-anchor": "end" }, text));
+    }
+    grid.append(svg("text", { x: LEFT + wide / 2, y: HEIGHT - 6, "text-anchor": "middle" }, this.axis.label));
+    const inside = svg("svg", { x: LEFT, y: TOP, width: wide, height: high });
+    const fixed = value => value.toFixed(1), said = [];
+    for (const [k, of] of shown) {
+      const curve = this.data.curves[k], [middle, low, top] = of.y;
+      let path = "", band = [], open = false, single = [];
+      const close = () => {
+        if (band.length > 1) inside.append(svg("path", { class: "band", style: `--c:${curve.color}`,
+          d: `M${band.map(b => b[1]).join("L")}L${band.map(b => b[0]).reverse().join("L")}Z` }));
+        band = [];
+      };
+      of.x.forEach((x, j) => {
+        if (isNaN(x) || isNaN(middle[j])) open = false;
+        else {
+          const at = panel.place(x, middle[j]).map(fixed).join();
+          if (!open) single.push(at);
+          else if (single.at(-1) == path.slice(path.lastIndexOf("M") + 1)) single.pop();
+          path += (open ? "L" : "M") + at;
+          open = true;
+        }
+        if (low && !isNaN(x) && !isNaN(low[j]))
+          band.push([low[j], top[j]].map(y => panel.place(x, y).map(fixed).join()));
+        else close();
+      });
+      close();
+      inside.append(this.line(curve, path));
+      for (const at of single) { // points of which a line shows nothing
+        const [cx, cy] = at.split(",");
+        inside.append(svg("circle", { cx, cy, r: 3, class: "dot", style: `--c:${curve.color}` }));
+      }
+      const last = middle.findLast(y => !isNaN(y));
+      if (last !== undefined) said.push(`${curve.name} ends at ${written(logY ? 10 ** last : last)}`);
+    }
+    const empty = shown.length ? "" : this.hidden.size ? "all solvers are hidden" : this.data.empty[panel.k];
+    grid.append(svg("text", { class: "empty", x: LEFT + wide / 2, y: TOP + high / 2, "text-anchor": "middle" },
+      said.length ? "" : empty || this.data.empty[panel.k] || ""));
+    panel.mark = svg("g", {});
+    inside.append(panel.mark);
+    node.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    node.setAttribute("aria-label", `${panel.name} against ${this.axis.label}. ${said.join("; ") || empty}. ` +
+      "Arrow keys read off the curves, plus and minus zoom, Escape shows all.");
+    node.replaceChildren(grid, inside);
+    if (panel.at) this.point(panel, panel.at);
+  }
+
+  // ---- reading off, and zooming
+
+  point(panel, at) {
+    panel.at = at;
+    panel.mark.replaceChildren();
+    this.said.textContent = "";
+    if (!at) return;
+    const [k, j] = at, of = this.curves[k][panel.k], { log } = this.data;
+    const real = (value, isLog) => written(isLog ? 10 ** value : value);
+    const [cx, cy] = panel.place(of.x[j], of.y[0][j]);
+    panel.mark.append(svg("circle", { cx, cy, r: 4, class: "dot", style: `--c:${this.data.curves[k].color}` }));
+    const [low, high] = of.y[1] ? [1, 2].map(i => real(of.y[i][j], log)) : [];
+    const range = low != high && !isNaN(of.y[1][j]) ? `, from ${low} to ${high}` : "";
+    this.said.textContent = `${this.data.curves[k].name}: ${panel.name} ${real(of.y[0][j], log)}${range}, at ` +
+      `${this.axis.label} ${real(of.x[j], this.axis.log)}`;
+  }
+
+  moved(panel, event) {
+    const { offsetX, offsetY } = event;
+    if (panel.from) {
+      const [x, y] = panel.from;
+      panel.mark.replaceChildren(svg("rect", { class: "zoom", x: Math.min(x, offsetX) - LEFT, y: Math.min(y, offsetY) - TOP,
+        width: Math.abs(offsetX - x), height: Math.abs(offsetY - y) }));
+      return;
+    }
+    let best = null, least = 40 ** 2;
+    for (const [k, of] of this.shown(panel))
+      of.x.forEach((x, j) => {
+        const [left, top] = panel.place(x, of.y[0][j]);
+        const far = (left + LEFT - offsetX) ** 2 + (top + TOP - offsetY) ** 2;
+        if (far < least) [best, least] = [[k, j], far];
+      });
+    this.point(panel, best);
+  }
+
+  released(panel, event) {
+    const from = panel.from;
+    panel.from = null;
+    if (!from) return;
+    const [a, b] = [from, [event.offsetX, event.offsetY]];
+    panel.mark.replaceChildren();
+    if (Math.abs(a[0] - b[0]) < 8 || Math.abs(a[1] - b[1]) < 8) return;
+    const [[x0, y0], [x1, y1]] = [panel.value(...a), panel.value(...b)];
+    this.zoom(panel, [Math.min(x0, x1), Math.max(x0, x1), Math.min(y0, y1), Math.max(y0, y1)]);
+  }
+
+  zoom(panel, ends) {
+    panel.zoom = ends;
+    this.drawPanel(panel);
+  }
+
+  key(panel, event) {
+    const there = [...this.shown(panel)].map(([k, of]) =>
+      [k, of.x.map((_, j) => j).filter(j => !isNaN(of.x[j]) && !isNaN(of.y[0][j]))]).filter(([, js]) => js.length);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], other = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const factor = { "+": .5, "=": .5, "-": 2 }[event.key];
+    if (event.key == "Escape") this.zoom(panel, null);
+    else if (factor) {
+      const [x0, x1, y0, y1] = panel.ends, of = panel.at && this.curves[panel.at[0]][panel.k];
+      const [x, y] = of ? [of.x[panel.at[1]], of.y[0][panel.at[1]]] : [(x0 + x1) / 2, (y0 + y1) / 2];
+      this.zoom(panel, [x + (x0 - x) * factor, x + (x1 - x) * factor, y + (y0 - y) * factor, y + (y1 - y) * factor]);
+    } else if ((step || other) && there.length) {
+      const [k, j] = panel.at || [there[0][0], -1], now = Math.max(0, there.findIndex(([c]) => c == k));
+      const [curve, js] = there[(now + (other || 0) + there.length) % there.length];
+      const place = js.findIndex(i => i >= j);
+      const next = panel.at && step ? place + step : place < 0 ? js.length - 1 : place;
+      this.point(panel, [curve, js[Math.min(Math.max(next, 0), js.length - 1)]]);
+    } else return;
+    event.preventDefault();
+  }
+
+  save() {
+    const real = (value, log) => isNaN(value) ? "" : (log ? 10 ** value : value).toPrecision(5) * 1;
+    const quoted = text => `"${text.replaceAll('"', '""')}"`;
+    const rows = [["solver", "quantity", quoted(this.axis.label), "median", "min", "max"]];
+    for (const panel of this.panels)
+      for (const [k, of] of this.shown(panel))
+        of.x.forEach((x, j) => rows.push([quoted(this.data.curves[k].name), panel.name, real(x, this.axis.log),
+          ...[0, 1, 2].map(i => real((of.y[i] || of.y[0])[j], this.data.log))]));
+    const url = URL.createObjectURL(new Blob([rows.map(row => row.join()).join("\n")], { type: "text/csv" }));
+    make("a", { href: url, download: "curves.csv" }).click();
+    URL.revokeObjectURL(url);
+  }
+}
+
+const seen = new IntersectionObserver(entries => {
+  for (const { isIntersecting, target } of entries)
+    if (isIntersecting) { seen.unobserve(target); target.plot = new Plot(target); }
+}, { rootMargin: "200px" });
+for (const figure of document.querySelectorAll("figure.plot")) seen.observe(figure);
+
+// a link to what is closed opens it
+function reveal() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = target; at; at = at.parentElement) if (at.tagName == "DETAILS") at.open = true;
+  if (target) target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+reveal();

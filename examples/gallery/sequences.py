@@ -29,7 +29,7 @@ alone = StructuredSVM(lam="10/n").fit(np.vstack(X[train]), np.concatenate(y[trai
 print(f"each part alone: {alone.score(np.vstack(X[test]), np.concatenate(y[test])):.1%} right")
 print(f"chains:          {chain.score(X[test], y[test]):.1%} right")
 
-transitions = chain.weights_[-K * K :].reshape(K, K)
+transitions = chain.transitions_
 figure, axes = plt.subplots(figsize=(4, 3.2), constrained_layout=True)
 image = axes.imshow(
     transitions, cmap="RdBu", vmin=-abs(transitions).max(), vmax=abs(transitions).max()

@@ -4,10 +4,9 @@
 # With data and results outside: -v DATA:/data -v RESULTS:/ssvm-bench/results/own
 FROM python:3.13-slim-bookworm
 
-# g++ builds PyMaxflow where it has no wheel, as on ARM
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends g++ git make \
+    && apt-get install --yes --no-install-recommends git make \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /ssvm-bench

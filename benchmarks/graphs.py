@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-import maxflow
 import numpy as np
 
 from benchmarks.passes import FIRST, loaded, seconds
@@ -128,6 +127,8 @@ def capacities(dataset: Dataset, w: np.ndarray, i: int) -> Arguments:
 
 def bare_cut(given: Arguments) -> np.ndarray:
     """Build and solve the graph with vectorised calls, and return its segments."""
+    import maxflow  # which has no wheels for some machines
+
     source, sink, k, l = given
     graph = maxflow.GraphFloat(source.size, k.size)
     nodes = graph.add_nodes(source.size)

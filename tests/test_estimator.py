@@ -29,7 +29,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import ssvm_bench
 from ssvm_bench import StructuredSVM, chunk_scores
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import conll2000, given
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
@@ -237,6 +237,12 @@ def test_it_is_pickled_and_dumped_with_what_it_has_learned(tmp_path):
     for other in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")):
         assert [each.tolist() for each in other.predict(X)] == TAGS
         assert other.history_.equals(model.history_)
+
+
+def test_a_callable_that_makes_no_oracle_says_why():
+    message = r"The oracle <built-in function len> cannot be made: TypeError: .* has no len\(\)"
+    with pytest.raises(RunFailedError, match=message):
+        StructuredSVM(oracle=len).fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():

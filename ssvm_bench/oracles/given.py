@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, described, shown
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.objective import Terms
@@ -26,5 +27,18 @@ class Config(OracleConfig):
 
 
 def build(config: Config, dataset: Dataset) -> Terms:
-    """Return the oracle."""
-    return config.make(dataset)
+    """Return the oracle.
+
+    Raises
+    ------
+    RunFailedError
+        If the callable raises anything.
+    """
+    try:
+        return config.make(dataset)
+    except SsvmBenchError:
+        raise
+    except Exception as error:  # whatever code of the user's raises
+        raise RunFailedError(
+            f"The oracle {shown(repr(config.make))} cannot be made: {described(error)}. Correct it."
+        ) from error

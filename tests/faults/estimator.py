@@ -327,10 +327,11 @@ def _flat(y):
     if isinstance(y, np.ndarray):
         y = y.tolist()
     for each in y if isinstance(y, list | tuple) else ():
-        if isinstance(each, list | tuple | np.ndarray | pd.Series):
+        if isinstance(each, list | tuple | bytearray | np.ndarray | pd.Series):
             yield from _flat(list(each))
         else:
-            yield each.item() if isinstance(each, np.generic) else each
+            label = each.item() if isinstance(each, np.generic) else each
+            yield 0.0 if label == 0 and isinstance(label, float) else label  # −0.0 is 0.0
 
 
 def _raw(error):

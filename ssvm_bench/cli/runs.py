@@ -166,7 +166,7 @@ def plot_command(
 
         ssvm-bench plot quickstart
         ssvm-bench plot quickstart --format svg
-        ssvm-bench plot mpbcfw_fig4 --format pdf --format tex
+        ssvm-bench plot quickstart --format pdf --format tex
     """
     from ssvm_bench.report import experiment_files
 

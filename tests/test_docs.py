@@ -115,6 +115,13 @@ def test_the_navigation_has_every_page():
         assert f"- {name.removeprefix('docs/')}\n" in text, name
 
 
+def test_docstrings_of_the_interface_can_be_read():
+    pytest.importorskip("docutils")
+    pages = dict(runpy.run_path(str(ROOT / "docs" / "site" / "api.py"))["pages"]())
+    assert "<dt>lam<" in pages["api/python.md"]
+    assert "problematic" not in "".join(pages.values())
+
+
 def test_drawings_are_those_of_the_code(tmp_path):
     """Draw them again, and compare texts, and coordinates to a point's fraction."""
     stored = {path.name: _content(path) for path in PICTURES.glob("*.svg")}

@@ -36,12 +36,13 @@ for _role in ("mod", "class", "func", "meth", "attr", "data", "name"):
 
 def html(docstring: str) -> str:
     """Return a docstring as HTML."""
-    docstring = re.sub(r"\|(\w+)\|", r"\\|\1\\|", docstring)  # sizes: |W_i|
+    docstring = re.sub(r"\|(\w+)\|", r"\\|\1\\|", docstring)  # sizes, |W_i|: no substitutions
+    docstring = re.sub(r"(?<=\w)_(?=[\s,:;)]|\.\s|$)", r"\\_", docstring)  # coef_: no links
     text, *sections = re.split(r"^(\w[\w ]*)\n-+\n", docstring, flags=re.MULTILINE)
     for title, entries in zip(sections[::2], sections[1::2], strict=True):
         text += f".. rubric:: {title}\n\n{_entries(entries)}\n"
     text = ".. default-role:: name\n\n" + text.replace(".. code-block::", ".. code::")
-    made = publish_parts(text, writer_name="html5", settings_overrides=SETTINGS)["body"]
+    made = publish_parts(text, writer="html5", settings_overrides=SETTINGS)["body"]
     made = re.sub(r'<span class="pre">(.*?)</span>', r"\1", made)
     made = re.sub(
         r'<span class="docutils literal">(.*?)</span>', r"<code>\1</code>", made, flags=re.DOTALL
@@ -56,8 +57,7 @@ def html(docstring: str) -> str:
 
 def _entries(text: str) -> str:
     """Return the entries of a section as definitions, those without a meaning too."""
-    text = re.sub(r"^\*+|(?<=\w)_(?= :|$)", lambda found: re.sub("(.)", r"\\\1", found[0]), text,
-                  flags=re.MULTILINE)  # fmt: skip
+    text = re.sub(r"^\*+", lambda found: found[0].replace("*", r"\*"), text, flags=re.MULTILINE)
     return re.sub(r"^(\S.*)\n(?!    )", r"\1\n    \\ \n", text + "\n", flags=re.MULTILINE)
 
 

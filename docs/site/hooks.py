@@ -43,9 +43,12 @@ def on_config(config):
 
 def on_files(files, config):
     """Add all that is linked from somewhere, and what is made of the code."""
+    written = files.documentation_pages()
+    for place, content in api.pages():
+        files.append(File.generated(config, place, content=content))
     _origins.clear()
     waiting = list(LISTED)
-    for file in files.documentation_pages():
+    for file in written:
         _origins[file.src_uri] = f"docs/{file.src_uri}"
         waiting += _linked(_origins[file.src_uri])
     seen = {*_origins.values()}
@@ -65,8 +68,6 @@ def on_files(files, config):
         if place.endswith(".md") and path.endswith(".md"):
             _origins[place] = path
             waiting += _linked(path)
-    for place, content in api.pages():
-        files.append(File.generated(config, place, content=content))
     return files
 
 

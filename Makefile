@@ -54,7 +54,7 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/lint-imports --no-cache --no-logo
 
 docs: $(FOR_DOCS) ## build the site into site/, and open site/index.html; warnings are errors
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs/site $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs/site $(BIN)/mkdocs build --strict
 
 bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: eight minutes
 	$(BIN)/python -m benchmarks --cold --json results/bench.json

@@ -74,9 +74,15 @@ function unpacked(text, [low, high]) {
 }
 
 function ticks(low, high, log, most) {
-  if (log && high - low >= 1) {
-    const step = Math.ceil((Math.floor(high) - Math.ceil(low) + 1) / most), found = [];
-    for (let k = Math.ceil(low - 1e-9); k <= high + 1e-9; k += step) found.push([k, `10${power(String(k))}`]);
+  if (log && high - low > .5) { // powers of ten, or 1, 2 and 5 times these where there are few
+    const first = Math.ceil(low - 1e-9), powers = Math.floor(high + 1e-9) - first + 1, found = [];
+    const step = Math.max(1, Math.ceil(powers / most)), between = powers < 3 ? [1, 2, 5] : [1];
+    for (let k = powers < 3 ? first - 1 : first; k <= high + 1e-9; k += step)
+      for (const times of between) {
+        const at = k + Math.log10(times);
+        if (at > low - 1e-9 && at < high + 1e-9)
+          found.push([at, powers < 3 ? written(times * 10 ** k) : `10${power(String(k))}`]);
+      }
     return found;
   }
   const [from, to] = log ? [10 ** low, 10 ** high] : [low, high];

@@ -350,6 +350,16 @@ def test_runs_that_have_just_been_made_are_drawn_as_they_are_later(tmp_path):
     assert drawn[0] == drawn[1]
 
 
+def test_several_experiments_are_drawn_by_one_call(file, results):
+    more = file.with_name("more.yaml")
+    more.write_text(FILE)
+    words = ["plot", str(file), f"results_dir={results}", str(more), "--format=svg", "solver=bcfw"]
+    CliRunner().invoke(main, words, catch_exceptions=False)
+    made = [contents(results / "figures" / name) for name in ("two", "more")]
+    assert made[0].keys() == made[1].keys()
+    assert made[0]["oracle_calls.csv"] == made[1]["oracle_calls.csv"]
+
+
 def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):
     monkeypatch.chdir(results.parent)
     drawn = experiment_files.plot(str(file), ["svg"])

@@ -160,17 +160,22 @@ def _show_status(
 def plot_command(
     settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
 ) -> None:
-    """Draw an experiment's figures from its finished runs.
+    """Draw the figures of experiments from their finished runs.
+
+    Further names may follow the first one; overrides are for all of them.
 
     .. code-block:: console
 
         ssvm-bench plot quickstart
+        ssvm-bench plot mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6
         ssvm-bench plot quickstart --format svg
         ssvm-bench plot quickstart --format pdf --format tex
     """
     from ssvm_bench.report import experiment_files
 
-    _show_files(experiment_files.plot(name, formats, overrides, settings.config_dirs()))
+    options = [word for word in overrides if "=" in word or word.startswith("~")]
+    for each in (name, *(word for word in overrides if word not in options)):
+        _show_files(experiment_files.plot(each, formats, options, settings.config_dirs()))
 
 
 def _show_files(files: Sequence[Path]) -> None:

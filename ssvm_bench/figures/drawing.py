@@ -163,7 +163,7 @@ def page(
         layout = ConstrainedLayoutEngine(
             rect=(0, below / height, 1, 1 - below / height), w_pad=0.08, h_pad=0.06
         )
-        figure = Figure(figsize=(width, height), layout=layout)
+        figure = Figure(figsize=(width, height))  # with a layout of its own, it is drawn twice
         FigureCanvasAgg(figure)
         figure.suptitle(style.as_written(title))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -177,7 +177,6 @@ def page(
         said = style.as_written("\n".join(notes))
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
         layout.execute(figure)  # once, not for every format
-        figure.set_layout_engine("none")
         for panel in figure.axes:  # the layout's last digit differs from time to time
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 

@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -350,14 +351,22 @@ class RunConfig(Options):
 
 def changed(options: Any) -> dict[str, Any]:
     """Return the options of a section that a hash covers and that differ from their defaults."""
-    found = {}
-    for each in fields(options):
-        value, default = getattr(options, each.name), each.default
-        if each.default_factory is not MISSING:
-            default = each.default_factory()
-        if each.name not in getattr(options, "NOT_HASHED", ()) and value != default:
-            found[each.name] = changed(value) if is_dataclass(value) else plain(value)
+    kind: Any = type(options)
+    found, hidden = {}, getattr(kind, "NOT_HASHED", ())
+    for name, default in _defaults(kind):
+        value = getattr(options, name)
+        if name not in hidden and value != default:
+            found[name] = changed(value) if is_dataclass(value) else plain(value)
     return found
+
+
+@cache
+def _defaults(options: type[Any]) -> list[tuple[str, Any]]:
+    """Return the options of a section with their defaults; those without have ``MISSING``."""
+    return [
+        (each.name, each.default if each.default_factory is MISSING else each.default_factory())
+        for each in fields(options)
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -377,8 +377,9 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     table = suboptimality([plain, other], best, "iteration")
     titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
     assert ["prior" in title for title in titles].count(True) == 1
-    assert contents.title(other) == f"{contents.title(plain)[:-1]}, prior N(0, 4))"
-    assert len(contents.group([plain, other])) == 2
+    groups = {instance_of(run.metadata): [contents.Group([run])] for run in (plain, other)}
+    assert list(contents.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
+    assert len(contents.group(contents.Contents("report", "Your runs", [plain, other]))) == 2
     assert [data.get("prior") for data in provenance_of([plain, other])["datasets"]].count(
         None
     ) == 1

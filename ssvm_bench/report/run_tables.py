@@ -50,7 +50,12 @@ def _problems(groups: Groups, names: Mapping[ProblemInstance, str], best: BestVa
 def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]) -> Table:
     losses = sorted({name for trace in traces for name in trace.summary if name.endswith("_loss")})
     header = ["problem", "solver", "seed", "stopped by", "iterations", "oracle calls", "time [s]"]
-    header += ["in the oracle", "primal", "dual", *(name.replace("_", " ") for name in losses)]
+    header += [
+        "in the oracle",
+        "primal",
+        "dual",
+        *(name.replace("train_", "training ").replace("_", " ") for name in losses),
+    ]
     cells = []
     for trace, label in zip(traces, labels(traces), strict=True):
         columns = ("iteration", "oracle_calls", "time", "oracle_time", "primal", "dual")

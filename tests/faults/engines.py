@@ -6,6 +6,7 @@ version, or one that cannot write the results, is told before or instead of any 
 """
 
 import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -14,9 +15,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+import click
+from distributed.cli import dask_scheduler, dask_worker
+
 import ssvm_bench
+from ssvm_bench.cli.commands import main
+from ssvm_bench.jobs import dask  # noqa: F401 — loaded once, for all processes
+from ssvm_bench.runs import runner  # noqa: F401
 from tests.faults.case import Case
 from tests.faults.kills import litter, traces
 
@@ -29,92 +37,123 @@ grid:
   solver: mpbcfw
   clock: work
   checkpoint.every: 0
-  budget.max_iterations: 200
+  budget.max_iterations: 100
 """
 SECONDS = 180
-DASK = (sys.executable, "-m", "distributed.cli.dask_")
+KINDS = {
+    "scheduler killed": 5,
+    "worker killed": 5,
+    "program killed": 5,
+    "another version": 1,
+    "worker that cannot write": 1,
+}
+"""How often each is made: the last two start programs of their own, which takes long."""
+FORK = multiprocessing.get_context("fork")
 
 
 def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     """Disturb engines for ever."""
     file = folder / "some.yaml"
     file.write_text(FILE)
-    assert _experiment(file, folder / "whole").wait() == 0
+    assert _ended(_experiment(file, folder / "whole")) == 0
     expected = traces(folder / "whole" / "results")
     other = folder / "other"
     shutil.copytree(Path(ssvm_bench.__file__).parent, other / "ssvm_bench")
     with (other / "ssvm_bench" / "api.py").open("a") as source:
         source.write("# another version\n")
+    kinds = dict(KINDS)
+    if not shutil.which("unshare"):
+        del kinds["worker that cannot write"]
     number = 0
     while True:
         number += 1
         place = folder / f"case-{number}"
         (place / "results").mkdir(parents=True)
-        kinds = ["scheduler killed", "worker killed", "program killed", "another version"]
-        if shutil.which("unshare"):
-            kinds.append("worker that cannot write")
-        kind, seconds = rng.choice(kinds), rng.uniform(0.0, 8.0)
+        (kind,) = rng.choices([*kinds], [*kinds.values()])
+        seconds = rng.uniform(0.0, 6.0)
         failure = _disturbed(kind, seconds, file, place, other)
-        again = _experiment(file, place)
-        if again.wait(SECONDS) != 0 and not failure:
-            failure = f"made again: {(place / 'log').read_text()}"
+        status = _ended(_experiment(file, place))
+        if status != 0 and not failure:
+            failure = f"made again: {status}: {(place / 'log').read_text()}"
         if not failure and traces(place / "results") != expected:
             failure = "made again, the traces are others"
         left = [path.name for path in (place / "results" / ".engines").glob("*")]
         failure = failure or litter(place) or (f"left behind: {left}" if left else "")
         yield Case(kind, f"after {seconds:.1f} s", failure)
+        shutil.rmtree(place)
 
 
-def _experiment(file: Path, place: Path, *more: str) -> subprocess.Popen:
+def _copy(log: Path, program: click.Command, *arguments: object) -> ForkProcess:
+    """Call a program in a copy of this process, in the folder of its log."""
+
+    def work() -> None:
+        os.chdir(log.parent)
+        with log.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        program([str(argument) for argument in arguments])
+
+    process = FORK.Process(target=work)
+    process.start()
+    return process
+
+
+def _ended(process: ForkProcess) -> int | None:
+    """Return the exit status of a process, below 0 a signal's, or None if it had to be killed."""
+    process.join(SECONDS)
+    status = process.exitcode
+    process.kill()
+    process.join()
+    return status
+
+
+def _experiment(file: Path, place: Path, *more: str) -> ForkProcess:
     """Start the program; what it says goes to ``log``."""
     place.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "ssvm_bench", "experiment", str(file), *more]
-    with (place / "log").open("w") as log:
-        where = f"results_dir={place / 'results'}"
-        return subprocess.Popen([*command, where], stderr=log, stdout=subprocess.DEVNULL)
+    where = f"results_dir={place / 'results'}"
+    return _copy(place / "log", main, "experiment", file, *more, where)
 
 
 def _disturbed(kind: str, seconds: float, file: Path, place: Path, other: Path) -> str:
     """Make an experiment by an engine that is disturbed; return what did not hold."""
-    about, nowhere = place / "scheduler.json", subprocess.DEVNULL
-    at = ("--scheduler-file", str(about), "--no-dashboard")
-    variables, before = dict(os.environ), list[str]()
-    if kind == "another version":
-        variables["PYTHONPATH"] = str(other)
-    if kind == "worker that cannot write":
-        results = place / "results"
-        hide = f"mount --bind {results} {results} && mount -o remount,ro,bind {results}"
-        before = ["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"]
-    scheduler = [*DASK[:2], f"{DASK[2]}scheduler", "--host", "127.0.0.1", "--port", "0", *at]
-    worker = [*DASK[:2], f"{DASK[2]}worker", *at, "--nthreads", "1", "--no-nanny"]
-    started = [subprocess.Popen(scheduler, stderr=nowhere, stdout=nowhere, cwd=place)]
+    about, results = place / "scheduler.json", place / "results"
+    at = ("--scheduler-file", about, "--no-dashboard")
+    start = (place / "scheduler.log", dask_scheduler.main, "--host", "127.0.0.1", "--port", 0, *at)
+    worker = (place / "worker.log", dask_worker.main, *at, "--nthreads", "1", "--no-nanny")
+    begin = time.monotonic()
+    started = [_copy(*start)]
+    apart = None
     try:
         while not about.exists():
-            time.sleep(0.1)
-        started.append(
-            subprocess.Popen(
-                [*before, *worker], env=variables, stderr=nowhere, stdout=nowhere, cwd=place
-            )
-        )
+            if time.monotonic() > begin + SECONDS:
+                return "the scheduler does not start"
+            time.sleep(0.05)
+        if kind in ("another version", "worker that cannot write"):
+            apart = _worker_apart(kind, [str(word) for word in worker[2:]], results, other)
+        else:
+            started.append(_copy(*worker))
         address = json.loads(about.read_text())["address"]
         program = _experiment(file, place, "--backend=dask", f"--address={address}")
-        victims = {"scheduler killed": started[0], "worker killed": started[1]}
+        started.append(program)
         time.sleep(seconds)
-        victim = victims.get(kind, program if kind == "program killed" else None)
-        if victim is not None:
-            victim.kill()
-        if kind == "worker killed":  # another one takes its place
-            started.append(subprocess.Popen(worker, stderr=nowhere, stdout=nowhere, cwd=place))
-        try:
-            status = program.wait(SECONDS)
-        except subprocess.TimeoutExpired:
+        if kind == "scheduler killed":
+            started[0].kill()
+        elif kind == "worker killed":  # another one takes its place
+            started[1].kill()
+            started.append(_copy(*worker))
+        elif kind == "program killed":
             program.kill()
-            return "it did not end"
+        status = _ended(program)
     finally:
         for process in started:
             process.kill()
-            process.wait()
+            process.join()
+        if apart is not None:
+            apart.kill()
+            apart.wait()
     said = (place / "log").read_text()
+    if status is None:
+        return f"it did not end: {said}"
     if "Traceback" in said or status not in (0, 1, -signal.SIGKILL):
         return f"status {status}: {said}"
     if status == -signal.SIGKILL and kind != "program killed":
@@ -124,3 +163,18 @@ def _disturbed(kind: str, seconds: float, file: Path, place: Path, other: Path) 
         return f"it is not told: {said}"
     errors = [line for line in said.splitlines() if "error:" in line or "failed" in line]
     return "" if status != 1 or errors else f"no message: {said}"
+
+
+def _worker_apart(kind: str, arguments: list[str], results: Path, other: Path) -> subprocess.Popen:
+    """Start a worker of another version, or one that cannot write the results."""
+    variables, before = dict(os.environ), list[str]()
+    if kind == "another version":
+        variables["PYTHONPATH"] = str(other)
+    else:
+        hide = f"mount --bind {results} {results} && mount -o remount,ro,bind {results}"
+        before = ["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"]
+    command = [*before, sys.executable, "-m", "distributed.cli.dask_worker", *arguments]
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(
+        command, env=variables, stderr=nowhere, stdout=nowhere, cwd=results.parent
+    )

@@ -41,8 +41,8 @@ from ssvm_bench.runs.terminal import Silent
 ROOT = Path(__file__).parents[1]
 N_PICTURES = 6
 TARGETS = (
-    *("run", "test", "check", "bench", "bench-all", "quickstart", "rivals", "beyond", "figures"),
-    *("options", "papers-pages", "update-reference", "lock", "clean"),
+    *("run", "test", "check", "docs", "bench", "bench-all", "quickstart", "rivals", "beyond"),
+    *("figures", "options", "pictures", "papers-pages", "update-reference", "lock", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder
     *("reproduce", "reproduce-quick", "fidelity"),
     "transduction",

@@ -111,7 +111,7 @@ class Stopped(Potts):
         if y is None:
             return self.nearest(u)
         self.alpha, y = (self.alpha + 1) % self.n_labels, y.copy()
-        self._expand(*self._integers(u), y, self.alpha)
+        self._expand(self._integers(u), y, self.alpha)
         return y
 
 

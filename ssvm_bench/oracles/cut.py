@@ -237,7 +237,8 @@ def minimise(graphs, i, of, y, row):
                     c //= 2
                     excess -= c
                 if of.last.shape[0] > 0:
-                    sent = _sent(of.last[row, edges + graphs.via[a]], c)
+                    share = of.last[row, edges + graphs.via[a]]
+                    sent = min(max(np.int64(np.rint(share * np.float64(c))), -c), c)
                     if k < l:
                         sent = -sent
                     flow.residual[a] = c - sent
@@ -251,14 +252,9 @@ def minimise(graphs, i, of, y, row):
             for a in range(arcs.first[l], arcs.first[l + 1] if of.x[l] == OPEN else 0):
                 k, c = graphs.neighbour[a], of.capacity[graphs.via[a]]
                 if k > l and of.x[k] == OPEN and c > 0:
-                    half = c if y[k] == y[l] else c // 2
-                    of.last[row, edges + graphs.via[a]] = (half - flow.residual[a]) / half
+                    c = c if y[k] == y[l] else c // 2
+                    of.last[row, edges + graphs.via[a]] = (c - flow.residual[a]) / c
     for l in range(L):
         if of.x[l] == OPEN:
             of.x[l] = 1 if flow.tree[l] == INSIDE else 0
     return False
-
-
-@kernel
-def _sent(share, c):
-    return min(max(np.int64(np.rint(share * np.float64(c))), -c), c)

@@ -15,7 +15,14 @@ from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster import paper as poster
-from ssvm_bench.papers.bcfw_poster.paper import BESIDE, FACTOR, OTHER_BASELINES, SELF_CHECKS, UNLIKE
+from ssvm_bench.papers.bcfw_poster.paper import (
+    BESIDE,
+    FACTOR,
+    OTHER_BASELINES,
+    SECONDS,
+    SELF_CHECKS,
+    UNLIKE,
+)
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
@@ -158,15 +165,23 @@ def test_contrary_runs_flip_every_verdict():
     assert {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS} == set()
 
 
-def against(*baselines):
+IN_PASSES = ("ahead", "passes")
+
+
+def against(*baselines, kinds=(*IN_PASSES, "seconds")):
     """Return the claims that compare BCFW with these."""
     return {
         f"{kind}_{ours}_{baseline}"
-        for kind in ("ahead", "passes")
+        for kind in kinds
         for ours in ("bcfw", "bcfw_avg", "bcfw_tail")
         for baseline in baselines
         if ours != "bcfw_tail" or baseline not in ("cached", "n_slack")
     }
+
+
+def like_with_like(form):
+    """Return the claims that compare BCFW in a form with SSG in the same."""
+    return {f"{kind}_{form}_ssg" for kind in (*IN_PASSES, "seconds")}
 
 
 @pytest.mark.parametrize(
@@ -174,8 +189,8 @@ def against(*baselines):
     [
         ("eg", against("eg")),
         ("fw", against("fw") | {"rate_fw", "size_fw", "certificate_fw", "tight_fw"}),
-        ("ssg", {"rate_ssg", "size_ssg", "call", "ahead_bcfw_ssg", "passes_bcfw_ssg"}),
-        ("ssg_tail", {"ahead_bcfw_tail_ssg", "passes_bcfw_tail_ssg"}),
+        ("ssg", {"rate_ssg", "size_ssg", "call", *like_with_like("bcfw")}),
+        ("ssg_tail", like_with_like("bcfw_tail")),
         ("bcfw_inexact", {"inexact", "inexact_calls", "inexact_rate"}),
         ("cutting_plane", against("n_slack")),
         ("one_slack", against("cutting_plane", "cached") | {"rate_one_slack", "size_one_slack"}),
@@ -210,8 +225,9 @@ def test_self_checks_and_other_rivals_are_not_counted():
     rates = {f"rate_{name}" for name in ("bcfw", "ssg", "fw", "one_slack")}
     bounds = {"inexact_rate", "size_fw", "size_one_slack"} | rates
     assert kinds[SELF_CHECKS] == {"sparse", "certificate_bcfw", "certificate_fw"} | bounds
-    assert kinds[UNLIKE] == against("any_ssg")
-    assert kinds[OTHER_BASELINES] == against("cached", "n_slack")
+    assert kinds[UNLIKE] == against("any_ssg", kinds=IN_PASSES)
+    assert kinds[OTHER_BASELINES] == against("cached", "n_slack", kinds=IN_PASSES)
+    assert all(key.startswith("seconds_") for key in kinds[SECONDS])
     text = claims_table.output(POSTER, rows).markdown()
     counted = [row for row in rows if not row.beside]
     assert f"Of {len(counted)} pairs of claim and dataset: holds: {len(counted)}; " in text
@@ -295,6 +311,11 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     assert row.note.endswith("to 0.1: 2.99 passes, no rival")
     early = run("eg", [10, 0.99, 0.98], passes=passes[:3])
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
+    short = run("eg", [10, 0.99, 0.98, 0.95], passes=[0, 1, 2, 3.5])
+    row = one(
+        [*ours, run("bcfw", [10, 0.99, 0.45, 0.3, 0.09], 2, passes=passes), short], "passes_bcfw_eg"
+    )
+    assert row.note.endswith("to 0.5: 1.87 passes, no rival")  # 0.1 takes longer than it ran
     row = one([run("bcfw", [10, 0.15, 0.11], passes=passes[:3]), early], "passes_bcfw_eg")
     assert (row.verdict, "after the first pass" in row.note) == (judging.UNKNOWN, True)
 

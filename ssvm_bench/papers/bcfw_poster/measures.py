@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -57,41 +58,53 @@ def least_known(case: Case) -> float:
 
 
 @measure
-def fewer_passes(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
-    """Measure a family's passes to a relative suboptimality over ours.
+def sooner(
+    case: Case, ours: Runs, family: Sequence[Runs], axis: Literal["passes", "time"] = "passes"
+) -> Measured:
+    """Measure a family's passes, or seconds, to a relative suboptimality over ours.
 
     It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
-    pass, where there is nothing to read off but the line from w = 0.
+    pass, where there is nothing to read off but the line from w = 0; if there are such, of those
+    that a rival reaches, or that none has reached when all of ours have.
     """
     mine, baselines = ours.of(case), family_runs(case, family)
-    found, notes = [], []
+    if axis == "time":
+        case.timed(ours, *(runs for runs in family if runs.solver in case.solvers))
+    unit = "s" if axis == "time" else "passes"
+    ends = min(float(along(run, axis)[-1]) for runs in baselines.values() for run in runs)
+    found: list[tuple[np.ndarray, float]] = []
+    notes = []
     for level in LEVELS:
-        passes = np.array([_passes_to(case, run, level) for run in mine])
+        passes = np.array([_first_at(case, run, level, "passes") for run in mine])
         if (passes >= 1).all() and np.isfinite(passes).all():
-            median, name = _first(case, baselines, level)
-            text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
-            notes.append(f"to {level:g}: {np.median(passes):.3g} passes, {text}")
-            found.append((passes, median))
+            spent = np.array([_first_at(case, run, level, axis) for run in mine])
+            median, name = _first(case, baselines, level, axis)
+            told = math.isfinite(median) or ends >= spent.max()
+            if told or not found:
+                text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
+                notes.append(f"to {level:g}: {np.median(spent):.3g} {unit}, {text}")
+                found.append((spent, median))
     if not found:
         raise UnmeasurableError(
             "there is no level that all repeats reach, and after the first pass"
         )
-    passes, median = found[-1]
-    ends = [float(along(run, "passes")[-1]) for repeats in baselines.values() for run in repeats]
+    spent, median = found[-1]
     ended = "a rival ended before it reached that suboptimality"
     note = "; ".join(notes[-2:])
-    return Measured(median / passes, note=note, bounds=min(ends) / passes, ended=ended)
+    return Measured(median / spent, note=note, bounds=ends / spent, ended=ended)
 
 
-def _passes_to(case: Case, run: Trace, level: float) -> float:
+def _first_at(case: Case, run: Trace, level: float, axis: str) -> float:
     target = level * abs(case.reference.dual)
-    return crossing(along(run, "passes"), suboptimality(case, run), target)
+    return crossing(along(run, axis), suboptimality(case, run), target)
 
 
-def _first(case: Case, baselines: Mapping[str, Sequence[Trace]], level: float) -> tuple[float, str]:
-    """Return the smallest median of passes to a level, and whose it is."""
+def _first(
+    case: Case, baselines: Mapping[str, Sequence[Trace]], level: float, axis: str
+) -> tuple[float, str]:
+    """Return the smallest median of passes, or seconds, to a level, and whose it is."""
     return min(
-        (float(np.median([_passes_to(case, run, level) for run in repeats])), name)
+        (float(np.median([_first_at(case, run, level, axis) for run in repeats])), name)
         for name, repeats in baselines.items()
     )
 

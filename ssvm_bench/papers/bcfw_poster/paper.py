@@ -3,7 +3,8 @@
 The texts are in ``claims.yaml``; a claim holds if the median over the repeats is in its range.
 
 They are about OCR at three λ, in passes and calls of the oracle. The poster's cutting-plane method
-is 1-slack without a cache, as in BMRM; comparisons with others, and self-checks, are not counted.
+is read as 1-slack without a cache, as in BMRM; comparisons with others, in seconds, and
+self-checks, are not counted.
 """
 
 from __future__ import annotations
@@ -84,11 +85,12 @@ OTHERS = (
     Family("cached", "1-slack with a cache of constraints", (CACHED,)),
     Family("n_slack", "n-slack cutting planes", (N_SLACK,)),
 )
-"""Baselines that the poster does not have."""
+"""Baselines that the poster's words do not exclude, and that we do not take for its own."""
 
 ANY_SSG = Family("any_ssg", "SSG, averaged or not", (SSG, SSG_WEIGHTED, SSG_TAIL))
 
 SELF_CHECKS, OTHER_BASELINES, UNLIKE = "self-checks", "other rivals", "unlike averages"
+SECONDS = "in seconds"
 BESIDE = {
     SELF_CHECKS: (
         "True of every right implementation. By weak duality, no dual value is above a primal one; "
@@ -100,10 +102,15 @@ BESIDE = {
         "form of BCFW is compared with the best of all forms of SSG, whatever its own is."
     ),
     OTHER_BASELINES: (
-        "The poster's cutting-plane method has one plane more after each pass of the oracle: "
+        "The poster says “cutting plane” and “1-slack SVM-Struct”, not whether it keeps a cache of "
+        "constraints. We read: a method that has one plane more after each pass of the oracle, "
         "1-slack without a cache, or BMRM. These two do more between two passes, which is not seen "
         "in their number: with a cache, planes come from rounds over the labelings that each "
         "example keeps, and count as approximate calls; n-slack has a plane more for each example."
+    ),
+    SECONDS: (
+        "“Faster in experiments” does not say in what. The counted rows are in passes; here is the "
+        "same in seconds. Most runs were timed beside others, so a factor below 2 tells little."
     ),
 }
 
@@ -127,16 +134,20 @@ def _compared(ours: Ours, family: Family) -> Iterator[Claim]:
     theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
     words = {"ours": ours.name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
     ahead = share_ahead(ours.runs, family.members)
-    passes = by.fewer_passes(ours.runs, family.members)
+    passes = by.sooner(ours.runs, family.members)
     pair = f"{ours.key}_{family.key}"
     yield SAID.claim("ahead", ahead, percent, f"ahead_{pair}", low=MOST, words=words)
     yield SAID.claim("passes", passes, times, f"passes_{pair}", low=above(1), words=words)
 
 
+def _like(ours: Ours) -> Family:
+    """Return SSG in the same form."""
+    return Family("ssg", LOOKS[ours.ssg.solver].label, (ours.ssg,))
+
+
 def _baseline_claims(ours: Ours) -> Iterator[Claim]:
     """Yield the claims that one of ours is ahead of SSG in the same form, and of all others."""
-    like = Family("ssg", LOOKS[ours.ssg.solver].label, (ours.ssg,))
-    for family in (like, *FAMILIES):
+    for family in (_like(ours), *FAMILIES):
         yield from _compared(ours, family)
 
 
@@ -145,6 +156,19 @@ def _beside(kind: str, ours: Sequence[Ours], families: Sequence[Family]) -> Iter
     for one, family in product(ours, families):
         for claim in _compared(one, family):
             yield claim._replace(beside=kind, paper=dict.fromkeys(claim.paper, NONE))
+
+
+def _in_seconds(ours: Ours) -> Iterator[Claim]:
+    """Yield the claims that one of ours takes less time than SSG in the same form and others."""
+    others = OTHERS if ours.runs in (BCFW, BCFW_AVG) else ()
+    for family in (_like(ours), *FAMILIES, *others):
+        words = {"ours": ours.name, "family": family.name, "theirs": f"the median of {family.name}"}
+        measured = by.sooner(ours.runs, family.members, "time")
+        key = f"seconds_{ours.key}_{family.key}"
+        claim = SAID.claim(
+            "seconds", measured, times, key, low=above(1), words={**words, "levels": _LEVELS}
+        )
+        yield claim._replace(beside=SECONDS)
 
 
 def _size_claim(key: str, name: str, runs: Runs) -> Claim:
@@ -180,6 +204,7 @@ CLAIMS = (
     *_gap_claims("fw", "batch Frank–Wolfe", FW),
     *_beside(UNLIKE, OURS, [ANY_SSG]),
     *_beside(OTHER_BASELINES, OURS[:2], OTHERS),
+    *(claim for ours in OURS for claim in _in_seconds(ours)),
 )
 
 PAPER = Paper(

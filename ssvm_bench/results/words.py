@@ -29,9 +29,13 @@ def times(factor: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a duration in the unit that fits: s, ms or µs."""
+    """Return a duration in the unit that fits: s, ms or µs.
+
+    >>> seconds(0.0009999), seconds(0.00099)
+    ('1 ms', '990 µs')
+    """
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
+        if float(f"{value:.3g}") >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-6:.3g} µs"
 

@@ -1,4 +1,4 @@
-"""The MP-BCFW paper: its claims of sections 4.1 and 4.2, those of ``claims.yaml``, measured.
+"""The MP-BCFW paper: its claims, those of ``claims.yaml``, measured.
 
 What it says of the time of a call, a plane and a visit are its costs, as options. They stand in one
 place, which also makes the runs: ``each`` of the experiment ``mpbcfw_costs``.

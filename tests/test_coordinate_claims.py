@@ -259,7 +259,20 @@ def test_hot_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
     found = [kind.has(run) for run in (warm_start, cold) for kind in (WARM, BATCH)]
     assert found == [True, False, False, True]
     row = one([warm_start, cold], "hot_start", "usps")
-    assert (row.median, row.note) == (0.25, "250 ms from λ = 2/n, 1 s from α = 0")
+    assert row.median == 0.25
+    assert row.note == "250 ms and 40 sweeps from λ = 2/n, 1 s and 40 from α = 0"
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.25, judging.HOLDS), (0.75, judging.UNKNOWN)])
+def test_a_hot_start_is_cheap_beside_a_cold_one_that_takes_longer_still(seconds, verdict):
+    runs = [dcd("usps", path=["2/n"], seconds=seconds), dcd("usps", met=False)]
+    row = one(runs, "hot_start", "usps")
+    assert row.verdict == verdict
+    if verdict == judging.HOLDS:
+        assert row.ours == "< 0.25×"
+        assert "more than 1 s" in row.note
+    runs = [dcd("usps", path=["2/n"], seconds=seconds, met=False), dcd("usps", met=False)]
+    assert one(runs, "hot_start", "usps").verdict == judging.UNKNOWN
 
 
 def test_the_larger_lam_of_a_path_is_no_problem_instance_to_judge():

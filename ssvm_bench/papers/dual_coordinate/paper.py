@@ -59,6 +59,9 @@ ABOUT = 1.5
 TWICE = (1.5, 2.5)
 """Factors that are about 2: within a quarter of it."""
 
+CHEAP = 0.5
+"""Share of a cost up to which another one is cheap beside it."""
+
 CRUCIAL = 2.0
 """Factor from which on a choice is crucial."""
 
@@ -112,7 +115,7 @@ CLAIMS = (
     SAID.claim("tracked_faster", by.speedup(BATCH, TRUE_BOUND), _factor, "", *TWICE),
     SAID.claim("tracked_above", by.share_above(TRUE_BOUND), percent, low=MOST),
     SAID.claim("random_order", by.mimicked_sweeps(BATCH, SEQUENTIAL), times, low=above(1)),
-    SAID.claim("hot_start", by.cost_of_warm_start(WARM, BATCH), times, high=0.5),
+    SAID.claim("hot_start", by.cost_of_warm_start(WARM, BATCH, CHEAP), times, high=CHEAP),
     SAID.claim("products", by.slowdown(COMPUTED, BATCH), _factor, high=ABOUT),
     SAID.claim("crucial", by.spread_of_schedules(tuple(CACHED.values())), times, low=CRUCIAL),
     SAID.claim("revisiting", by.costlier_schedule(LARANK, ONE_PASS, 0.0), times, low=above(1)),

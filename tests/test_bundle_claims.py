@@ -49,6 +49,8 @@ def test_all_statements_hold_where_they_should():
         (3, {"two_10": {"iterations": 100}}, FAILS),
         (3, {"four_1": {"reached": False}}, UNKNOWN),
         (3, {"two_10": None, "two_1": None, "four_1": None}, UNKNOWN),
+        (3, {"two_10": None}, HOLDS),
+        (3, {"two_10": None, "plain_1": None}, UNKNOWN),
         (4, {"plain_10": {"primal": above(0.15)}}, FAILS),
         (4, {"plain_10": {"primal": above(0.005)}, "prox_10": {"primal": above(0.0)}}, FAILS),
         (4, {"prox_1": {"rises": None}}, HOLDS),
@@ -180,6 +182,8 @@ def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
     found = {name: judge(CLAIMS[1], of_report(name)) for name in ("mnist", "landmarks", "plates")}
     assert [row.verdict for row in found.values()] == [HOLDS, FAILS, HOLDS]
     assert found["landmarks"].ours == "λ = 10000: 3.6, λ = 1000: 5.4, λ = 100: 2.1, λ = 10: 2.4"
+    curves = next(claim for claim in CLAIMS if claim.key == "fluctuates")
+    assert judge(curves, of_report("mnist")).verdict == UNKNOWN  # Table 2 has no curves
     printed = pd.concat([of_report(name) for name in found])
     row = judge(ACROSS[0], printed)
     assert (row.ours, row.verdict) == ("mnist: 1.3×, landmarks: 1.4×, plates: 1.9×", HOLDS)
@@ -264,3 +268,12 @@ def test_the_classical_method_is_judged_for_each_rule_of_its_prox_term():
     assert found[1].ours == "λ = 10: 50 against 100, λ = 1: 400 against 500"
     only = costs([*statement_runs(), run_of("classical_bundle", 1, options={"alpha": 1.0})])
     assert [judge(claim, only).verdict for claim in claims] == [UNKNOWN, UNKNOWN]
+
+
+def test_methods_that_were_timed_on_another_processor_than_bmrm_are_named():
+    runs = [run_of("bmrm", 1), run_of("prox_bmrm", 1), run_of("p_bmrm", 1, P=2)]
+    for run, processor in zip(runs, ("A", "B", "A"), strict=True):
+        run.metadata["cpu"] = processor
+    (note,) = bundle_runs.elsewhere(runs)
+    assert note.startswith("Timed on another processor than BMRM: Prox-BMRM.")
+    assert bundle_runs.elsewhere(runs[::2]) == bundle_runs.elsewhere(runs[1:]) == []

@@ -22,6 +22,7 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import processors_of
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.repeats import labels_within
 from ssvm_bench.results.trace import Trace
@@ -120,6 +121,21 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
     rows.sort(key=lambda pair: pair[0])
     columns = [*PROBLEM, *METHOD, "epsilon", "trace", "converged"]
     return pd.DataFrame([row for _, row in rows], columns=columns)
+
+
+def elsewhere(traces: Sequence[Trace]) -> list[str]:
+    """Return a note on the methods that were timed on another processor than BMRM, if any."""
+    found: dict[str, None] = {}
+    for _, block in runs(traces).groupby(PROBLEM, sort=False):
+        used = [*zip(block["title"], map(processors_of, block["trace"]), strict=True)]
+        base = set().union(*(on for name, on in used if name == Method("bmrm").title))
+        found |= dict.fromkeys(name for name, on in used if base and on - base)
+    if not found:
+        return []
+    return [
+        f"Timed on another processor than BMRM: {', '.join(found)}. Their speed-ups are of "
+        "two processors, but at the report's pass, where the oracle's seconds do not count."
+    ]
 
 
 def title(instance: pd.DataFrame) -> str:

@@ -32,6 +32,13 @@ USUAL = {"T": "T=100", "K": "K=0.01"}
 CONSTANTS = "constants"
 """The claim that is about them."""
 
+PLANES = {
+    "more_planes_faster": "prox_p_bmrm",
+    "fewer_with_planes": "p_bmrm",
+    "best_planes": "p_bmrm",
+}
+"""Claims about several planes an iteration → the solver with them that they need runs of."""
+
 CLASSICAL = "classical"
 """What the claims about the classical bundle method begin with."""
 
@@ -55,6 +62,8 @@ def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
     solvers = {solver_of(row) for row in rows_of(block)} - {PLAIN[0]}
     if claim.key.startswith(CLASSICAL):
         return RIVAL in solvers
+    if claim.key in PLANES:
+        return PLANES[claim.key] in solvers
     if claim.key == CONSTANTS:
         return len(usual(block)) < len(block)
     return bool(solvers - {RIVAL})
@@ -167,8 +176,13 @@ def _fewer_with_planes(block: pd.DataFrame) -> Measured:
     holds, texts = [], {}
     for lam in of_count[1]:
         found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count.values()]
-        holds += [later.below(one) for one, later in pairwise(filter(None, found))]
+        later = [one.below(before) for before, one in pairwise(filter(None, found))]
+        if not later:
+            continue
+        holds += later
         texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
+    if not holds:
+        raise UnmeasurableError("no λ at which there are runs of several P")
     planes = ", ".join(map(str, of_count))
     return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
 
@@ -178,6 +192,8 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
     holds, texts = [], {}
     for lam, (prox, plain) in common.items():
         high, low = plain["above"], prox["above"]
+        if pd.isna([high, low]).any():
+            raise UnmeasurableError("the curves are not known")
         holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
         texts[lam] = f"{percent(low)} against {percent(high)}"
         if not pd.isna([prox["rises"], plain["rises"]]).any():

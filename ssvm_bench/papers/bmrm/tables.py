@@ -267,7 +267,8 @@ OTHERWISE = (
 
 
 def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    notes = timing_notes(bundle_runs.of_bundles(data.traces)) + bundle_runs.notes(table)
+    notes = timing_notes(bundle_runs.of_bundles(data.traces))
+    notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(table)
     yield from (READING, OTHERWISE, *notes)
     yield from tables(table, costs.costs([*data.traces, *data.others]))
 

@@ -306,6 +306,7 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
         ({"bias": np.nan}, "bias must be a number of usual size, got nan"),
         ({"bias": "1"}, "bias must be a number of usual size, got '1'"),
         ({"potts": None}, "potts must be a number of usual size, got None"),
+        ({"potts": np.timedelta64(1)}, "potts must be a number of usual size, got "),
         ({"verbose": np.array([])}, "verbose must be true or false"),
         ({"max_seconds": np.array(-1)}, "budget.max_seconds must be a positive number"),
         ({"max_iterations": 2.5}, "budget.max_iterations must be an integer or null, got 2.5"),

@@ -200,7 +200,8 @@ def _check_sendable(oracle: Any) -> None:
 
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     """Raise ``ConfigError`` unless a value is of this kind."""
-    if not isinstance(value, kind) or (kind is Real and not abs(value) < float(LARGEST)):
+    is_one = isinstance(value, kind) and not isinstance(value, np.timedelta64)  # an Integral
+    if not is_one or (kind is Real and not abs(value) < float(LARGEST)):
         raise ConfigError(f"{name} must be {words}, got {shown(repr(value))}.")
 
 

@@ -329,7 +329,7 @@ def _flat(y):
     if isinstance(y, np.ndarray):
         y = y.tolist()
     for each in y if isinstance(y, list | tuple) else ():
-        if isinstance(each, list | tuple | bytearray | np.ndarray | pd.Series):
+        if isinstance(each, list | tuple | bytearray | memoryview | np.ndarray | pd.Series):
             yield from _flat(list(each))
         else:
             label = each.item() if isinstance(each, np.generic) else each

@@ -133,8 +133,9 @@ def elsewhere(traces: Sequence[Trace]) -> list[str]:
     if not found:
         return []
     return [
-        f"Timed on another processor than BMRM: {', '.join(found)}. Their speed-ups are of "
-        "two processors, but at the report's pass, where the oracle's seconds do not count."
+        f"Timed on another processor than BMRM: {', '.join(found)}. Their speed-ups compare "
+        "seconds of two processors, except at the report's pass, where those of the oracle do not "
+        "count."
     ]
 
 

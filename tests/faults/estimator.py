@@ -318,8 +318,10 @@ def _failure(kind, model, X, y, odd, changes):
         return "" if after == kept and _bytes(model.predict(X)) == told else "it is not as before"
     if not np.isfinite(model.weights_).all():
         return "weights that are not finite"
-    names = {str(label) for label in _flat(odd[1])}
-    if names and {str(label) for label in model.classes_.tolist()} != names:
+    given, found = list(_flat(odd[1])), model.classes_.tolist()
+    names = {str(label) for label in given}
+    # by value, too: 0 and −0.0 are one label
+    if names and {str(label) for label in found} != names and any(x not in given for x in found):
         return f"labels {sorted(names)[:9]} became {model.classes_[:9]}"
     return ""
 
@@ -329,11 +331,10 @@ def _flat(y):
     if isinstance(y, np.ndarray):
         y = y.tolist()
     for each in y if isinstance(y, list | tuple) else ():
-        if isinstance(each, list | tuple | bytearray | memoryview | np.ndarray | pd.Series):
+        if isinstance(each, list | tuple | range | bytearray | memoryview | np.ndarray | pd.Series):
             yield from _flat(list(each))
         else:
-            label = each.item() if isinstance(each, np.generic) else each
-            yield 0.0 if label == 0 and isinstance(label, float) else label  # −0.0 is 0.0
+            yield each.item() if isinstance(each, np.generic) else each
 
 
 def _raw(error):

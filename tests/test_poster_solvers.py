@@ -121,6 +121,35 @@ def test_batch_subgradient_in_the_primal_is_frank_wolfe_in_the_dual(data):
         np.testing.assert_allclose(made.reported().w, w, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_cutting_planes_are_frank_wolfe_that_weighs_all_corners_anew(data):
+    """Its plane is the corner of Frank–Wolfe; it maximises F over the hull of all corners so far.
+
+    So it gains at least what a step of Frank–Wolfe does from the same point.
+    """
+    table, made = Table(data), solver(problem(data, LAM), "one_slack", cache=0, epsilon=1e-9)
+    corners = [np.zeros(table.d + 1)]
+
+    def negative(alpha):
+        phi = alpha @ corners
+        gradient = np.array(corners) @ np.append(phi[:-1] / LAM, -1.0)
+        return phi[:-1] @ phi[:-1] / (2 * LAM) - phi[-1], gradient
+
+    for _ in range(5):
+        w, before = made.reported()
+        planes = [table.planes[i][int(np.argmax(table.values(w, i)))] for i in range(table.n)]
+        corners.append(np.sum(planes, axis=0))
+        here = np.append(-LAM * w, before + LAM / 2 * (w @ w))
+        way = corners[-1] - here
+        gamma = np.clip(LAM * (way @ np.append(w, 1.0)) / max(way[:-1] @ way[:-1], 1e-12), 0, 1)
+        stepped = here + gamma * way
+        made.iterate()
+        dual = made.reported().dual
+        best = minimised_over_simplices(negative, [len(corners)])
+        assert dual == pytest.approx(-best.fun, abs=1e-6)
+        assert dual >= stepped[-1] - stepped[:-1] @ stepped[:-1] / (2 * LAM) - 1e-6
+
+
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("name", ["chains", "multiclass"])
 def test_an_answer_falls_short_by_no_more_than_the_error(name, falls):

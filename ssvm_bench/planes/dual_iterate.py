@@ -11,15 +11,10 @@ A pass visits terms in some order. What a visit does is the *policy* of a solver
 =================  ========================================================================
 symbol             name
 =================  ========================================================================
-φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset``
+φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset`` (:mod:`ssvm_bench.planes.shared`)
 φ^i, W_i           ``blocks``, a storage (:mod:`ssvm_bench.planes.operations`)
 λ                  ``State.lam``, that of the iterate's problem
-Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2, or k in a plain mean
 =================  ========================================================================
-
-The average of the iterates (MP-BCFW, section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is kept by
-Z = Σ_t W_{t−1} (φ^(t) − φ^(t−1)): a change that comes after t averaged iterates enters Z with the
-weight W_t. So an average costs one more sparse update per step.
 """
 
 from __future__ import annotations
@@ -48,69 +43,9 @@ from ssvm_bench.planes.operations import (
     set_direction_from_truth,
     visit_without_oracle,
 )
+from ssvm_bench.planes.shared import AT_W, State, at_zero
 
 # mypy: disable-error-code="no-untyped-def"
-
-
-class Average(NamedTuple):
-    """An average of the iterates.
-
-    Attributes
-    ----------
-    z : ndarray of float64, shape (D,)
-        Z⋆ in the units of w, −Z⋆/λ; of shape (0,) where no average is wanted.
-    offset : ndarray of float64, shape (1,)
-        Z∘.
-    k : ndarray of int64, shape (1,)
-        Number of averaged iterates.
-    plain : bool
-        Whether all weigh the same; else the t-th weighs t.
-    """
-
-    z: np.ndarray
-    offset: np.ndarray
-    k: np.ndarray
-    plain: bool = False
-
-
-class State(NamedTuple):
-    """φ, as all visits of a pass see and change it.
-
-    Attributes
-    ----------
-    w : ndarray of float64, shape (D,)
-        −φ⋆/λ, in the storage's layout.
-    offset : ndarray of float64, shape (1,)
-        φ∘.
-    steps : ndarray of int64, shape (1,)
-        Steps so far.
-    average : Average
-        What the steps of the pass enter.
-    lam : float
-        λ.
-    line_search : bool
-        Whether steps have the best length; else 2n/(k + 2n) after k steps.
-    now : int
-        Number of the outer iteration.
-    """
-
-    w: np.ndarray
-    offset: np.ndarray
-    steps: np.ndarray
-    average: Average
-    lam: float
-    line_search: bool = True
-    now: int = 0
-
-
-def no_average(size: int = 0, plain: bool = False) -> Average:
-    """Return an average of no iterates; of size 0 for passes that are to be in none."""
-    return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64), plain)
-
-
-def at_zero(D: int, lam: float) -> State:
-    """Return φ = 0, with D weights in the storage's layout."""
-    return State(np.zeros(D), np.zeros(1), np.zeros(1, np.int64), no_average(), lam)
 
 
 class Tally(NamedTuple):
@@ -266,6 +201,11 @@ class DualIterate(Stateful, ABC):
         return self.problem.oracle.unpack(self.w)
 
     @property
+    def asked(self) -> np.ndarray:
+        """Where exact passes call the oracle, in the storage's layout."""
+        return self._state.asked if self._state.asked.size > 0 else self.w
+
+    @property
     def offset(self) -> float:
         """φ∘."""
         return float(self._state.offset[0])
@@ -333,7 +273,8 @@ class DualIterate(Stateful, ABC):
         self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
     ) -> None:
         """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
-        state = self._state._replace(lam=self.problem.lam if lam is None else lam)
+        lam = self.problem.lam if lam is None else lam
+        state = self._state._replace(lam=lam, asked=AT_W)
         clock.approximate(order.size, int(approximate_pass(policy, self.blocks, order, state)))
 
     def recompute(self) -> None:

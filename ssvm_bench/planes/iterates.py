@@ -32,6 +32,7 @@ from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Labelings, set_candidate
 from ssvm_bench.planes.operations import (
     exact_visit,
+    gather,
     insert,
     look_ahead,
     visit_without_oracle,
@@ -126,7 +127,7 @@ class LabelingIterate(DualIterate):
         caller = self.oracle.caller
         assert caller is not None
         before = caller.waited
-        answered = self.oracle.answering(self.w, asked)
+        answered = self.oracle.answering(self.asked, asked)
         # the oracle's answers were checked against the truth at the w where it was asked
         exact = self.oracle.exact and asked.size == 1
         tally = self._visit(answered, policy, asked, False, exact)
@@ -179,6 +180,8 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
     evaluated = 0
     oracle_time = 0
     i, fault = 0, checks.NONE
+    at_w = state.asked.size == 0
+    asked = state.w if at_w else state.asked
     begin = nanoseconds(timespec)
     for k in range(order.size):
         i = order[k]
@@ -190,14 +193,17 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
                 evaluated += seen
                 continue
         start = nanoseconds(timespec)
-        unary_scores(oracle.features, state.w, i, theta)
-        maximise(oracle, state.w, i, theta, 1.0, y)
+        unary_scores(oracle.features, asked, i, theta)
+        maximise(oracle, asked, i, theta, 1.0, y)
         oracle_time += nanoseconds(timespec) - start
-        _, _, fault = judged(oracle.features, exact, state.w, i, theta, 1.0, y)
+        _, _, fault = judged(oracle.features, exact, asked, i, theta, 1.0, y)
         if fault != checks.NONE:
             break
         set_candidate(blocks, i, y)
-        gather_from(blocks, state.w, i, theta)
+        if at_w:
+            gather_from(blocks, state.w, i, theta)
+        else:
+            gather(blocks, state.w, i)
         changed += exact_visit(policy, blocks, i, state)
     share = oracle_time / max(nanoseconds(timespec) - begin, 1)
     return Tally(changed, share, order.size - skipped, skipped, evaluated, i, fault)

@@ -24,7 +24,8 @@ import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
 from ssvm_bench.base.state import Stateful
-from ssvm_bench.planes.dual_iterate import Average, DualIterate, no_average
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.planes.shared import Average, no_average
 from ssvm_bench.solvers.tail import Tail
 
 AVERAGING = WEIGHTED, TAIL = ("weighted", "tail")

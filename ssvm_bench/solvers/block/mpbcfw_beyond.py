@@ -20,11 +20,14 @@ shrink       approximate passes, but for the first of an iteration, leave out th
 kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
              κ/λ of :mod:`ssvm_bench.solvers.block.acceleration`; 0: none
 window       accelerated passes between two questions whether they still pay; 1 asks after each
+in_out       in-out separation: exact passes, but for those of ``refresh``, call the oracle at
+             (1 − in_out) w + in_out c; before each, the centre c moves half way to w; null: at w
 ===========  ==================================================================================
 
-``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0`` is MP-BCFW itself, but
-for rounding. The steps are derived, and the sources of all options named, in
-:mod:`ssvm_bench.solvers.block.several_steps`.
+``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0 in_out=null`` is MP-BCFW
+itself, but for rounding. The steps are derived, and the sources of options named, in
+:mod:`ssvm_bench.solvers.block.several_steps`; in-out separation is from Ben-Ameur and Neto,
+*Acceleration of cutting-plane and column generation algorithms*, Networks 2007.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from typing import Annotated
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.config.validation import Count, NotNegative, one_of
+from ssvm_bench.config.validation import Count, NotNegative, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
@@ -61,6 +64,7 @@ class Config(BlockConfig):
     shrink: NotNegative = 0.0
     kappa: NotNegative = 0.0
     window: Count = 1
+    in_out: Share | None = None
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
@@ -68,7 +72,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
     phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
     share = np.inf if config.share is None else float(config.share)
     of_visits = config.N, config.T, config.steps, config.inner_steps
-    visits = SeveralStepVisits(phi, *of_visits, share, config.shrink)
+    visits = SeveralStepVisits(phi, *of_visits, share, config.shrink, config.in_out or 0.0)
     passes = PlainPasses(visits)
     if config.kappa > 0:
         passes = AcceleratedPasses(visits, config.kappa, config.window)

@@ -65,6 +65,7 @@ from ssvm_bench.planes.operations import (
     set_direction_of_mixture,
     visit_without_oracle,
 )
+from ssvm_bench.planes.shared import AT_W
 from ssvm_bench.planes.simplex import Simplex, complete, forget
 from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
@@ -127,9 +128,13 @@ class SeveralStepVisits(Visits):
         One of ``STEPS``.
     shrink : float
         Terms whose planes had less than this share of the mean gap are not worth visiting.
+    in_out : float
+        Share of the centre in the point where the oracle is called; 0: it is called at w.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("policy.simplex", "policy.gaps", "policy.planes_gaps")
+    STATE: ClassVar[tuple[str, ...]] = (
+        *("policy.simplex", "policy.gaps", "policy.planes_gaps", "centre"),
+    )
     policy: SeveralSteps
 
     def __init__(
@@ -141,10 +146,12 @@ class SeveralStepVisits(Visits):
         inner_steps: int,
         cache_hit_factor: float = np.inf,
         shrink: float = 0.0,
+        in_out: float = 0.0,
     ) -> None:
         self.cache_hit_factor = cache_hit_factor if N > 0 else np.inf
         self.may_skip = self.cache_hit_factor < np.inf
-        self.shrink = shrink
+        self.shrink, self.in_out = shrink, in_out
+        self.centre = np.zeros_like(phi.w if in_out > 0 else AT_W)
         n = phi.problem.n
         numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
         super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
@@ -156,7 +163,11 @@ class SeveralStepVisits(Visits):
         self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, whole: bool) -> None:
-        """Make room for a new plane at every visit, and look at the gaps."""
+        """Make room for a new plane at every visit, look at the gaps, and move the centre."""
+        if self.in_out > 0:
+            self.centre += 0.5 * (self.phi.w - self.centre)
+            asked = (1.0 - self.in_out) * self.phi.w + self.in_out * self.centre
+            self.phi.set(asked=AT_W if whole else asked, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
         if policy.N > 0:
             known = policy.gaps[np.isfinite(policy.gaps)]

@@ -27,7 +27,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.planes.cache import PLANES, TERMS
-from ssvm_bench.planes.dual_iterate import at_zero
+from ssvm_bench.planes.shared import at_zero
 from ssvm_bench.solvers.coordinate.nonnegative import cone
 from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation

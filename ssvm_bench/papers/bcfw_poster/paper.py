@@ -39,7 +39,7 @@ N_SLACK = Runs("cutting_plane")
 
 LOOKS = {
     "bcfw_tail": Look("BCFW-tavg", "#0072B2", ":"),
-    "bcfw_inexact": Look("BCFW, inexact", "#AA4499", "-."),
+    "bcfw_inexact": Look("BCFW, inexact", "#AA3377", "-."),
     "fw": Look("FW", "#009E73"),
     "ssg": Look("SSG", "#785EF0"),
     "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),

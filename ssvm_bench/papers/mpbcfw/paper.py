@@ -56,7 +56,7 @@ LOOKS = {
     "mpbcfw_idle": Look("MP-BCFW, idle terms left out", "#4477AA"),
     "mpbcfw_accelerated": Look("MP-BCFW, accelerated", "#228833"),
     "mpbcfw_fast": Look("MP-BCFW, fast", "#000000"),
-    "mpbcfw_in_out": Look("MP-BCFW, fast, in-out", "#AA4499"),
+    "mpbcfw_in_out": Look("MP-BCFW, fast, in-out", "#000000", "-."),
 }
 """The solvers of the paper, and their variants beyond it."""
 

@@ -201,9 +201,9 @@ class DualIterate(Stateful, ABC):
         return self.problem.oracle.unpack(self.w)
 
     @property
-    def asked(self) -> np.ndarray:
+    def query(self) -> np.ndarray:
         """Where exact passes call the oracle, in the storage's layout."""
-        return self._state.asked if self._state.asked.size > 0 else self.w
+        return self._state.query if self._state.query.size > 0 else self.w
 
     @property
     def offset(self) -> float:
@@ -274,7 +274,7 @@ class DualIterate(Stateful, ABC):
     ) -> None:
         """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
         lam = self.problem.lam if lam is None else lam
-        state = self._state._replace(lam=lam, asked=AT_W)
+        state = self._state._replace(lam=lam, query=AT_W)
         clock.approximate(order.size, int(approximate_pass(policy, self.blocks, order, state)))
 
     def recompute(self) -> None:

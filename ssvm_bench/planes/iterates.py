@@ -127,7 +127,7 @@ class LabelingIterate(DualIterate):
         caller = self.oracle.caller
         assert caller is not None
         before = caller.waited
-        answered = self.oracle.answering(self.asked, asked)
+        answered = self.oracle.answering(self.query, asked)
         # the oracle's answers were checked against the truth at the w where it was asked
         exact = self.oracle.exact and asked.size == 1
         tally = self._visit(answered, policy, asked, False, exact)
@@ -180,8 +180,8 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
     evaluated = 0
     oracle_time = 0
     i, fault = 0, checks.NONE
-    at_w = state.asked.size == 0
-    asked = state.w if at_w else state.asked
+    at_w = state.query.size == 0
+    query = state.w if at_w else state.query
     begin = nanoseconds(timespec)
     for k in range(order.size):
         i = order[k]
@@ -193,10 +193,10 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
                 evaluated += seen
                 continue
         start = nanoseconds(timespec)
-        unary_scores(oracle.features, asked, i, theta)
-        maximise(oracle, asked, i, theta, 1.0, y)
+        unary_scores(oracle.features, query, i, theta)
+        maximise(oracle, query, i, theta, 1.0, y)
         oracle_time += nanoseconds(timespec) - start
-        _, _, fault = judged(oracle.features, exact, asked, i, theta, 1.0, y)
+        _, _, fault = judged(oracle.features, exact, query, i, theta, 1.0, y)
         if fault != checks.NONE:
             break
         set_candidate(blocks, i, y)

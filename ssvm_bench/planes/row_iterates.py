@@ -45,7 +45,7 @@ class RowIterate(DualIterate):
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
         changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared
-        at = self.asked if len(terms) < 2 else self.asked.copy()
+        at = self.query if len(terms) < 2 else self.query.copy()
         planes = self.problem.oracle.best_planes(at, terms)
         for i in terms:
             start = perf_counter()

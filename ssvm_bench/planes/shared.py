@@ -63,7 +63,7 @@ class State(NamedTuple):
         Whether steps have the best length; else 2n/(k + 2n) after k steps.
     now : int
         Number of the outer iteration.
-    asked : ndarray of float64, shape (D,)
+    query : ndarray of float64, shape (D,)
         Where exact passes call the oracle, in the storage's layout: (1 − ``in_out``) w +
         ``in_out`` c with a centre c; of shape (0,): at w.
     in_out : float
@@ -77,7 +77,7 @@ class State(NamedTuple):
     lam: float
     line_search: bool = True
     now: int = 0
-    asked: np.ndarray = AT_W
+    query: np.ndarray = AT_W
     in_out: float = 0.0
 
 

@@ -206,7 +206,7 @@ class MultiPlane(DualSolver):
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
                 visited.append(part)
                 changed, skipped = changed + tally.changed, skipped + tally.skipped
-        at_w = self.phi.shared.asked.size == 0
+        at_w = self.phi.shared.query.size == 0
         if changed or skipped or not (at_w and self.phi.shared.line_search):
             return False
         return np.unique(np.concatenate(visited)).size == self.problem.n

@@ -166,8 +166,8 @@ class SeveralStepVisits(Visits):
         """Make room for a new plane at every visit, look at the gaps, and move the centre."""
         if self.in_out > 0:
             self.centre += 0.5 * (self.phi.w - self.centre)
-            asked = (1.0 - self.in_out) * self.phi.w + self.in_out * self.centre
-            self.phi.set(asked=AT_W if whole else asked, in_out=self.in_out)
+            query = (1.0 - self.in_out) * self.phi.w + self.in_out * self.centre
+            self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
         if policy.N > 0:
             known = policy.gaps[np.isfinite(policy.gaps)]

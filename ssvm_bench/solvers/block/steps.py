@@ -161,8 +161,8 @@ def move(blocks, i, gamma, delta_offset, state):
         average.offset[0] += weight * (delta_offset / n)
     else:
         add_direction(blocks, i, scale, state.w)
-    if state.asked.size > 0:
-        add_direction(blocks, i, (1.0 - state.in_out) * scale, state.asked)
+    if state.query.size > 0:
+        add_direction(blocks, i, (1.0 - state.in_out) * scale, state.query)
     move_term(blocks, i, gamma)
     blocks.term_offset[i] += delta_offset
     return True

@@ -21,12 +21,10 @@ from ssvm_bench.papers.dual_coordinate.paper import (
     COMPUTED,
     CONSTANT,
     FIRST_SWEEP,
-    NOT_CLAIMED,
     ONLINE,
     PAPER,
     ROOM,
     SCHEDULES,
-    SELF_CHECKS,
     SEQUENTIAL,
     STEADY,
     STREAMED,
@@ -437,14 +435,14 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
 
 
 def test_what_the_paper_does_not_claim_is_not_counted():
-    beside = {row.key for row in judged() if row.beside == NOT_CLAIMED}
+    beside = {row.key for row in judged() if row.beside == "not claimed"}
     costs = {f"{cost}_{of}" for cost in ("schedule", "slow", "calls") for of in SCHEDULES}
     assert beside == {"ahead_few_labels", "cache", *costs}
 
 
 def test_self_checks_are_not_counted():
     rows = judged()
-    kinds = {row.key for row in rows if row.beside == SELF_CHECKS}
+    kinds = {row.key for row in rows if row.beside == "self-checks"}
     assert kinds == {"dual_batch", "dual_online"}
     text = claims_table.output(PAPER, rows).markdown()
     counted = sum(not row.beside for row in rows)

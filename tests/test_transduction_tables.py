@@ -226,7 +226,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert "64.52 % on bmx-trees" in (said := overlaps.said_of(table))
     assert "inference" in said
     scribbled = overlaps.overlaps(overlaps.of_methods([]))
-    assert overlaps.said_of(scribbled) == overlaps.OVERLAPS
+    assert overlaps.said_of(scribbled) == overlaps.TEXTS["overlaps"]
 
 
 @pytest.mark.usefixtures("few_pictures")

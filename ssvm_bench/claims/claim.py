@@ -151,6 +151,13 @@ class Claim(NamedTuple):
     beside: str = ""
 
 
+def beside(module: str, name: str) -> dict[str, Any]:
+    """Return the content of the file ``NAME.yaml`` beside a module."""
+    text = Path(module).with_name(f"{name}.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content
+
+
 class Statements:
     """What a paper says, as the file ``claims.yaml`` beside a module has it: name → statement.
 
@@ -158,8 +165,7 @@ class Statements:
     """
 
     def __init__(self, module: str) -> None:
-        text = Path(module).with_name("claims.yaml").read_text(encoding="utf-8")
-        self._said: dict[str, Any] = yaml.safe_load(text)
+        self._said = beside(module, "claims")
 
     def claim(
         self,

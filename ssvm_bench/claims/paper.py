@@ -29,7 +29,7 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
-from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, beside, measure
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
 from ssvm_bench.results.trace import Trace
@@ -207,6 +207,16 @@ def _after(case: Case, asked: Number) -> Measured:
 # ---- the paper ------------------------------------------------------------------------------
 
 
+def about(module: str) -> dict[str, Any]:
+    """Return the fields of a `Paper` that the file ``about.yaml`` beside its module has.
+
+    They are ``looks``, a list of the fields of a `Look` each, ``titles``, ``beside`` and
+    ``derivation``.
+    """
+    content = beside(module, "about")
+    return {**content, "looks": {name: Look(*look) for name, look in content["looks"].items()}}
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper, as the module ``paper`` of its folder has it, under the name ``PAPER``.
@@ -214,7 +224,8 @@ class Paper:
     Attributes
     ----------
     folder : Path
-        Its folder. Beside ``claims.yaml`` (`Statements`) there may be ``questions.yaml``, what it
+        Its folder. Beside ``claims.yaml`` (`Statements`) and ``about.yaml`` (`about`), there may be
+        ``questions.yaml``, what it
         leaves open (`Question`), and ``remarks.yaml``, what no trace can tell about a claim
         that fails: claim → dataset → text, the dataset with ``start=oracle`` or ``counted`` behind
         it for other variants.
@@ -243,7 +254,7 @@ class Paper:
         Dataset → the paper's, in whose place it is judged where there are no runs on that one.
     costs : callable
         Dataset → the paper's `Costs`; runs whose time is counted at others are passed over.
-    derivation : tuple of str
+    derivation : sequence of str
         Where these costs come from, in sentences.
     beside : dict
         Kind of rows that are not counted as claims → why they are shown, and are not counted.
@@ -267,7 +278,7 @@ class Paper:
     beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
     costs: Callable[[], Mapping[str, Costs]] = dict
-    derivation: tuple[str, ...] = ()
+    derivation: Sequence[str] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False

@@ -17,13 +17,12 @@ from typing import NamedTuple
 from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Statements, above
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper
-from ssvm_bench.figures.style import Look
+from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster import rates, theorems
 from ssvm_bench.results.words import NONE, percent, times
 
-SAID = Statements(__file__)
+SAID, ABOUT = Statements(__file__), about(__file__)
 
 BCFW = Runs("bcfw", {"step": "line_search"})
 BCFW_FIXED = Runs("bcfw", {"step": "2n/(k+2n)"})
@@ -36,20 +35,6 @@ FW = Runs("fw")
 ONE_SLACK = Runs("one_slack", {"cache": 0})
 CACHED = Runs("one_slack", {"cache": 5})
 N_SLACK = Runs("cutting_plane")
-
-LOOKS = {
-    "bcfw_tail": Look("BCFW-tavg", "#0072B2", ":"),
-    "bcfw_inexact": Look("BCFW, inexact", "#AA3377", "-."),
-    "fw": Look("FW", "#009E73"),
-    "ssg": Look("SSG", "#785EF0"),
-    "ssg_weighted": Look("SSG-wavg", "#785EF0", "--"),
-    "ssg_tail": Look("SSG-tavg", "#785EF0", ":"),
-    "eg": Look("EG", "#8B4513"),
-    "excessive_gap": Look("Excessive gap", "#8B4513", "--"),
-    "extragradient": Look("Extragradient", "#8B4513", ":"),
-    "cutting_plane": Look("Cutting plane (n-slack)", "#CCBB44"),
-    "one_slack": Look("1-slack", "#CCBB44", "-."),
-}
 
 
 class Ours(NamedTuple):
@@ -90,29 +75,6 @@ OTHERS = (
 ANY_SSG = Family("any_ssg", "SSG, averaged or not", (SSG, SSG_WEIGHTED, SSG_TAIL))
 
 SELF_CHECKS, OTHER_BASELINES, UNLIKE = "self-checks", "other rivals", "unlike averages"
-SECONDS = "in seconds"
-BESIDE = {
-    SELF_CHECKS: (
-        "True of every right implementation. By weak duality, no dual value is above a primal one; "
-        "a call of the oracle finds one plane; and bounds that are proven hold, at these numbers "
-        "of passes by a factor of a thousand and more."
-    ),
-    UNLIKE: (
-        "The poster's figure has BCFW and SSG without averages and with tail averages. Here each "
-        "form of BCFW is compared with the best of all forms of SSG, whatever its own is."
-    ),
-    OTHER_BASELINES: (
-        "The poster says “cutting plane” and “1-slack SVM-Struct”, not whether it keeps a cache of "
-        "constraints. We read: a method that has one plane more after each pass of the oracle, "
-        "1-slack without a cache, or BMRM. These two do more between two passes, which is not seen "
-        "in their number: with a cache, planes come from rounds over the labelings that each "
-        "example keeps, and count as approximate calls; n-slack has a plane more for each example."
-    ),
-    SECONDS: (
-        "“Faster in experiments” does not say in what. The counted rows are in passes; here is the "
-        "same in seconds. Most runs were timed beside others, so a factor below 2 tells little."
-    ),
-}
 
 MOST = 0.9
 """Share from which on one solver is ahead of another."""
@@ -142,7 +104,7 @@ def _compared(ours: Ours, family: Family) -> Iterator[Claim]:
 
 def _like(ours: Ours) -> Family:
     """Return SSG in the same form."""
-    return Family("ssg", LOOKS[ours.ssg.solver].label, (ours.ssg,))
+    return Family("ssg", ABOUT["looks"][ours.ssg.solver].label, (ours.ssg,))
 
 
 def _baseline_claims(ours: Ours) -> Iterator[Claim]:
@@ -168,7 +130,7 @@ def _in_seconds(ours: Ours) -> Iterator[Claim]:
         claim = SAID.claim(
             "seconds", measured, times, key, low=above(1), words={**words, "levels": _LEVELS}
         )
-        yield claim._replace(beside=SECONDS)
+        yield claim._replace(beside="in seconds")
 
 
 def _size_claim(key: str, name: str, runs: Runs) -> Claim:
@@ -202,8 +164,8 @@ CLAIMS = (
     SAID.claim("size_one_slack", theorems.over_bound_on_both(theorems.ONE_SLACK)),
     *_gap_claims("bcfw", "BCFW", BCFW),
     *_gap_claims("fw", "batch Frank–Wolfe", FW),
-    *_beside(UNLIKE, OURS, [ANY_SSG]),
-    *_beside(OTHER_BASELINES, OURS[:2], OTHERS),
+    *_beside("unlike averages", OURS, [ANY_SSG]),
+    *_beside("other rivals", OURS[:2], OTHERS),
     *(claim for ours in OURS for claim in _in_seconds(ours)),
 )
 
@@ -212,12 +174,11 @@ PAPER = Paper(
     title="the BCFW poster",
     short="poster",
     kinds=(rates.KIND,),
-    looks=LOOKS,
     file="claims-poster",
     claims=CLAIMS,
     solvers=frozenset({runs.solver for _, _, runs, _ in OURS} | {INEXACT.solver, FW.solver}),
     beside_runs_of=frozenset(
         runs.solver for family in (ANY_SSG, *FAMILIES, *OTHERS) for runs in family.members
     ),
-    beside=BESIDE,
+    **ABOUT,
 )

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.claims.claim import beside
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, crossing
@@ -209,22 +210,14 @@ def _cell(row: pd.Series) -> str:
     return f"{number(row['ratio'])} ({row['predicted']:.3g})"
 
 
-READING = (
-    "Ratios of the exact oracle calls to an error ε, medians over the repeats; in brackets what "
-    "the order in Table 1 of the BCFW poster gives. The orders are upper bounds of calls: a larger "
-    "ratio contradicts none, a smaller one is common. The last column of the first table tells, of "
-    "methods whose traces have it, how near the error came to what their theorem proves of the "
-    "very run, with all constants: above 1, the theorem would be refuted. "
-    f"{NONE}: an error that at most half of the repeats reached, or within the first pass."
-)
-
-
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     needed = calls(data.traces, data.best, data.gaps)
     table = ratios(needed)
     if len(table):
         title = "How the number of oracle calls grows with n, 1/λ and 1/ε"
-        yield Output("rates", table, title, [READING, *tables(needed, table)])
+        yield Output(
+            "rates", table, title, [beside(__file__, "texts")["rates"], *tables(needed, table)]
+        )
 
 
 KIND = Kind("rates", Choices(("table",), "choice", "choices", gaps=True), _outputs)

@@ -15,12 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import yaml
 
+from ssvm_bench.claims.claim import beside
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import processors_of
 from ssvm_bench.results.problem_instance import instance_of
@@ -39,8 +38,6 @@ RATIOS = ("speedup",)
 
 EPSILON = 0.01
 """The ε of all of the report's runs."""
-
-REPORT = Path(__file__).with_name("report.yaml")
 
 INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
 """The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
@@ -149,8 +146,8 @@ def title(instance: pd.DataFrame) -> str:
 
 @cache
 def _report() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(REPORT.read_text(encoding="utf-8"))
-    return content
+    """Return what the report prints."""
+    return beside(__file__, "report")
 
 
 def report_lam(instance: Mapping[str, Any]) -> float:

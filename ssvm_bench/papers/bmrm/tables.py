@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.claim import Claim, beside
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
 from ssvm_bench.config import registry
 from ssvm_bench.figures.curves import timing_notes
@@ -40,6 +40,8 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
 
 # ---- Table 1 ----------------------------------------------------------------------------------
+
+TEXTS = beside(__file__, "texts")
 
 LOSSES = ("validation", "test")
 RISK_COLUMNS = [
@@ -111,14 +113,6 @@ def risk_tables(table: pd.DataFrame) -> Iterator[Table]:
         heads = [bold(f"λ = {lam:g}", lam == best) for lam in lams]
         header = ["validation loss", *heads, f"test, λ = {best:g}"]
         yield Table(bundle_runs.title(block), header, rows)
-
-
-RISKS = (
-    "Mean loss on the validation examples for each λ, and on the test examples for the λ with the "
-    "smallest median (in bold). λ is the report's, n times ours. Spread: the largest difference "
-    "between the methods; the report says that they differ in the fourth decimal place. Its "
-    "numbers are in its Table 1."
-)
 
 
 # ---- Table 2 ----------------------------------------------------------------------------------
@@ -243,33 +237,13 @@ def _share(value: float) -> str:
     return text if text == NONE else f"{text} %"
 
 
-READING = (
-    "What it took until the relative gap was at most ε, for each λ (the report's, n times ours); "
-    "medians over the repeats. Iterations are passes of the oracle; those at points that "
-    "Algorithm 2 rejects are among them, and its own iterations are what is left without these. "
-    "CPU seconds, with the shares of the inner quadratic programs and of the inner products of "
-    "new planes with all others. Speed-up: seconds of BMRM over seconds. “>” and “<”: a run ended "
-    "before its ε. Then the share of the evaluated iterations in which the primal value rises, "
-    "how far it is above its least value so far in their geometric mean, and how many inner QPs "
-    "an iteration of Algorithm 1 or 2 solved. The report's numbers are in its Table 2. Where a λ "
-    "stands for another one of the report, it was chosen so that BMRM takes about as many "
-    "iterations as there. –: not known; runs may be older than a count."
-)
-OTHERWISE = (
-    "The report does not say whether its numbers have the ten passes of SGD in them, with which "
-    "Prox-BMRM begins on plates and landmarks (SGD-QN there, plain SGD here). Without SGD, the "
-    "evaluation of w₁ is the first iteration. At the report's pass, an iteration takes what one of "
-    "its BMRM takes at its largest λ, and what our QPs and products of planes took is added."
-)
-
-
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 
 def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
     notes = timing_notes(bundle_runs.of_bundles(data.traces))
     notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(table)
-    yield from (READING, OTHERWISE, *notes)
+    yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
     yield from tables(table, costs.costs([*data.traces, *data.others]))
 
 
@@ -278,7 +252,7 @@ KINDS = (
         "risks",
         "Validation and test loss of the bundle methods",
         lambda traces, _: risks(traces),
-        lambda _, table: [RISKS, *_risk_notes(table), *risk_tables(table)],
+        lambda _, table: [TEXTS["risks"], *_risk_notes(table), *risk_tables(table)],
         documents=True,
     ),
     table_kind(

@@ -13,8 +13,7 @@ from pathlib import Path
 from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Statements, above
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper
-from ssvm_bench.figures.style import Look
+from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.papers.dual_coordinate import figures
 from ssvm_bench.papers.dual_coordinate import measures as by
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND, WARM
@@ -78,21 +77,6 @@ CONSTANT = 1.01
 """The same for what does not depend on them, but for a few planes."""
 
 SELF_CHECKS, NOT_CLAIMED = "self-checks", "not claimed"
-BESIDE = {
-    NOT_CLAIMED: (
-        "The paper calls the schedule crucial, and claims for its own neither that it is faster "
-        "nor that it takes fewer calls than the others, nor that its cache stays small; of "
-        "stochastic methods it speaks where output spaces are large. The rows say who is ahead "
-        "here, where a call takes microseconds; and where it takes 1 or 10 ms, as the search of an "
-        "image does, which are added to the measured seconds, as what a schedule does depends on "
-        "no clock. `ssvm-bench experiment dual_coordinate_delay` measures calls that take so long. "
-        "The tolerance of the online gap is 0.01 here; with the 0.05 of the author's programs its "
-        "schedule takes less time to a gap of 5 % (`ssvm-bench experiment dual_coordinate_tol`)."
-    ),
-    SELF_CHECKS: (
-        "Theorems, true of every right implementation: no step of either algorithm lowers the dual."
-    ),
-}
 
 
 def _factor(value: float) -> str:
@@ -132,31 +116,14 @@ CLAIMS = (
     SAID.claim("dual_online", by.never_falls(ONLINE), percent),
 )
 
-LOOKS = {
-    "dcd": Look("DCD", "#F781BF"),
-    "dcd_online": Look("DCD, online", "#F781BF", "--"),
-    "dcd UB": Look("", "#D55E00"),
-    "dcd UB'": Look("", "#E69F00", "--"),
-    "dcd LB": Look("", "#0072B2"),
-    "dcd planes=found": Look("", "#D55E00"),
-    "dcd_online plane=largest": Look("", "#0072B2"),
-    "dcd_online plane=random": Look("", "#009E73"),
-    "dcd order=sequential": Look("", "#0072B2", "--"),
-    "dcd_online schedule=gap": Look("", "#F781BF"),
-    "dcd_online schedule=one_pass": Look("", "#0072B2", "--"),
-    "dcd_online schedule=larank": Look("", "#E69F00", ":"),
-    "dcd_online schedule=mining": Look("", "#009E73", "-."),
-}
-
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the dual-coordinate paper",
     kinds=(figures.KIND,),
-    looks=LOOKS,
     file="claims-dual-coordinate",
     claims=CLAIMS,
     solvers=frozenset({"dcd", "dcd_online"}),
     beside_runs_of=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, dcd runs alone
-    beside=BESIDE,
     partial=True,
+    **about(__file__),
 )

@@ -20,9 +20,8 @@ import numpy as np
 
 from ssvm_bench.claims.cases import Costs
 from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
-from ssvm_bench.claims.paper import Paper
+from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.config import catalog
-from ssvm_bench.figures.style import Look
 from ssvm_bench.papers.mpbcfw import choices, tables
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results.words import percent, seconds, times
@@ -40,25 +39,8 @@ SUBSTANTIALLY = 2.0
 UNTIL = {"stanford": 0.03}
 """The relative gap at which Stanford's working sets are read off, the same for all of its runs."""
 
-SAID = Statements(__file__)
-
-LOOKS = {
-    "bcfw": Look("BCFW", "#0072B2"),
-    "bcfw_avg": Look("BCFW-avg", "#56B4E9", "--"),
-    "mpbcfw": Look("MP-BCFW", "#D55E00"),
-    "mpbcfw_avg": Look("MP-BCFW-avg", "#E69F00", "--"),
-    "mpbcfw_gram": Look("MP-BCFW, several steps", "#882255"),
-    "mpbcfw_pairwise": Look("MP-BCFW, pairwise steps", "#CC79A7"),
-    "mpbcfw_away": Look("MP-BCFW, away steps", "#EE6677"),
-    "bcfw_gap": Look("BCFW, gap sampling", "#332288"),
-    "mpbcfw_gap": Look("MP-BCFW, gap sampling", "#66CCEE"),
-    "mpbcfw_need": Look("MP-BCFW, oracle by need", "#BBCC33"),
-    "mpbcfw_idle": Look("MP-BCFW, idle terms left out", "#4477AA"),
-    "mpbcfw_accelerated": Look("MP-BCFW, accelerated", "#228833"),
-    "mpbcfw_fast": Look("MP-BCFW, fast", "#000000"),
-    "mpbcfw_in_out": Look("MP-BCFW, fast, in-out", "#000000", "-."),
-}
-"""The solvers of the paper, and their variants beyond it."""
+SAID, ABOUT = Statements(__file__), about(__file__)
+LOOKS = ABOUT["looks"]
 
 
 def _words(pair: str) -> dict[str, str]:
@@ -119,25 +101,7 @@ CLAIMS = (
     SAID.claim("rule", choices.over_best_fixed(), times, high=by.AS_FAST),
 )
 
-BESIDE = {
-    "other readings": "Claims 1 and 2 compare the runs of each seed; Figure 4 draws medians over "
-    "the repeats. So the same is read off its curves; these rows are not counted again."
-}
-
 EXPERIMENT = "mpbcfw_costs"
-
-DERIVATION = (
-    "A call of the oracle takes “only a few microseconds” on USPS (3 µs here), “approximate 50 µs” "
-    "on OCR and “1 to 5 milliseconds” on the images (section 4.1): the lower end on the horses, "
-    "whose oracle is one cut, and the upper end on Stanford, whose oracle is several.",
-    "A visit costs what makes the oracle's share of BCFW's time the paper's: “approximately 15 %” "
-    "on USPS, “approximately 70 %” on OCR, “almost 99 %” on the images. It is the Θ(d) work of a "
-    "step (section 3.3): 5 to 9 ns for each of the d weights on all four, which is why the ends of "
-    "the range belong to these two datasets.",
-    "A plane of a working set costs one inner product of d numbers (O(|W_i| d) for an approximate "
-    "update, section 3.3), at 1.17 ns a number: on USPS, the call's 3 µs are ten inner products of "
-    "256 numbers.",
-)
 
 
 @cache
@@ -156,12 +120,10 @@ PAPER = Paper(
     title="the MP-BCFW paper",
     order=0,
     kinds=tables.KINDS,
-    looks=LOOKS,
     file="claims",
     claims=CLAIMS,
     solvers=frozenset({"mpbcfw", "mpbcfw_avg"}),
     stands_for=STANDS_FOR,
     costs=costs,
-    derivation=DERIVATION,
-    beside=BESIDE,
+    **ABOUT,
 )

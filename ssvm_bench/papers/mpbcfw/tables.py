@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
-from ssvm_bench.claims.claim import UnmeasurableError
+from ssvm_bench.claims.claim import UnmeasurableError, beside
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Cells, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # ---- λ and the first iterations ---------------------------------------------------------------
 
+
+TEXTS = beside(__file__, "texts")
 
 PAIRS = {
     **by.PAIRS,
@@ -82,15 +84,6 @@ def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-OF_SCALE = (
-    "At how many of the first iterations the second solver has a lower primal value than the first "
-    "one of the same seed: median (minimum – maximum) over the repeats; and from which iteration "
-    "on it is lower in all of them. Features that are s times as large are λ / s² in "
-    "λ: 10/n and 100/n stand for features of 0.32 and 0.1 times their size. Time is counted at the "
-    "paper's costs."
-)
-
-
 SCALE: Cells = {
     "pair": lambda row: ", ".join(map(solver_label, PAIRS[row["pair"]])),
     "start": lambda row: row["start"],
@@ -105,7 +98,7 @@ SCALE: Cells = {
 
 
 def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield OF_SCALE
+    yield TEXTS["scale"]
     for dataset, rows in table.groupby("dataset", sort=False):
         of = rows.assign(other=rows["pair"] != "plain").sort_values(["other", "start", "lam"])
         yield table_of(dataset_name(str(dataset)), SCALE, of.to_dict("records"), 3)
@@ -156,14 +149,6 @@ def _first_usual(values: pd.Series) -> pd.Series:
     return values.where(values != by.PRINTED["T"], -1) if values.name == "T" else values
 
 
-OF_SLOPE = (
-    "Time, counted at the paper's costs, to the smallest duality gap that every BCFW repeat "
-    "reaches within 80 % of its budget; and as a ratio to the runs of the same seed with the slope "
-    "rule and T = 10: median (minimum – maximum). With a fixed number, that many approximate "
-    "passes are made in every iteration."
-)
-
-
 SLOPE: Cells = {
     "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
     "T": lambda row: f"{row['T']}",
@@ -177,7 +162,7 @@ SLOPE: Cells = {
 
 
 def _of_slope(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield OF_SLOPE
+    yield TEXTS["slope"]
     for dataset, rows in table.groupby("dataset", sort=False):
         title = f"{dataset_name(str(dataset))}: to a gap of {rows['gap'].iloc[0]:.3g}"
         yield table_of(title, SLOPE, rows.to_dict("records"))
@@ -213,13 +198,6 @@ def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
     }
 
 
-OF_AVERAGES = (
-    "Dual suboptimality of the average over exact steps alone, and of that over approximate steps "
-    "alone, as multiples of that of their best interpolation, which is what MP-BCFW-avg reports "
-    "(section 3.5); medians over the repeats. Time is counted at the paper's costs."
-)
-
-
 AVERAGES: Cells = {
     "dataset": lambda row: dataset_name(row["dataset"]),
     "iterations": lambda row: f"{row['after']}",
@@ -231,7 +209,7 @@ AVERAGES: Cells = {
 
 
 def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield OF_AVERAGES
+    yield TEXTS["averages"]
     yield table_of("Dual suboptimality", AVERAGES, table.to_dict("records"))._replace(headed=False)
 
 

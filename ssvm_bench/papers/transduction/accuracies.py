@@ -25,7 +25,7 @@ from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.printed import INDUCTIVE, KERNELS, PROPOSED, SETS, TABLE_1
-from ssvm_bench.papers.transduction.tables import COSTS, of_draws, row_of
+from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
@@ -104,22 +104,6 @@ def _settings(run: Trace) -> str:
 
 
 # ---- the tables -------------------------------------------------------------------------------
-
-READING = (
-    "Accuracy on the points whose label is not told, in %: mean ± standard deviation over splits. "
-    "*Inductive* is the classifier of the labeled points alone, with the same kernel and balance. "
-    "SDP is the relaxation of Joulin and Bach, as the paper prints it. "
-)
-JUDGED = (
-    "**Bold**: the distance to the mean that the paper prints is, to either side, at most the ± "
-    "that it prints. The caption calls what is behind ± the *variance* over the splits; the "
-    "numbers look like deviations. Under each table both counts are told: with the ± as it stands, "
-    "and with its root, in %, as the deviation."
-)
-OURS = (
-    "No verdict: these are settings of ours, not the paper's. They were chosen by the mean "
-    "accuracy over the ten cells on splits 0 to 2, which are not among those here."
-)
 TABLE: Cells = {
     "set": lambda row: style.dataset_name(row["dataset"]),
     "labels": lambda row: f"{row['labeled']}",
@@ -150,7 +134,7 @@ COMPARED: Cells = {
 
 def by_setting(table: pd.DataFrame) -> Iterator[Block]:
     """Yield the table of each kernel and setting, and what it says as a whole."""
-    yield READING + JUDGED
+    yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
     for (kernel, settings), rows in _ordered(table).items():
         yield table_of(f"{kernel}: {settings}", TABLE, rows)
         yield _in_all(rows)
@@ -161,7 +145,7 @@ def by_setting(table: pd.DataFrame) -> Iterator[Block]:
 
 def reached(table: pd.DataFrame) -> Iterator[Block]:
     """Yield the same of settings of ours."""
-    yield READING + OURS
+    yield f"{TEXTS['accuracies']} {TEXTS['ours']}"
     for (kernel, settings), rows in _ordered(table).items():
         yield table_of(f"{kernel}: {settings}", REACHED, rows)
 
@@ -195,7 +179,7 @@ def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
 
 def settings_tables(table: pd.DataFrame) -> Iterator[Block]:
     """Yield a table per kernel with a row for each setting."""
-    yield READING + JUDGED
+    yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
     cells = [(dataset, labeled) for labeled in (10, 100) for dataset in SETS]
     names = [f"{style.dataset_name(dataset)} {labeled}" for dataset, labeled in cells]
     for kernel in KERNELS:

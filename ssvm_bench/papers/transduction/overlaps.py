@@ -25,7 +25,7 @@ from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells
 from ssvm_bench.papers.transduction.printed import PROPOSED, VIDEOS
-from ssvm_bench.papers.transduction.tables import COSTS, of_draws, row_of
+from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -131,25 +131,6 @@ def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> No
 
 # ---- the table --------------------------------------------------------------------------------
 
-OVERLAPS = (
-    "Intersection over union of the figure, in pixels, at the end of each run: of single pictures "
-    "the mean ± standard deviation over them, and the least; of a sequence the mean over its "
-    "frames but the first. The truth's is what the superpixels allow: each has the label of most "
-    "of its pixels. False pixels are no figure and taken for it, missed ones are figure and "
-    "not found; both are shares of all pixels. Separated is what tells how far the features are "
-    "linearly separable: the IoU, in superpixels, of the classifier alone on the points whose "
-    "label is told. The objective is that of the labels and the classifier at the end, a mean; "
-    "seconds and iterations are medians. The features are those of the project: visual words of "
-    "gradients and colours. The paper has those of a deep network that was trained to segment "
-    "objects, and calls them almost linearly separable."
-)
-IN_VIDEOS = (
-    "Beside ours are the IoU that section 4.2 prints. OSVOS, which we have no runs of, has {osvos} "
-    "there. The paper does not name the sequence of Figure 2. That it is bmx-trees is our "
-    "inference: section 4.2 says that the object is occluded in frames 60 to 68, as the rider is. "
-    "Against it, Figure 2 shows a frame 84, and bmx-trees ends with frame 79."
-)
-
 
 OVERLAP_COLUMNS = [
     *("data", "source", "problem", "solver", "runs", "iou", "deviation", "min", FALSE, MISSED),
@@ -192,7 +173,8 @@ def said_of(table: pd.DataFrame) -> str:
         for name in dict.fromkeys(table["data"])
         if name in VIDEOS
     ]
-    return " ".join([OVERLAPS, *([IN_VIDEOS.format(osvos=" and ".join(shown))] * bool(shown))])
+    videos = TEXTS["videos"].format(osvos=" and ".join(shown))
+    return " ".join([TEXTS["overlaps"], *[videos] * bool(shown)])
 
 
 def _share(row: Mapping[Any, Any], name: str) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 
 from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
-from ssvm_bench.claims.paper import Paper
-from ssvm_bench.figures.style import Look
+from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.papers.transduction import accuracies, figures, overlaps, printed, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.printed import BASELINES, MOONS, PROPOSED, SETS, Spread
@@ -34,12 +33,6 @@ WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
 AS_PRINTED = Runs(PROPOSED, printed.SETTINGS)
 FIXED = Runs(PROPOSED, {**printed.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs by the printed settings; and those whose ρ does not change."""
-
-SELF_CHECKS = "theorems"
-BESIDE = {
-    SELF_CHECKS: "True of every right implementation, where their conditions hold: Lemmas 1 and 2, "
-    "Proposition 2."
-}
 
 
 def _stuck(solver: str, name: str) -> Claim:
@@ -98,35 +91,13 @@ def _of_videos() -> Iterator[Claim]:
 
 def _theorem(name: str, measured: Measure, high: float) -> Claim:
     only = {"solver.delta": WITH_DELTA.options["delta"]}
-    return SAID.claim(name, measured, high=high, beside=SELF_CHECKS, only=only)
+    return SAID.claim(name, measured, high=high, beside="theorems", only=only)
 
-
-LOOKS = {
-    "dcadmm": Look("DC-ADMM", "#A50026"),
-    "coordinate_descent": Look("Coordinate descent", "#2166AC", "--"),
-    "kernel_kmeans": Look("Kernel k-means", "#762A83", ":"),
-    "inductive": Look("Inductive", "#666666", "-."),
-    "sdp": Look("SDP relaxation", "#1B7837"),
-}
-
-TITLES = {
-    "davis_bmx_trees": "bmx-trees",
-    "davis_car_shadow": "car-shadow",
-    "moons": "Moons",
-    "scribbles": "Scribbles",
-    "ssl_bci": "BCI",
-    "ssl_digit1": "Digit1",
-    "ssl_g241c": "g241c",
-    "ssl_g241n": "g241n",
-    "ssl_usps": "SSL-USPS",
-}
 
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the transduction paper",
     kinds=(*tables.KINDS, accuracies.KIND, *figures.KINDS),
-    looks=LOOKS,
-    titles=TITLES,
     file="claims-transduction",
     claims=(
         SAID.claim(
@@ -152,6 +123,6 @@ PAPER = Paper(
         _theorem("supervised", by.supervised_gap(WITH_DELTA), CLOSED),
     ),
     solvers=frozenset({PROPOSED}),
-    beside=BESIDE,
     draws=printed.DRAWS,
+    **about(__file__),
 )

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Case, cases
+from ssvm_bench.claims.claim import beside
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, table_of
 from ssvm_bench.figures.kind import table_kind
@@ -25,6 +26,9 @@ from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.papers.transduction.printed import DRAWS, MOONS
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
+
+TEXTS = beside(__file__, "texts")
+"""What is said above tables."""
 
 PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""
@@ -84,11 +88,6 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=ERROR_COLUMNS)
 
 
-ERRORS = (
-    "Wrong labels among those that are not told, at the end of each run: mean ± standard "
-    "deviation, median and range over draws of the data; medians of iterations and seconds. The "
-    "paper prints those of one draw."
-)
 ERROR_CELLS: Cells = {
     "solver": lambda row: style.solver_label(row["solver"]),
     "draws": lambda row: f"{row['draws']}",
@@ -145,13 +144,6 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SOLVE_COLUMNS)
 
 
-SOLVES = (
-    "How many iterations of conjugate gradients a solution of (17) takes, from the last one: on "
-    "average over a run, and between two evaluations where they are most. “In practice, often only "
-    "a small number of conjugate gradient iterations are necessary” (section 2.3): read here as at "
-    f"most {FEW} on average, where the paper has neither number nor precision. In exact "
-    "arithmetic, they end after as many as there are unknowns of a label."
-)
 SOLVE_CELLS: Cells = {
     "data": lambda row: f"{style.dataset_name(row['dataset'])}, n = {row['n']}",
     "unknowns": lambda row: f"{row['unknowns']}",
@@ -173,7 +165,7 @@ KINDS = (
         "errors",
         "Wrong labels",
         lambda traces, _: errors(traces),
-        lambda _, table: [ERRORS, *error_tables(table)],
+        lambda _, table: [TEXTS["errors"], *error_tables(table)],
         documents=True,
     ),
     table_kind(
@@ -181,7 +173,7 @@ KINDS = (
         "Iterations of conjugate gradients",
         lambda traces, _: solves(traces),
         lambda _, table: [
-            SOLVES,
+            TEXTS["solves"].format(few=FEW),
             table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records")),
         ],
     ),

@@ -2,7 +2,7 @@
 
 A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100
 labels the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1.
-``KINDS`` is the table of the sets; each is a kind of its own.
+``ssl.yaml`` is the table of the sets; each is a kind of its own.
 
 The authors have hidden what the features mean; two sets are of Gaussians that they drew. The files
 at the home page are packed together; they are downloaded from a copy of them.
@@ -20,10 +20,13 @@ http://olivier.chapelle.cc/ssl-book/benchmarks.html
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+import yaml
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import approx_normal, permutation
@@ -78,19 +81,22 @@ class About(NamedTuple):
         Its kind without the prefix.
     number : int
         In the benchmark.
-    classes : tuple of int
+    classes : sequence of int
         The class of each cluster.
     apart, noise : float
         The distance of the centres, and the standard deviation around them.
+    sha256 : sequence of str
+        Of the files of data, 10 and 100 labels.
     n, n_features : int
         Its size.
     """
 
     name: str
     number: int
-    classes: tuple[int, ...]
+    classes: Sequence[int]
     apart: float
     noise: float
+    sha256: Sequence[str]
     n: int = 1500
     n_features: int = 241
 
@@ -177,8 +183,8 @@ def synthetic(of: About) -> Arrays:
     return {"x": np.round(x, 4), "y": y, **kept}
 
 
-def _set(of: About, *digests: str) -> SslSet:
-    """Return a set; the digests are those of data, 10 and 100 labels."""
+def _set(of: About) -> SslSet:
+    """Return a set, with its files."""
     ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
     raw = ParsedFile(
         dataset=f"ssl_{of.name}",
@@ -191,7 +197,7 @@ def _set(of: About, *digests: str) -> SslSet:
         n=of.n,
         sha256={
             f"SSL,set={of.number},{end}.mat": digest
-            for end, digest in zip(ends, digests, strict=True)
+            for end, digest in zip(ends, of.sha256, strict=True)
         },
         parse=parse,
         heads=(MATLAB,),
@@ -202,42 +208,6 @@ def _set(of: About, *digests: str) -> SslSet:
     return SslSet(raw)
 
 
-SETS = (
-    # pictures of the digit 1, which lean this way or that
-    _set(
-        About("digit1", 1, (0, 1, 0, 1, 0, 1), apart=9.0, noise=0.5),
-        "49aa23425965f0e40db8087d04be06a1888b72b9287f0e5b916847a84764050d",
-        "a5485ce0adc6cc4fd8bf18cfa55222ccd5d3921511a62decbc52cff06abc5296",
-        "314ed0b1511fcbf94afe84705a3268ad06375e1c0047b0fc2cbf052578c5eb23",
-    ),
-    # digits 2 and 5 against the others, a fifth of the points
-    _set(
-        About("usps", 2, (0, 0, 1, 0, 0, 1, 0, 0, 0, 0), apart=9.0, noise=0.6),
-        "812b522414b4e744079e995c3f9516a663263254852c393e3b9dfac1b11ba620",
-        "155238e71c8f53283dd658469c9abf94c9cd6b78f106343a9a378ab52abf96fe",
-        "f3851cff60819b7fa280e43f7d1845ee44d57ba2643f7cdebad9de1e4e422239",
-    ),
-    # imagined movements of the left or right hand, seen by electrodes
-    _set(
-        About("bci", 4, (0, 1), apart=1.5, noise=1.0, n=400, n_features=117),
-        "45170f338525e0542c0d1d132da9df8c6c6fbc773b1df803dcc98c0eb4fb369c",
-        "21511ccd5a1ac2486ac2f0e428c9bcbd55e7c76007c67fec9f1f0325361580ce",
-        "03aebf6fd4e402d244dde020328d2c64db0c934777eb5251d57b15a9e557bacc",
-    ),
-    # two Gaussians, one a class
-    _set(
-        About("g241c", 5, (0, 1), apart=2.5, noise=1.0),
-        "21e996d9c654ac91f32f5ba6af172b6f86034434b6cf17f059cfd2f821120e1e",
-        "6560e5575bf4abd6f5d76bdb1396d009c867fc7f40e5bbb7f0aa5232cd17ac01",
-        "449dcd8c2dc279c4380197154823abfd5001a74bacdc32115b18f035bcf8ddbe",
-    ),
-    # four Gaussians, two a class: neighbours differ
-    _set(
-        About("g241n", 7, (0, 1, 0, 1), apart=4.5, noise=1.0),
-        "e6cdd9d6d27a2eb426346bc53c20319f95a982592d14f216dd816808a16da48d",
-        "97a36e3ee53c788786f39eff391169b96993fc21e9fdf54a7fbaf856c09dbedd",
-        "6ef0c0cf99ce61943f8f148dcc2943b813cb738753e6fc2c4d708f2c3ea3ac3b",
-    ),
-)
-KINDS = {each.RAW.dataset: each for each in SETS}
+_SETS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+KINDS = {f"ssl_{name}": _set(About(name=name, **about)) for name, about in _SETS.items()}
 """Kind → set, in the order of the benchmark."""

@@ -7,6 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -24,6 +25,9 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import why_empty
 from ssvm_bench.results import words
+
+STYLE = Path(__file__).with_name("ssvm_bench.mplstyle")
+RC = mpl.rc_params_from_file(STYLE, use_default_template=False)
 
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 LEGEND |= {"borderaxespad": 0, "borderpad": 0}
@@ -153,7 +157,7 @@ def page(
 ) -> Iterator[tuple[Figure, Any]]:
     """Lay out a figure: rows of panels, then below them the legend, then the notes."""
     rows, columns = shape
-    with mpl.rc_context(style.RC):
+    with mpl.rc_context(RC):
         # In inches.
         width = max(panel_width * columns, MIN_WIDTH)
         legend_columns = _columns(legend[1], width)
@@ -266,6 +270,6 @@ def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
                 "Install one, or choose --format pdf."
             )
         latex = {"pgf.texsystem": found, "pgf.rcfonts": False}  # the fonts of the document
-    with mpl.rc_context(style.RC), mpl.rc_context(latex):
+    with mpl.rc_context(RC), mpl.rc_context(latex):
         figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA.get(suffix))
     return buffer.getvalue()

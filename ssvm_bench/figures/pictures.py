@@ -18,6 +18,7 @@ from ssvm_bench.config import GENUINE
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.figures import style
+from ssvm_bench.figures.drawing import RC
 
 TWO = ("#0072B2", "#E69F00")
 NINE = (
@@ -46,7 +47,7 @@ def _page(
     heights: Sequence[float], columns: int, width: float, margin: float
 ) -> Iterator[tuple[Figure, np.ndarray]]:
     """Lay out rows of panels; lengths are in inches."""
-    with mpl.rc_context(style.RC):
+    with mpl.rc_context(RC):
         figure = Figure(figsize=(width * columns, sum(heights) + margin), layout="constrained")
         FigureCanvasAgg(figure)
         yield (

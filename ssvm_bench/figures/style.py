@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED, SIMULATED, registry
 from ssvm_bench.results import words
@@ -79,27 +79,6 @@ SOURCES = {
     "synthetic": "synthetic, no real data",
 }
 """Where a dataset came from → what a reader reads of it."""
-
-RC: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "figure.titlesize": 11,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "pdf.fonttype": 42,  # embedded TrueType, which publishers ask for
-    "svg.fonttype": "path",
-    "svg.hashsalt": "ssvm-bench",
-}
 
 
 def as_written(text: str) -> str:

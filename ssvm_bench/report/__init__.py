@@ -8,7 +8,6 @@
     interactive        the numbers of figures that can be zoomed and switched
     markup             blocks of documents, and whole pages, as HTML
     shown              what is shown of kinds of figures
-    run_tables         tables of problems and runs
     page               the pages; `page.js` draws their figures
 
 A page needs no network and no library: figures are SVG, drawn by its own script.

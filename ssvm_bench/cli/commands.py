@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE = {
     **{name: name for name in ("config", "data", "new")},
-    **dict.fromkeys(("experiment", "merge", "plot", "predict", "report", "score"), "runs"),
-    **dict.fromkeys(("compare", "verify"), "results"),
+    **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
+    **dict.fromkeys(("compare", "report", "verify"), "results"),
 }
 """Command → the module beside this one that has it, which is imported when it is asked for."""
 

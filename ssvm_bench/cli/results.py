@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings
+from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings, completed
 
 if TYPE_CHECKING:
     from ssvm_bench.results.folder import ResultsFolder
@@ -74,7 +74,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
     for override in overrides:
         if not override.startswith(OPTION):
             raise ConfigError(
-                f"A results folder is chosen with {OPTION}…, got {shown(repr(override))}."
+                f"This takes only {OPTION}…, a results folder, got {shown(repr(override))}."
             )
     (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
     return results_folder(config.results_dir, (OPTION,) if asked else overrides)
@@ -148,3 +148,37 @@ def compare_command(
             click.echo("\n".join(block.texts) if isinstance(block, List) else block)
     for path in compare.save(made, out or where.made / "comparisons" / made.name, formats):
         click.echo(f"file: {path}")
+
+
+@click.command("report", cls=Command)
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@click.option(
+    "--experiment",
+    metavar="NAME",
+    shell_complete=completed("names", "experiments"),
+    help="The runs of an experiment, also committed ones.",
+)
+@click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
+@click.pass_obj
+def report_command(
+    settings: Settings, overrides: tuple[str, ...], experiment: str | None, every: bool
+) -> None:
+    """Write an HTML page over your own runs.
+
+    It has a summary, figures to zoom and switch, time and oracle calls to several gaps, what each
+    run is, and what failed. A page needs no network; the figures of an experiment that are pictures
+    are shown from their folder.
+
+    .. code-block:: console
+
+        ssvm-bench report
+        ssvm-bench report results_dir=/scratch/results
+        ssvm-bench report --experiment mpbcfw_fig4
+        ssvm-bench report --all
+    """
+    from ssvm_bench.report.page import build
+
+    if experiment and every:
+        raise ConfigError("--all has the page of every experiment; leave --experiment out.")
+    where = _folder(settings, overrides, asked=False)
+    click.echo(f"report: {build(where, experiment or '', every, settings.config_dirs())}")

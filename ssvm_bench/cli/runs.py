@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.cli.options import (
     FILE,
     FORMATS,
@@ -224,50 +224,6 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     if merged.damaged:
         copied += f"; {merged.damaged} could not be read"
     click.echo(f"{copied}.")
-
-
-@click.command("report", cls=Command)
-@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
-@click.option(
-    "--experiment",
-    metavar="NAME",
-    shell_complete=completed("names", "experiments"),
-    help="The runs of an experiment, also committed ones.",
-)
-@click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
-@click.pass_obj
-def report_command(
-    settings: Settings, overrides: tuple[str, ...], experiment: str | None, every: bool
-) -> None:
-    """Write an HTML page over your own runs.
-
-    It has a summary, figures to zoom and switch, time and oracle calls to several gaps, what each
-    run is, and what failed. A page needs no network; the figures of an experiment that are pictures
-    are shown from their folder.
-
-    .. code-block:: console
-
-        ssvm-bench report
-        ssvm-bench report results_dir=/scratch/results
-        ssvm-bench report --experiment mpbcfw_fig4
-        ssvm-bench report --all
-    """
-    from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.report.page import build
-    from ssvm_bench.results.folder import OPTION, results_folder
-
-    if experiment and every:
-        raise ConfigError("--all has the page of every experiment; leave --experiment out.")
-    for override in overrides:
-        if not override.startswith(OPTION):
-            raise ConfigError(
-                f"A report is over everything in a results folder; it takes only {OPTION}…, "
-                f"got {shown(repr(override))}."
-            )
-    folders = settings.config_dirs()
-    (config,) = compose_runs(overrides, config_dirs=folders)
-    where = results_folder(config.results_dir, overrides)
-    click.echo(f"report: {build(where, experiment or '', every, folders)}")
 
 
 # ---- what a finished run says of examples, and how good that is -------------------------------

@@ -13,7 +13,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.results.reading import find_runs, read_run
-from ssvm_bench.verification import data, drawings, reruns, traces
+from ssvm_bench.verification import data, drawings, traces
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject
 
 TOLD = 20
@@ -104,7 +104,7 @@ def verify(
     yield Check.of("fingerprints of data", data.fingerprints(subject))
     yield Check.of("primal values at stored weights", data.weights(subject))
     if rerun:
-        yield Check.of(f"runs made again (seed {seed})", reruns.made_again(subject, rerun, seed))
+        yield Check.of(f"runs made again (seed {seed})", data.made_again(subject, rerun, seed))
 
 
 def _read(subject: Subject) -> Iterator[Finding]:

@@ -19,6 +19,8 @@ from helpers import (
     solver,
 )
 
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers.block.acceleration import Acceleration
@@ -164,7 +166,7 @@ def test_gap_sampling_refreshes_with_a_permutation(name):
     made = solver(problem(data, LAM), "bcfw_gap", refresh=3)
     visited = []
     prepare = made.visits.prepare
-    made.visits.prepare = lambda order, whole: (visited.append(order), prepare(order, whole))[1]
+    made.visits.prepare = lambda order, *rest: (visited.append(order), prepare(order, *rest))[1]
     iterated(made, 7)
     whole = [order for order in visited if order.size == data.n]
     assert [sorted(order) == list(range(data.n)) for order in whole] == [True] * 3
@@ -179,6 +181,29 @@ def test_spared_calls_are_counted_as_calls_of_working_sets(name):
     assert made.clock.oracle_calls + made.clock.approx_calls == 30 * data.n
     assert 3 * data.n < made.clock.oracle_calls < 30 * data.n
     assert np.isfinite(made.visits.policy.gaps).all()
+
+
+@pytest.mark.parametrize("cost", [0.0, 3.0, 30.0])
+def test_the_planes_will_do_where_they_promise_more_a_second(cost):
+    data = DATA["chains"].head(1)
+    table, asked = Table(data), []
+    options = {"by_seconds": True, "M": 0, "inner_steps": 1, "steps": "fw", "refresh": 1000}
+    made = solver(problem(data, LAM), "mpbcfw_pairwise", clock=Clock("work", cost, 0, 1), **options)
+    made.iterate()
+    for _ in range(20):
+        w, before = np.append(made.phi.outer_w(), 1), made.clock.oracle_calls
+        phi = np.append(-LAM * w[:-1], made.phi.offset)
+        of_planes = max(plane @ w for plane in cached(made.phi.blocks, table, 0)[1]) - phi @ w
+        of_oracle = made.visits.policy.gaps[0]
+        made.iterate()
+        asked.append(made.clock.oracle_calls > before)
+        assert asked[-1] == (of_planes * (1 + cost) <= of_oracle)
+    assert any(asked) and not all(asked)
+
+
+def test_one_thing_says_when_the_planes_will_do():
+    with pytest.raises(ConfigError, match="by_seconds takes the place of solver.share"):
+        solver(problem(DATA["chains"]), "mpbcfw_seconds", share=0.25)
 
 
 @pytest.mark.parametrize("name", ["chains", "multiclass"])

@@ -82,6 +82,13 @@ class Clock(Stateful):
             return calls + self.plane_evaluations * self._cost_plane + visits
         return self.cpu() if self.kind == "cpu" else self._wall.read()
 
+    def visit_share(self) -> float:
+        """Return the mean seconds of a visit without its oracle over those of one with it."""
+        visits = self.oracle_calls + self.approx_calls
+        visit = (self.now() - self.oracle_time) / max(visits, 1)
+        both = visit + self.oracle_time / max(self.oracle_calls, 1)
+        return visit / both if both > 0 else 1.0
+
     def cpu(self) -> float:
         """Return the solver's CPU seconds so far, whatever the kind of clock."""
         return self._cpu.read()

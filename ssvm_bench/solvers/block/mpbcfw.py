@@ -201,7 +201,7 @@ class MultiPlane(DualSolver):
         visited, changed, skipped = [], 0, 0
         with self.averages.of_steps(exact=True):
             for part in [order] if whole else self.order.parts(order):
-                self.visits.prepare(part, whole)
+                self.visits.prepare(part, whole, self.clock)
                 may_skip = self.visits.may_skip and not whole
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
                 visited.append(part)
@@ -228,7 +228,7 @@ class MultiPlane(DualSolver):
 
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Continue with another λ from the best multiple of φ, with all working sets."""
-        self.visits.warm_start()
+        self.visits.warm_start(clock)
         self.phi.warm_start(lam, self.visits.policy)
         self.passes.warm_start(lam)
         self.averages.restart()
@@ -282,7 +282,7 @@ class Visits(Stateful):
         self.phi = phi
         self.policy = policy
 
-    def prepare(self, order: np.ndarray, whole: bool) -> None:
+    def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
         """Get ready for an exact pass.
 
         Parameters
@@ -291,13 +291,15 @@ class Visits(Stateful):
             The terms that it will visit.
         whole : bool
             Whether it has to call the oracle at every visit.
+        clock : Clock
+            It knows what visits and calls have taken so far.
         """
 
     def worth_visiting(self, order: np.ndarray) -> np.ndarray:
         """Return the terms that an approximate pass should visit, if it is not the first."""
         return order
 
-    def warm_start(self) -> None:
+    def warm_start(self, clock: Clock) -> None:
         """Get ready for another λ."""
 
     def renew(self, changed: np.ndarray) -> None:

@@ -15,6 +15,9 @@ refresh      every so many iterations, the exact pass calls the oracle of every 
 share        a term's planes will do without its oracle, if their gap is at least this share of
              that of its last exact call, and a hundredth of the mean; null: every visit of an
              exact pass calls the oracle
+by_seconds   in place of ``share``: the planes will do, if their gap, per second of a visit without
+             oracle, is above that of the last exact call, per second of a visit with it; seconds
+             are means of the run so far, on its clock
 shrink       approximate passes, but for the first of an iteration, leave out the terms whose
              planes had less than this share of the mean gap when they were last visited; 0: none
 kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
@@ -24,10 +27,10 @@ in_out       in-out separation: exact passes, but for those of ``refresh``, call
              (1 − in_out) w + in_out c; before each, the centre c moves half way to w; null: at w
 ===========  ==================================================================================
 
-``steps=fw inner_steps=1 sampling=permutation share=null shrink=0 kappa=0 in_out=null`` is MP-BCFW
-itself, but for rounding. The steps are derived, and the sources of options named, in
-:mod:`ssvm_bench.solvers.block.several_steps`; in-out separation is from Ben-Ameur and Neto,
-*Acceleration of cutting-plane and column generation algorithms*, Networks 2007.
+``steps=fw inner_steps=1 sampling=permutation share=null by_seconds=false shrink=0 kappa=0
+in_out=null`` is MP-BCFW itself, but for rounding. The steps are derived, and the sources of options
+named, in :mod:`ssvm_bench.solvers.block.several_steps`; in-out separation is from Ben-Ameur and
+Neto, *Acceleration of cutting-plane and column generation algorithms*, Networks 2007.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from typing import Annotated
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import Count, NotNegative, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.iterates import dual_iterate
@@ -65,6 +69,13 @@ class Config(BlockConfig):
     kappa: NotNegative = 0.0
     window: Count = 1
     in_out: Share | None = None
+    by_seconds: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that one thing says when planes will do."""
+        super().__post_init__()
+        if self.by_seconds and self.share is not None:
+            raise ConfigError("solver.by_seconds takes the place of solver.share: set one of them.")
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
@@ -72,7 +83,9 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
     phi = dual_iterate(problem, sys.maxsize if config.N > 0 else 0)  # planes with weight stay
     share = np.inf if config.share is None else float(config.share)
     of_visits = config.N, config.T, config.steps, config.inner_steps
-    visits = SeveralStepVisits(phi, *of_visits, share, config.shrink, config.in_out or 0.0)
+    visits = SeveralStepVisits(
+        phi, *of_visits, share, config.shrink, config.in_out or 0.0, config.by_seconds
+    )
     passes = PlainPasses(visits)
     if config.kappa > 0:
         passes = AcceleratedPasses(visits, config.kappa, config.window)

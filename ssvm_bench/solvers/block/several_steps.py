@@ -45,6 +45,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes import simplex
@@ -130,6 +131,9 @@ class SeveralStepVisits(Visits):
         Terms whose planes had less than this share of the mean gap are not worth visiting.
     in_out : float
         Share of the centre in the point where the oracle is called; 0: it is called at w.
+    by_seconds : bool
+        ``cache_hit_factor`` is the seconds of a visit without its oracle over those of one with
+        it, as means of the run so far, and ``floor`` is 0.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -147,9 +151,11 @@ class SeveralStepVisits(Visits):
         cache_hit_factor: float = np.inf,
         shrink: float = 0.0,
         in_out: float = 0.0,
+        by_seconds: bool = False,
     ) -> None:
         self.cache_hit_factor = cache_hit_factor if N > 0 else np.inf
-        self.may_skip = self.cache_hit_factor < np.inf
+        self.by_seconds = by_seconds and N > 0
+        self.may_skip = self.cache_hit_factor < np.inf or self.by_seconds
         self.shrink, self.in_out = shrink, in_out
         self.centre = np.zeros_like(phi.w if in_out > 0 else AT_W)
         n = phi.problem.n
@@ -162,20 +168,23 @@ class SeveralStepVisits(Visits):
         numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
         self.policy = self.policy._replace(simplex=numbers)
 
-    def prepare(self, order: np.ndarray, whole: bool) -> None:
+    def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
         """Make room for a new plane at every visit, look at the gaps, and move the centre."""
         if self.in_out > 0:
             self.centre += 0.5 * (self.phi.w - self.centre)
             query = (1.0 - self.in_out) * self.phi.w + self.in_out * self.centre
             self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
+        if self.by_seconds and not whole:
+            self.cache_hit_factor = clock.visit_share()
         if policy.N > 0:
             known = policy.gaps[np.isfinite(policy.gaps)]
+            floor = 0.0 if self.by_seconds or not known.size else _FLOOR * float(known.mean())
             visits = np.bincount(order, minlength=n_planes.size)
             self.policy = policy._replace(
                 simplex=simplex.reserve(policy.simplex, n_planes + visits + 1),
                 cache_hit_factor=np.inf if whole else self.cache_hit_factor,
-                floor=_FLOOR * float(known.mean()) if known.size else 0.0,
+                floor=floor,
             )
 
     def worth_visiting(self, order: np.ndarray) -> np.ndarray:
@@ -185,9 +194,9 @@ class SeveralStepVisits(Visits):
         gaps = self.policy.planes_gaps
         return order[gaps[order] > self.shrink * gaps.mean()]
 
-    def warm_start(self) -> None:
+    def warm_start(self, clock: Clock) -> None:
         """Make room for the ground truths' planes, and forget the gaps."""
-        self.prepare(np.arange(self.policy.gaps.size), whole=True)
+        self.prepare(np.arange(self.policy.gaps.size), True, clock)
         self.policy.gaps[:] = np.inf
 
     def renew(self, changed: np.ndarray) -> None:

@@ -92,7 +92,7 @@ class CuttingPlanes(DualSolver):
         added, moved = 0, False
         for begin in range(0, order.size, count):
             asked = order[begin : begin + count]
-            self.visits.prepare(asked, whole=True)
+            self.visits.prepare(asked, True, self.clock)
             added += self.phi.exact_pass(adding, asked, self.clock, still=True).changed
             if added >= count and begin + count < order.size and not self.ended:
                 self._solve(order, adding)

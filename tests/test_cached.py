@@ -203,7 +203,7 @@ def test_the_planes_will_do_where_they_promise_more_a_second(cost):
 
 
 def test_one_thing_says_when_the_planes_will_do():
-    with pytest.raises(ConfigError, match="by_seconds takes the place of solver.share"):
+    with pytest.raises(ConfigError, match=r"by_seconds takes the place of solver\.share"):
         solver(problem(DATA["chains"]), "mpbcfw_seconds", share=0.25)
 
 

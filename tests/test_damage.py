@@ -89,6 +89,7 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
 @pytest.mark.parametrize(
     "text",
     [
+        *("{}", '{"stop_reason": "interrupted"}'),
         *("", "[]", "1", "null", "{", '{"stop_reason": 1}', '{"stop_reason": null}', "\x00", "NaN"),
         *('{"stop_reason": "a", "best_primal": "1"}', '{"stop_reason": "a", "best_primal": NaN}'),
         *('{"stop_reason": "a", "gap": 1e999}', '{"stop_reason": "a", "x": ' + "9" * 5000 + "}"),

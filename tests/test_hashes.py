@@ -4,6 +4,7 @@ A hash changes with the ``kind``, with options that differ from their defaults, 
 ``CODE_VERSION`` of a component. What fails here has cost somebody all his runs.
 """
 
+import functools
 import json
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from ssvm_bench.config.schema import RunConfig
 
 TRACES = Path(__file__).parents[1] / "results" / "traces"
 EXPERIMENTS = sorted(path.name for path in TRACES.iterdir())
+
+
+@functools.cache
+def stored(experiment):
+    """Return what is told of the runs of an experiment."""
+    tables = (pq.read_table(path, columns=["run"]) for path in (TRACES / experiment).iterdir())
+    return [json.loads(run) for table in tables for run in table["run"].unique().to_pylist()]
 
 
 def rebuilt(options):
@@ -34,25 +42,18 @@ def within(stored, now):
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_stored_runs_keep_their_hashes_and_folders(experiment):
-    runs = 0
-    for path in sorted((TRACES / experiment).glob("*.parquet")):
-        for text in pq.read_table(path, columns=["run"])["run"].unique().to_pylist():
-            run = json.loads(text)
-            config = rebuilt(run["metadata"]["config"])
-            assert config.own_hash() == run["metadata"]["hash"]
-            assert "/".join(config.folder.parts[-4:]) == run["folder"]
-            # and nothing that was stored has got lost on the way; options may have been added
-            assert within(run["metadata"]["config"], config.resolved())
-            runs += 1
-    assert runs
+    assert stored(experiment)
+    for run in stored(experiment):
+        config = rebuilt(run["metadata"]["config"])
+        assert config.own_hash() == run["metadata"]["hash"]
+        assert "/".join(config.folder.parts[-4:]) == run["folder"]
+        # and nothing that was stored has got lost on the way; options may have been added
+        assert within(run["metadata"]["config"], config.resolved())
 
 
 def test_every_stored_run_is_looked_at():
-    kinds, runs = set(), 0
-    for path in sorted(TRACES.rglob("*.parquet")):
-        for text in pq.read_table(path, columns=["run"])["run"].unique().to_pylist():
-            kinds.add(json.loads(text)["metadata"]["config"]["solver"]["kind"])
-            runs += 1
-    assert runs >= 2000
+    runs = [run for experiment in EXPERIMENTS for run in stored(experiment)]
+    kinds = {run["metadata"]["config"]["solver"]["kind"] for run in runs}
+    assert len(runs) >= 2000
     of_papers = {"mpbcfw", "mpbcfw_beyond", "n_slack", "one_slack", "bmrm"}
     assert kinds >= of_papers | {"fw", "ssg", "eg"}

@@ -137,25 +137,6 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         reading.read_trace(partial)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        *(("trace.parquet", None), ("config.yaml", None), ("summary.json", None)),
-        *(
-            ("weights.npz", None),
-            ("summary.json", ""),
-            ("summary.json", "{"),
-            ("summary.json", "[]"),
-        ),
-        *(("summary.json", "{}"), ("summary.json", '{"stop_reason": "interrupted"}')),
-    ],
-)
-def test_a_run_without_one_of_its_files_or_a_proper_summary_is_not_finished(folder, name, text):
-    write(folder)
-    (folder / name).unlink() if text is None else (folder / name).write_text(text)
-    assert not reading.is_finished(folder)
-
-
 # ---- damaged files ----------------------------------------------------------------------------
 
 
@@ -166,14 +147,6 @@ def refused(folder, match):
     assert str(folder) in message
     assert "force=true" in message
     assert "\n" not in message
-
-
-@pytest.mark.parametrize("keep", [0, 3, 100, -1])
-def test_a_trace_cut_short_is_refused(folder, keep):
-    write(folder)
-    file = folder / "trace.parquet"
-    file.write_bytes(file.read_bytes()[:keep])
-    refused(folder, "Cannot read the run")
 
 
 def test_other_damage_is_refused(folder):

@@ -77,24 +77,6 @@ def test_a_yaml_file_holds_plain_values_only(mine, text, part):
     assert len(readable(str(caught.value))) < 1000
 
 
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("title: [a]\n" + GRID, "title must be one line of text"),
-        ("title: 5\n" + GRID, "title must be one line of text"),
-        ('title: "a\\nb"\n' + GRID, "title must be one line of text"),
-        (f"title: {'x' * 500}\n" + GRID, "title must be one line of text"),
-        ("gaps: [1e+400]\ngrid: {}\nfigures: {targets: [time]}", "gaps must be a list"),
-        ("gaps: 5\ngrid: {}\nfigures: {targets: [time]}", "gaps must be a list"),
-        ("grid: {dataset: [[ocr]]}\ninstead: {ocr: usps}", "must be a name or a list of names"),
-        ("grid: {'a b': 1}", "no name of an option"),
-    ],
-)
-def test_fields_of_an_experiment_are_checked(mine, text, part):
-    with pytest.raises(ConfigError, match=part):
-        mine(text)
-
-
 def test_an_experiment_is_called_like_its_folder(tmp_path):
     (tmp_path / "-\n.yaml").write_text(GRID)
     with pytest.raises(ConfigError, match="Rename the file"):

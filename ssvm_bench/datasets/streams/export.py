@@ -14,6 +14,7 @@ Examples that are held out follow, once each and as they are.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
@@ -33,7 +34,6 @@ from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import (
     SPLIT,
     TRAIN,
-    Digest,
     Encoding,
     Entries,
     Header,
@@ -200,6 +200,33 @@ def write(
             "or name another file."
         ) from error
     return header
+
+
+class Digest:
+    """Of the examples to train on: the same however they are cut into row groups."""
+
+    def __init__(self, encoding: Encoding, n_features: int) -> None:
+        self._digests: dict[str, Any] = {}
+        self._encoding, self._n_features = encoding, n_features
+
+    def update(self, entries: Mapping[str, Entries]) -> None:
+        """Go on with some examples."""
+        found = dict(entries)
+        if self._encoding.form == "bits":
+            columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
+            mask = np.zeros((nonzeros.values.size, self._n_features), bool)
+            mask[np.repeat(np.arange(len(mask)), nonzeros.values), columns] = True
+            bits = np.packbits(mask, axis=1, bitorder="little")
+            found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
+        for name, (values, lengths) in found.items():
+            for what, part in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
+                digest = self._digests.setdefault(f"{name} {what}", hashlib.sha256())
+                digest.update(np.ascontiguousarray(part).data)
+
+    def hexdigest(self) -> str:
+        """Return 32 hexadecimal digits."""
+        lines = [f"{name} {of.hexdigest()}\n" for name, of in sorted(self._digests.items())]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
 
 
 def _rows(dataset: Dataset, encoding: Encoding) -> int:

@@ -198,33 +198,6 @@ def table_of(entries: Mapping[str, Entries], split: str) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema(dtypes))
 
 
-class Digest:
-    """Of the examples to train on: the same however they are cut into row groups."""
-
-    def __init__(self, encoding: Encoding, n_features: int) -> None:
-        self._digests: dict[str, Any] = {}
-        self._encoding, self._n_features = encoding, n_features
-
-    def update(self, entries: Mapping[str, Entries]) -> None:
-        """Go on with some examples."""
-        found = dict(entries)
-        if self._encoding.form == "bits":
-            columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
-            mask = np.zeros((nonzeros.values.size, self._n_features), bool)
-            mask[np.repeat(np.arange(len(mask)), nonzeros.values), columns] = True
-            bits = np.packbits(mask, axis=1, bitorder="little")
-            found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
-        for name, (values, lengths) in found.items():
-            for what, part in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
-                digest = self._digests.setdefault(f"{name} {what}", hashlib.sha256())
-                digest.update(np.ascontiguousarray(part).data)
-
-    def hexdigest(self) -> str:
-        """Return 32 hexadecimal digits."""
-        lines = [f"{name} {of.hexdigest()}\n" for name, of in sorted(self._digests.items())]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
-
-
 def fingerprint_of(*content: Any) -> str:
     """Return a letter, so that no YAML file or override takes it for a number, and 15 digits."""
     return f"s{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"

@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.jit import allocating_kernel, implements, kernel
+from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import scoring
+from ssvm_bench.oracles import gram, scoring
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -83,8 +83,8 @@ class JointFeatures(NamedTuple):
 
     @property
     def squared_radius(self) -> float:
-        """A bound of R²; see `gram_radius2`."""
-        return gram_radius2(self, 2.0)
+        """A bound of R²; see `gram.radius2`."""
+        return gram.radius2(self, 2.0)
 
 
 def build(
@@ -120,7 +120,7 @@ def build(
         indices=indices,
         values=values,
         gram_start=gram_start,
-        gram=gram_matrices(*psi, gram_start, f, stride) if with_gram else np.zeros(0),
+        gram=gram.matrices(*psi, gram_start, f, stride) if with_gram else np.zeros(0),
         n_features=f,
         n_labels=dataset.n_labels,
         stride=stride,
@@ -153,42 +153,6 @@ def product(*factors: np.ndarray | None) -> np.ndarray:
     """Return the product of the factors that there are, or an empty array."""
     given = [factor for factor in factors if factor is not None]
     return np.multiply.reduce(given, dtype=np.float64) if given else np.zeros(0)
-
-
-@allocating_kernel
-def gram_matrices(offsets, indptr, indices, values, gram_start, n_features, stride):
-    """Return G of all examples; features have indices ``stride`` apart."""
-    gram = np.empty(gram_start[-1])
-    most = 0
-    for i in range(offsets.size - 1):
-        most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
-    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
-    features = np.empty(most, np.int64)
-    for i in range(offsets.size - 1):
-        first = offsets[i]
-        L = offsets[i + 1] - first
-        if L == 1:
-            total = 0.0
-            for value in values[indptr[first] : indptr[first + 1]]:
-                total += np.float64(value) * np.float64(value)
-            gram[gram_start[i]] = total
-            continue
-        begin = indptr[first]
-        for k in range(begin, indptr[first + L]):
-            features[k - begin] = indices[k] // stride
-        G = gram[gram_start[i] :]
-        for a in range(L):
-            for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[features[k - begin]] = values[k]
-            for b in range(a + 1):
-                total = 0.0
-                for k in range(indptr[first + b], indptr[first + b + 1]):
-                    total += values[k] * dense[features[k - begin]]
-                G[a * L + b] = total
-                G[b * L + a] = total
-            for k in range(indptr[first + a], indptr[first + a + 1]):
-                dense[features[k - begin]] = 0.0
-    return gram
 
 
 def is_consistent(features: Any) -> bool:
@@ -226,20 +190,6 @@ def dimension(features: Any) -> int:
 def transition_base(features: Any) -> int:
     """Return where the transitions begin in the inner layout."""
     return features.n_features * columns(features)[1]
-
-
-def gram_radius2(features: Any, r2: float) -> float:
-    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖²; NaN without G.
-
-    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the
-    first: inner products of such differences of labels are at most r², and of L − 1 transitions as
-    many may go as come. Exact for examples of one part.
-    """
-    if not features.gram.size:
-        return np.nan
-    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
-    moves = (np.diff(features.offsets) - 1.0) * features.transitions
-    return float((r2 * of_unary + 2.0 * moves**2).max())
 
 
 def inner_dimension(features: Any) -> int:

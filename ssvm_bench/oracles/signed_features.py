@@ -20,9 +20,9 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import scoring
+from ssvm_bench.oracles import gram, scoring
 from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
-from ssvm_bench.oracles.joint_features import gram_matrices, gram_radius2, padded, placed, weighted
+from ssvm_bench.oracles.joint_features import padded, placed, weighted
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -62,7 +62,7 @@ class SignedFeatures(NamedTuple):
     def squared_radius(self) -> float:
         """R²: the largest (s(y) − s(y_i))² ‖ψ(x_i)‖², or more."""
         r2 = np.square(self.signs - self.signs[self.truth][:, None]).max()
-        return gram_radius2(self, float(r2))
+        return gram.radius2(self, float(r2))
 
 
 class SignedOracle(LabelingOracle):
@@ -120,7 +120,7 @@ def signed_features(
         indices=indices,
         values=values,
         gram_start=starts,
-        gram=gram_matrices(starts, indptr, indices, values, starts, dataset.n_features, 1),
+        gram=gram.matrices(starts, indptr, indices, values, starts, dataset.n_features, 1),
         n_features=dataset.n_features,
         n_labels=signs.size,
         stride=padded(signs.size),

@@ -1,0 +1,61 @@
+"""Gram matrices G[l, m] = ⟨ψ(x^l), ψ(x^m)⟩ of the parts of each example, and bounds by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.base.jit import allocating_kernel
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@allocating_kernel
+def matrices(offsets, indptr, indices, values, gram_start, n_features, stride):
+    """Return G of all examples; features have indices ``stride`` apart."""
+    gram = np.empty(gram_start[-1])
+    most = 0
+    for i in range(offsets.size - 1):
+        most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
+    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
+    features = np.empty(most, np.int64)
+    for i in range(offsets.size - 1):
+        first = offsets[i]
+        L = offsets[i + 1] - first
+        if L == 1:
+            total = 0.0
+            for value in values[indptr[first] : indptr[first + 1]]:
+                total += np.float64(value) * np.float64(value)
+            gram[gram_start[i]] = total
+            continue
+        begin = indptr[first]
+        for k in range(begin, indptr[first + L]):
+            features[k - begin] = indices[k] // stride
+        G = gram[gram_start[i] :]
+        for a in range(L):
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[features[k - begin]] = values[k]
+            for b in range(a + 1):
+                total = 0.0
+                for k in range(indptr[first + b], indptr[first + b + 1]):
+                    total += values[k] * dense[features[k - begin]]
+                G[a * L + b] = total
+                G[b * L + a] = total
+            for k in range(indptr[first + a], indptr[first + a + 1]):
+                dense[features[k - begin]] = 0.0
+    return gram
+
+
+def radius2(features: Any, r2: float) -> float:
+    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖²; NaN without G.
+
+    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the
+    first: inner products of such differences of labels are at most r², and of L − 1 transitions as
+    many may go as come. Exact for examples of one part.
+    """
+    if not features.gram.size:
+        return np.nan
+    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
+    moves = (np.diff(features.offsets) - 1.0) * features.transitions
+    return float((r2 * of_unary + 2.0 * moves**2).max())

@@ -26,7 +26,7 @@ from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
 
 if TYPE_CHECKING:
-    from ssvm_bench.runs.prediction import Examples
+    from ssvm_bench.runs.prediction import Examples, Model
 
 
 @click.command("experiment", cls=Command)
@@ -262,7 +262,7 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
     from ssvm_bench.results.files import write
     from ssvm_bench.runs import prediction
 
-    found, predicted = _predicted(settings, run, data)
+    _, found, predicted = _predicted(settings, run, data)
     text = "".join(f"{line}\n" for line in prediction.lines(found.dataset, predicted))
     if out is None:
         click.echo(text, nl=False)
@@ -280,6 +280,7 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
 
     It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
     (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
+    With oracle.loss, it shows the mean of that loss as well.
 
     .. code-block:: console
 
@@ -291,7 +292,7 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
     from ssvm_bench.results.files import write
     from ssvm_bench.runs import prediction
 
-    found, predicted = _predicted(settings, run, data)
+    model, found, predicted = _predicted(settings, run, data)
     if not found.labelled:
         raise ConfigError(f"{found.of} has no labels to compare with. Try `ssvm-bench predict`.")
     if found.dataset.structure == "regression":
@@ -302,12 +303,16 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
         scores = prediction.score(found.dataset, predicted)
         numbers = scores.as_dict()
         click.echo("\n".join(scores.lines()))
+        loss = prediction.mean_loss(model, found.dataset, predicted)
+        if loss is not None:
+            numbers["mean_loss"] = loss
+            click.echo(f"mean loss {loss:.6g}  (of oracle.loss)")
     if out is not None:
         write(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Examples, Any]:
-    """Return the examples, and what is predicted for them; say how long it took."""
+def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Model, Examples, Any]:
+    """Return model and examples, and what is predicted for them; say how long it took."""
     from ssvm_bench.runs import prediction
 
     settings.config_dirs()
@@ -322,4 +327,4 @@ def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Exampl
         f"{read - begin:.2f} s, predicted in {end - read:.2f} s",
         err=True,
     )
-    return found, predicted
+    return model, found, predicted

@@ -6,9 +6,9 @@ checked, then the runs are counted, and only then is there any: a mistake costs 
 long the sweep is. Nothing is ever interpolated, and a message never advises something that this
 project does not have.
 
-Nothing but YAML is read for a config. Then files that its dataset names are: what is in them
-belongs to the run, and they may say which oracle they need (`DatasetConfig.read_files`,
-`DatasetConfig.default_oracle`).
+Nothing but YAML is read for a config. Then files that its dataset and its oracle name are: what is
+in them belongs to the run (the method ``read_files`` of a config), and those of a dataset may say
+which oracle they need (`DatasetConfig.default_oracle`).
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Composer:
         if key not in self._sections:
             if name in catalog.COMPONENTS:
                 self._sections[key] = registry.config(name, value)
-                if name == "dataset" and hasattr(self._sections[key], "read_files"):
+                if hasattr(self._sections[key], "read_files"):
                     self._sections[key] = self._sections[key].read_files()
             else:
                 self._sections[key] = validation.convert(_HINTS[name], value, name)

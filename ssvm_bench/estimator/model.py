@@ -27,6 +27,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ssvm_bench.base.errors import shown
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
@@ -106,6 +107,27 @@ class Model(ClassifierMixin, BaseEstimator):
         weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
         right = examples.are_equal(labels, examples.labels_of(y, parts.offsets))
         return float(np.average(right, weights=np.repeat(weights, np.diff(parts.offsets))))
+
+    def mean_loss(self, X: Any, y: Any) -> float:
+        """Return the mean over the examples of the loss that was trained with.
+
+        That is ``loss``, whatever classes and examples count: without it, the share of wrong
+        labels in an example. ``score`` tells right from wrong alone.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `predict`; or y has a label that training has not seen.
+        """
+        fitted = self._fitted()
+        parts, _ = fitted._parts(X)
+        labels = examples.labels_of(y, parts.offsets, fitted._is_multiclass)
+        codes = examples.codes_of(labels, fitted.classes_)
+        known = examples.are_equal(labels, fitted.classes_[codes])
+        if not known.all():
+            unknown = shown(repr(labels[np.argmin(known)].item()))
+            raise ValueError(f"y has the label {unknown}, which training has not seen")
+        return float(fitted._predictor(parts, codes).mean_loss(fitted.weights_))
 
     @available_if(_has_weights(*_LABELS))
     def decision_function(self, X: Any) -> Any:

@@ -22,8 +22,9 @@ from ssvm_bench.config.compose import Composer
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import Table, convert, lam_number
 from ssvm_bench.datasets import given as examples
-from ssvm_bench.datasets.arrays import LARGEST
+from ssvm_bench.datasets.arrays import LARGEST, REAL, array
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.oracles import weighted
 
 STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
@@ -56,6 +57,7 @@ _ELSEWHERE = {
     "quiet": "the parameter verbose",
     "oracle": "the parameter oracle",
     "oracle.class_weight": "the parameter class_weight",
+    "oracle.loss": "the parameter loss",
     "oracle.potts": "the parameter potts",
     "parallel.workers": "the parameter n_jobs",
     "parallel.address": "for examples in files, which the workers of a scheduler load",
@@ -122,6 +124,10 @@ def run_config(
         if not hasattr(oracle, "class_weight"):
             raise ConfigError(f"oracle={oracle.name} has no class_weight. Leave it None.")
         oracle = replace(oracle, class_weight=_class_weight(model.class_weight, dataset))
+    if model.loss is not None:
+        if not hasattr(oracle, "loss_matrix"):
+            raise ConfigError(f"oracle={oracle.name} has no loss matrix. Leave loss None.")
+        oracle = replace(oracle, loss=_loss(model.loss)).read_files()
     if dataset.costs is not None and not oracle.takes_costs:
         oracle = weighted.of(oracle)
     if model.warm_start and not config.solver.follows_paths:
@@ -185,6 +191,20 @@ def _class_weight(weights: Any, dataset: Dataset) -> Any:
         shares = mass.sum() / (mass.size * mass)
         return Table(zip(dataset.label_names, shares.tolist(), strict=True))
     return weights
+
+
+def _loss(loss: Any) -> Any:
+    """Return a loss as an oracle takes it: a name, the path of a file, or a matrix."""
+    if isinstance(loss, str | Path):
+        return str(loss)
+    try:
+        found = loss if isinstance(loss, np.ndarray) else np.asarray(loss)
+        matrix = array(found, "loss", REAL, (None, None))
+    except (ContentError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"loss must be a name, a path, or a matrix of numbers, got {shown(repr(loss))}."
+        ) from error
+    return tuple(map(tuple, matrix.astype(np.float64).tolist()))
 
 
 def _check_sendable(oracle: Any) -> None:

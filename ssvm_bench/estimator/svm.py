@@ -53,6 +53,11 @@ class StructuredSVM(Model):
         different labels.
     class_weight : None, "balanced" or dict
         What the classes count: by label, 1 of labels that are not named.
+    loss : None, str, path or array of shape (K, K)
+        What it costs to take one label for another: ``"zero_one"``, which is also None;
+        ``"absolute"``, the difference of their places in ``classes_``; or a matrix, or a file of
+        one, with a row for each true label and a column for each label in the order of
+        ``classes_``. Parts of chains and graphs have the mean of that.
     oracle : str, callable or None
         Another oracle: its name, or what makes one of a `Dataset`, as a class derived from
         `ssvm_bench.oracles.base.Oracle`. None: that of the structure.
@@ -109,6 +114,7 @@ class StructuredSVM(Model):
         bias: float = 1.0,
         potts: float = 1.0,
         class_weight: str | Mapping[Any, float] | None = None,
+        loss: Any = None,
         oracle: str | Callable[[Dataset], Oracle] | None = None,
         options: Mapping[str, Any] | None = None,
         config_dirs: Sequence[str | Path] = (),
@@ -126,6 +132,7 @@ class StructuredSVM(Model):
         self.bias = bias
         self.potts = potts
         self.class_weight = class_weight
+        self.loss = loss
         self.oracle = oracle
         self.options = options
         self.config_dirs = config_dirs

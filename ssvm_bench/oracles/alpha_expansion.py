@@ -39,8 +39,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
-from ssvm_bench.oracles.joint_features import loss_of_part
-from ssvm_bench.oracles.scoring import longest, unary_scores
+from ssvm_bench.oracles.scoring import label_loss, longest, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -195,8 +194,7 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
     for l in range(L):
         largest = 0.0
         for c in range(K):
-            if c != features.truth[first + l]:
-                theta[l, c] += loss * loss_of_part(features, first + l) / L
+            theta[l, c] += loss * label_loss(features, first + l, c) / L
             size = abs(theta[l, c])
             if not size <= largest:  # also where it is not a number
                 largest = size

@@ -2,10 +2,10 @@
 
 .. code-block:: text
 
-    H_i(w) = 1/n C_i max(0, m_i − y_i ⟨w, x_i⟩),   y_i ∈ {−1, 1}        ϕ(x, y) = y/2 · x
+    H_i(w) = 1/n C_i max(0, m_i Δ(y_i,−y_i) − y_i ⟨w, x_i⟩),   y_i ∈ {−1, 1}      ϕ(x, y) = y/2 · x
 
-C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.options`. There are as many weights as features:
-a bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
+C_i, m_i and Δ are 1, or see :mod:`ssvm_bench.oracles.options`. There are as many weights as
+features: a bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
 
 References
 ----------
@@ -57,8 +57,11 @@ def build(config: Config, dataset: Dataset) -> SignedOracle:
     margins = np.ones(dataset.n) if dataset.margins is None else dataset.margins
     truth = np.ascontiguousarray(dataset.y, dtype=np.uint8)
     losses = np.zeros((dataset.n, len(SIGNS)))
+    matrix = config.loss_matrix(dataset)
+    if matrix is not None:
+        margins = margins * matrix[truth, 1 - truth]
     losses[np.arange(dataset.n), 1 - truth] = margins
     costs = config.example_costs(dataset)
     signs = np.array(SIGNS) / 2.0
     features = signed_features(dataset, truth, signs, losses, costs)
-    return SignedOracle(Enumeration(features))
+    return SignedOracle(Enumeration(features), matrix)

@@ -9,7 +9,7 @@ submodular.) An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
-    E(y) = Σ_l u[l, y_l] + p Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − [c ≠ y_i^l] s_l/L
+    E(y) = Σ_l u[l, y_l] + p Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − Δ(y_i^l, c) s_l/L
 
 in integers: E times the largest power of two for which no sum can overflow. Rounding u and p to
 integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what
@@ -86,8 +86,9 @@ class GraphOracle(PartsOracle):
     """
 
     def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
-        weights = config.part_weights(dataset)
-        super().__init__(joint_features.build(dataset, with_gram=False, weights=weights))
+        weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
+        features = joint_features.build(dataset, with_gram=False, weights=weights, losses=losses)
+        super().__init__(features, losses)
         self.potts = config.potts
         edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
         self.graphs = graphs(edges, bounds, dataset.offsets)

@@ -61,6 +61,8 @@ class JointFeatures(NamedTuple):
         Whether ϕ has its second sum.
     scale : ndarray of float64, shape (parts,)
         What a wrong label of each part counts; empty where that is always 1.
+    losses : ndarray of float64, shape (K, K) or (0, 0)
+        Δ of a true label (row) and any label; empty where every wrong one counts the same.
     """
 
     offsets: np.ndarray
@@ -75,6 +77,7 @@ class JointFeatures(NamedTuple):
     stride: int
     transitions: bool
     scale: np.ndarray
+    losses: np.ndarray
 
     @property
     def columns(self) -> tuple[int, int]:
@@ -92,6 +95,7 @@ def build(
     with_gram: bool = True,
     costs: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    losses: np.ndarray | None = None,
 ) -> JointFeatures:
     """Arrange a dataset's examples; transitions are learned if its structure is a chain.
 
@@ -104,6 +108,8 @@ def build(
         C_i > 0, by which the features and losses of examples of one part are multiplied.
     weights : ndarray of float64, shape (parts,), optional
         By which the losses of parts are multiplied, and nothing else.
+    losses : ndarray of float64, shape (K, K), optional
+        Δ of a true label (row) and any label; without, 1 of every wrong one.
     """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
@@ -126,6 +132,7 @@ def build(
         stride=stride,
         transitions=dataset.structure == "chain",
         scale=product(costs, dataset.margins, weights),
+        losses=np.zeros((0, 0)) if losses is None else losses,
     )
 
 
@@ -336,15 +343,22 @@ def _marginal_change_product(features, a, a_before, b, b_before):
 
 @kernel
 def loss_of_part(features, part):
-    """Return what a wrong label of a part adds to L times the loss."""
+    """Return by what the loss of a label of a part is multiplied."""
     return features.scale[part] if features.scale.size > 0 else 1.0
 
 
 @implements(scoring.label_loss, JointFeatures)
 def _label_loss(features, part, c):
+    if features.losses.size > 0:
+        return loss_of_part(features, part) * features.losses[features.truth[part], c]
     return loss_of_part(features, part) if c != features.truth[part] else 0.0
 
 
 @implements(scoring.expected_label_loss, JointFeatures)
 def _expected_label_loss(features, part, mu):
+    if features.losses.size > 0:
+        total = 0.0
+        for c in range(features.n_labels):
+            total += mu[c] * scoring.label_loss(features, part, c)
+        return total
     return loss_of_part(features, part) * (1.0 - mu[features.truth[part]])

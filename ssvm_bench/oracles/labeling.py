@@ -89,7 +89,7 @@ def judged(features, exact, w, i, theta, loss, y):
     score = labeling_score(features, w, i, theta, y)
     score -= labeling_score(features, w, i, theta, truth)
     if exact and loss * share + score < 0.0:
-        size = loss + labeling_size(features, w, i, theta, y)
+        size = loss * max(share, 1.0) + labeling_size(features, w, i, theta, y)
         size += labeling_size(features, w, i, theta, truth)
         if loss * share + score < -checks.ROUNDING * size:
             return share, score, checks.BELOW_TRUTH
@@ -125,6 +125,8 @@ class PartsOracle(Oracle):
     ----------
     features : NamedTuple
         The examples: of a type that implements :mod:`ssvm_bench.oracles.scoring`.
+    loss_matrix : ndarray of float64, shape (K, K), optional
+        Δ of a true label (row) and a predicted one, for `mean_loss`; None: 1 of every wrong one.
     inner_size : int
         Length of w in the layout of kernels.
 
@@ -134,13 +136,13 @@ class PartsOracle(Oracle):
         If their arrays contradict each other, which only those can that `build` has not made.
     """
 
-    def __init__(self, features: Any) -> None:
+    def __init__(self, features: Any, loss_matrix: np.ndarray | None = None) -> None:
         if not joint_features.is_consistent(features):
             raise RunFailedError(
                 f"The oracle {type(self).__name__} cannot be used: the arrays do not fit together "
                 f"in its {type(features).__name__}. Let the build of its module make them."
             )
-        self.features = features
+        self.features, self.loss_matrix = features, loss_matrix
         self.n = features.offsets.size - 1
         self._parts: list[int] = np.diff(features.offsets).tolist()  # quick to look up
         self.d = joint_features.dimension(features)
@@ -196,10 +198,20 @@ class PartsOracle(Oracle):
         return float(labeling_loss(self.features, i, y))
 
     def mean_loss(self, w: np.ndarray) -> float:
-        """Return the mean share of wrong labels in an example, whatever they count in training."""
-        starts, wrong = self.features.offsets[:-1], self.predictions(w) != self.features.truth
-        shares = np.add.reduceat(wrong, starts, dtype=np.int64) / self._parts
+        """Return the mean loss of the predictions, whatever costs, margins and weights there are.
+
+        Without a loss matrix, that is the mean share of wrong labels in an example.
+        """
+        of_parts = self.losses_of_parts(w)
+        kind = np.int64 if self.loss_matrix is None else np.float64
+        shares = np.add.reduceat(of_parts, self.features.offsets[:-1], dtype=kind) / self._parts
         return float(np.cumsum(shares)[-1]) / self.n  # a sum in their order
+
+    def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
+        """Return Δ of the true and the predicted label of every part: numbers, or truth values."""
+        truth, predicted = self.features.truth, self.predictions(w)
+        matrix = self.loss_matrix
+        return predicted != truth if matrix is None else matrix[truth, predicted]
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
@@ -232,8 +244,8 @@ class LabelingOracle(PartsOracle):
 
     any_label: bool = True
 
-    def __init__(self, compiled: Any) -> None:
-        super().__init__(compiled.features)
+    def __init__(self, compiled: Any, loss_matrix: np.ndarray | None = None) -> None:
+        super().__init__(compiled.features, loss_matrix)
         self.compiled = self.predicting = compiled
 
     def answering(self, w: np.ndarray, terms: np.ndarray, loss: float = 1.0) -> Any:

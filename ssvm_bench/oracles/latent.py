@@ -21,7 +21,7 @@ which can only lower P at w; and as each convex step starts there, the objective
          = λ/2 ‖w‖² + 1/n Σ_i C_i max( 0, m_i − y_i max_z ⟨w, ψ(x_i, z)⟩ ),  y_i ∈ {−1, 1}
 
 never rises. An example is predicted positive if some position scores above 0.
-C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.options`. Exact.
+C_i and m_i, which a loss matrix multiplies, are 1, or see :mod:`ssvm_bench.oracles.options`. Exact.
 
 ===========  ====================================================================
 ``start``    the z_i of the first round
@@ -313,8 +313,8 @@ class LatentOracle(LabelingOracle):
 
     any_label = False
 
-    def __init__(self, features: WindowFeatures) -> None:
-        super().__init__(Enumeration(features))
+    def __init__(self, features: WindowFeatures, loss_matrix: np.ndarray | None = None) -> None:
+        super().__init__(Enumeration(features), loss_matrix)
         nothing = np.zeros_like(features.fixed)
         self.predicting = Enumeration(features._replace(fixed=nothing))
 
@@ -335,14 +335,15 @@ class LatentOracle(LabelingOracle):
         array(truth, values, truth.shape)
         there = (values < self.features.n_labels).all() and ((values > 0) == (truth > 0)).all()
         expect(bool(there), "has positions that there are not")
-        made = LatentOracle(self.features._replace(truth=values))
+        made = LatentOracle(self.features._replace(truth=values), self.loss_matrix)
         made.caller = self.caller
         return made
 
-    def mean_loss(self, w: np.ndarray) -> float:
-        """Return the share of examples whose object is missed, or found where there is none."""
+    def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
+        """Return whose object is missed, or found where there is none, or what that costs."""
         _, scores = best_windows(self.features, self.pack(w), np.arange(self.n))
-        return float(np.mean((scores > 0.0) != (self.features.truth > 0)))
+        truth, found = (self.features.truth > 0).astype(int), (scores > 0.0).astype(int)
+        return truth != found if self.loss_matrix is None else self.loss_matrix[truth, found]
 
 
 def build(config: Config, dataset: Dataset) -> LatentOracle:
@@ -373,6 +374,9 @@ def build(config: Config, dataset: Dataset) -> LatentOracle:
     rows, costs, n = csr_array(dataset.x), config.example_costs(dataset), dataset.n
     weights = np.ones(n) if costs is None else costs
     margins = np.ones(n) if dataset.margins is None else dataset.margins
+    matrix = config.loss_matrix(dataset)
+    if matrix is not None:
+        margins = margins * matrix[dataset.y, 1 - dataset.y]
     d = windows.size[0] * windows.size[1] + 1
     features = WindowFeatures(
         offsets=np.arange(n + 1),
@@ -393,7 +397,7 @@ def build(config: Config, dataset: Dataset) -> LatentOracle:
         grid=(*windows.shape, *windows.size, windows.canvas[1], rows.shape[1], windows.step),
         dense=np.zeros(d),
     )
-    built = LatentOracle(features)
+    built = LatentOracle(features, matrix)
     if config.start == INK:  # the ink is the score of weights that are 1
         built, _ = built.update_latent(np.ones(d))
     return built

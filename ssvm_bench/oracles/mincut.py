@@ -18,8 +18,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
-from ssvm_bench.oracles.joint_features import loss_of_part
-from ssvm_bench.oracles.scoring import label_score, longest
+from ssvm_bench.oracles.scoring import label_loss, label_score, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -79,8 +78,8 @@ def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of)
     total = 0.0
     for l in range(L):
         theta[l] = label_score(features, difference, first + l, 0)
-        share = loss * loss_of_part(features, first + l) / L
-        theta[l] += share if features.truth[first + l] == 0 else -share
+        more = label_loss(features, first + l, 1) - label_loss(features, first + l, 0)
+        theta[l] += loss * more / L
         total += abs(theta[l])
     s = exponent(potts * edges, total)
     if s == 0:

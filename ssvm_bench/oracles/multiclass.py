@@ -2,10 +2,10 @@
 
 .. code-block:: text
 
-    H_i(w) = 1/n C_i max_y { m_i [y ≠ y_i] + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
+    H_i(w) = 1/n C_i max_y { m_i Δ(y_i,y) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
-C_i and m_i are 1, or see :mod:`ssvm_bench.oracles.options`. Exact; of several best labels the
-lowest.
+C_i and m_i are 1, and Δ(y_i,y) is [y ≠ y_i], or see :mod:`ssvm_bench.oracles.options`. Exact; of
+several best labels the lowest.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class MulticlassOracle(LabelingOracle):
             shape=(term.size, self.d),
         ).tocsr()
         losses = features.scale[term] if features.scale.size else np.ones(term.size)
+        if self.loss_matrix is not None:
+            losses = losses * self.loss_matrix[features.truth[term], label]
         return Constraints.of(np.arange(n + 1) * (K - 1), star, losses / n)
 
 
@@ -70,8 +72,9 @@ def build(config: Config, dataset: Dataset) -> MulticlassOracle:
         If the dataset's labels form a structure.
     """
     config.check_structure(dataset)
-    costs = config.example_costs(dataset)
-    return MulticlassOracle(Enumeration(joint_features.build(dataset, costs=costs)))
+    costs, losses = config.example_costs(dataset), config.loss_matrix(dataset)
+    features = joint_features.build(dataset, costs=costs, losses=losses)
+    return MulticlassOracle(Enumeration(features), losses)
 
 
 @implements(maximise, Enumeration)

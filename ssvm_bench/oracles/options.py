@@ -1,4 +1,4 @@
-"""The options of oracles: what a call counts for, which data it fits, and what examples count.
+r"""The options of oracles: what a call counts for, which data it fits, and what examples count.
 
 An example of one label costs what its own cost says, times the weight of its class:
 
@@ -11,7 +11,7 @@ of a part is what a wrong one counts in the loss that is trained with:
 
 .. code-block:: text
 
-    Δ(y_i, y) = 1/L Σ_l s_l [y_l ≠ y_i^l]
+    Δ(y_i, y) = 1/L Σ_l s_l Δ(y_i^l, y_l)
 
 ================  ==================================================================================
 ``class_weight``  the weight of a class
@@ -22,23 +22,43 @@ of a part is what a wrong one counts in the loss that is trained with:
 ``{label: C}``    C of that label, by its name; 1 of labels that are not named
 ================  ==================================================================================
 
-The losses that a run reports at its end ignore costs, margins and weights.
+========================  ==========================================================================
+``loss``                  Δ(a, b) of a true label a and any label b
+========================  ==========================================================================
+``zero_one``              [a ≠ b]: 0/1 loss of examples of one label, normalised Hamming loss of
+                          structures
+``absolute``              \|a − b\|, by the labels' numbers: of labels that are in order
+``[[0,1],[5,0]]``, FILE   a matrix of K rows, for the true labels, and K columns, the labels in the
+                          order of `Dataset.label_names`. In a file: a line a row, numbers separated
+                          by blanks or commas, comments behind ``#``
+========================  ==========================================================================
+
+Losses are finite and at least 0, and 0 of the true label: else the plane of the ground truth would
+not be 0, and H_i(w) could be negative. Ramanan, *Dual coordinate solvers for large-scale structural
+SVMs*, section 1.2, has such losses. The losses that a run reports at its end are by this Δ, and
+ignore costs, margins and weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.validation import NotNegative, Options, Table, check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
 NONE, BALANCED = "none", "balanced"
+LOSSES = ZERO_ONE, ABSOLUTE = ("zero_one", "absolute")
+
+Rows = tuple[tuple[float, ...], ...]
+"""A matrix as a value of an option."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +163,21 @@ class ClassesConfig(OracleConfig):
     class_weight : str or mapping
         What an example counts, or of structures a wrong label of a part: ``none``, ``balanced``, or
         weights by label, ``{-1:1,1:3}``.
+    loss : str or matrix
+        What it costs to take one label for another: ``zero_one``, ``absolute``, or a K × K matrix
+        (row: true label), ``[[0,1],[5,0]]`` or a file of text.
     """
 
     class_weight: str | Table = field(default=NONE, kw_only=True)
+    loss: Annotated[str | Rows, "a name, a file, or a matrix in brackets"] = field(
+        default=ZERO_ONE, kw_only=True
+    )
 
     def __post_init__(self) -> None:
-        """Check the weights."""
+        """Check the losses, and the weights."""
         super().__post_init__()
+        if not isinstance(self.loss, str):
+            _check_matrix("oracle.loss", self.loss, (f"row {k + 1}" for k in range(len(self.loss))))
         if isinstance(self.class_weight, str):
             check_choice("oracle.class_weight", self.class_weight, (NONE, BALANCED))
             return
@@ -160,6 +188,32 @@ class ClassesConfig(OracleConfig):
     def needs_all_examples(self) -> bool:
         """See `OracleConfig`."""
         return self.class_weight == BALANCED
+
+    def read_files(self) -> Self:
+        """Return the config with the loss matrix in place of its file; made without reading."""
+        if not isinstance(self.loss, str) or self.loss in LOSSES:
+            return self
+        return replace(self, loss=_read_matrix(Path(self.loss)))
+
+    def loss_matrix(self, dataset: Dataset) -> np.ndarray | None:
+        """Return Δ of true labels (rows) and labels, float64 of shape (K, K); None: ``zero_one``.
+
+        Raises
+        ------
+        ConfigError
+            If the matrix is for another number of labels.
+        """
+        K, config = dataset.n_labels, self.read_files()
+        if config.loss == ZERO_ONE:
+            return None
+        if config.loss == ABSOLUTE:
+            return np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(np.float64)
+        if len(config.loss) != K:
+            raise ConfigError(
+                f"oracle.loss is a matrix for {len(config.loss)} labels, and {dataset.name} has "
+                f"{K}, in this order: {shown(', '.join(self.names(dataset)), 300)}."
+            )
+        return np.array(config.loss)
 
     def part_weights(self, dataset: Dataset) -> np.ndarray | None:
         """Return the weight of the true label of every part; None if all are 1.
@@ -187,7 +241,13 @@ class ClassesConfig(OracleConfig):
     def largest_cost(self, dataset: Dataset) -> float:
         """Return the largest number that features or losses of an example are multiplied by."""
         weights, largest = self.part_weights(dataset), super().largest_cost(dataset)
-        return largest if weights is None else max(largest, float(weights.max()))
+        largest = largest if weights is None else max(largest, float(weights.max()))
+        return largest * self.largest_loss(dataset)
+
+    def largest_loss(self, dataset: Dataset) -> float:
+        """Return the largest loss of a part, or 1 if that is larger."""
+        matrix = self.loss_matrix(dataset)
+        return 1.0 if matrix is None else max(1.0, float(matrix.max()))
 
     def names(self, dataset: Dataset) -> Sequence[str]:
         """Return what the labels 0, …, K − 1 are called."""
@@ -220,9 +280,63 @@ class CostsConfig(ClassesConfig):
         return of_class * dataset.costs
 
     def largest_cost(self, dataset: Dataset) -> float:
-        """Return the largest C_i."""
+        """Return the largest number that features or losses of an example are multiplied by."""
         self.check_structure(dataset)
         if len(self.names(dataset)) != dataset.n_labels:  # which `build` refuses
             return super().largest_cost(dataset)
         costs = self.example_costs(dataset)
-        return 1.0 if costs is None else float(costs.max())
+        return (1.0 if costs is None else float(costs.max())) * self.largest_loss(dataset)
+
+
+def _read_matrix(path: Path) -> Rows:
+    """Return the loss matrix that is in a file.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, or holds none.
+    """
+    option = f"oracle.loss={shown(path)}"
+    try:
+        text = files.read(path.expanduser()).decode()
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~user, who is not known
+        reason = getattr(error, "strerror", None) or shown(error, 200)
+        raise ConfigError(
+            f"{option} is neither {' nor '.join(LOSSES)}, and a file of this name cannot be read: "
+            f"{reason}."
+        ) from error
+    rows, places = [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        try:
+            rows += [tuple(map(float, words))] if words else []
+        except ValueError as error:
+            raise ConfigError(
+                f"{option}, line {number}: {shown(line)} is no row of numbers."
+            ) from error
+        places += [f"line {number}"] if words else []
+    _check_matrix(option, tuple(rows), places)
+    return tuple(rows)
+
+
+def _check_matrix(option: str, rows: Rows, places: Iterable[str]) -> None:
+    """Raise ``ConfigError`` unless rows are a loss matrix; ``places`` name them."""
+    K = len(rows)
+    if K == 0:
+        raise ConfigError(f"{option} is empty: a loss matrix has a row for each label.")
+    for k, (row, place) in enumerate(zip(rows, places, strict=True)):
+        if len(row) != K:
+            raise ConfigError(
+                f"{option}, {place}: the numbers are {len(row)}, and the rows {K}. A loss matrix "
+                "has a row and a column for each label."
+            )
+        for c, loss in enumerate(row):
+            if not 0 <= loss < np.inf:
+                raise ConfigError(
+                    f"{option}, {place}, column {c + 1}: a loss must be a number ≥ 0, got {loss:g}."
+                )
+        if row[k] != 0:
+            raise ConfigError(
+                f"{option}, {place}, column {k + 1}: the loss of the true label must be 0, got "
+                f"{row[k]:g}."
+            )

@@ -1,6 +1,6 @@
 """Chains: the oracle is Viterbi's dynamic program (MP-BCFW, equation 9).
 
-With v[l, c] = θ[l, c] + [c ≠ y_i^l] s_l/L + m[l, c], the score of the best labeling of the parts
+With v[l, c] = θ[l, c] + Δ(y_i^l, c) s_l/L + m[l, c], the score of the best labeling of the parts
 l, …, L−1 that begins with c, and messages from the end of the chain to its beginning,
 
 .. code-block:: text
@@ -26,7 +26,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.joint_features import JointFeatures, loss_of_part
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import longest
+from ssvm_bench.oracles.scoring import label_loss, longest
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -64,8 +64,10 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
         If the dataset's labels do not form chains.
     """
     config.check_structure(dataset)
-    features = joint_features.build(dataset, weights=config.part_weights(dataset))
-    return LabelingOracle(Viterbi(features, np.zeros((longest(features), features.stride))))
+    weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
+    features = joint_features.build(dataset, weights=weights, losses=losses)
+    scratch = np.zeros((longest(features), features.stride))
+    return LabelingOracle(Viterbi(features, scratch), losses)
 
 
 @kernel
@@ -112,11 +114,15 @@ def _viterbi(oracle, w, i, theta, loss, y):
             here[:] = 0.0
         else:
             _max_plus(w[base:], v[l + 1], here, K)
-        share = loss * loss_of_part(features, first + l) / L
         unary = theta[l]
-        for c in range(stride):
-            here[c] += unary[c] + share
-        here[features.truth[first + l]] -= share
+        if features.losses.size > 0:
+            for c in range(K):
+                here[c] += unary[c] + loss * label_loss(features, first + l, c) / L
+        else:
+            share = loss * loss_of_part(features, first + l) / L
+            for c in range(stride):
+                here[c] += unary[c] + share
+            here[features.truth[first + l]] -= share
 
     best = 0
     for c in range(1, K):

@@ -117,8 +117,18 @@ def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
     oracle = registry.module("oracle", config.kind).build(config, examples)
     if examples.unseen is None:
         return float(oracle.mean_loss(w))
-    wrong = (oracle.predictions(w) != examples.y) | examples.unseen.mask
-    shares = np.add.reduceat(wrong, examples.offsets[:-1]) / np.diff(examples.offsets)
+    return loss_of_labels(getattr(oracle, "loss_matrix", None), examples, oracle.predictions(w))
+
+
+def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.ndarray) -> float:
+    """Return the mean loss of predicted labels of parts: by a matrix, or the share of wrong ones.
+
+    A part whose true label training does not know has the largest loss that there is.
+    """
+    losses = predicted != examples.y if matrix is None else matrix[examples.y, predicted]
+    if examples.unseen is not None:
+        losses = np.where(examples.unseen.mask, 1.0 if matrix is None else matrix.max(), losses)
+    shares = np.add.reduceat(losses, examples.offsets[:-1]) / np.diff(examples.offsets)
     return float(shares.mean())
 
 

@@ -25,7 +25,7 @@ from ssvm_bench.results.reading import cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.scores import Scores
 from ssvm_bench.results.trace import NAMES, TRACE
-from ssvm_bench.runs.components import load_dataset, oracle_of
+from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
 
 _OPTIONS: checks.Shape = {
     "solver": {"name": checks.TEXT},
@@ -225,6 +225,13 @@ def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:
     for begin, end in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
         yield from names[begin:end]
         yield ""
+
+
+def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | None:
+    """Return the mean loss of predicted labels; None: it is the share of wrong ones."""
+    config = registry.config("oracle", model.config["oracle"])
+    matrix = config.loss_matrix(dataset) if hasattr(config, "loss_matrix") else None
+    return None if matrix is None else loss_of_labels(matrix, dataset, predicted)
 
 
 def score(dataset: Dataset, predicted: np.ndarray) -> Scores:

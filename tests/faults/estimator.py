@@ -121,6 +121,7 @@ PARAMETERS = {
         StructuredSVM,
     ),
     "class_weight": ("balanced", {"a": 2}, {0: 1e300}, {"zz": 1}, {1: "x"}, {0: 1, "0": 2}),
+    "loss": ("absolute", "nope", "", np.eye(3), [[0, 1], [1]], np.ones((2, 2)) - np.eye(2), [1]),
     "options": (
         *({"clock": "cpu"}, {"dataset": "ocr"}, {"results_dir": "x"}, {"solver.T": 3}, {"seed": 1}),
         *(

@@ -1,0 +1,330 @@
+"""Loss matrices: Δ of any two labels, against enumeration of all labelings."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import (
+    Table,
+    optimum,
+    random_chains,
+    random_graphs,
+    random_multiclass,
+    solver,
+)
+from program import call, config_of, error_of, run_here
+
+from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.config import registry
+from ssvm_bench.config.validation import Table as Weights
+from ssvm_bench.oracles import gibbs
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.results.reading import read_summary
+
+# Sums of tens of numbers of order 1, each rounded to 2⁻⁵³.
+CLOSE = 1e-12
+
+# car, bus and person: a car that is taken for a person costs more than one taken for a bus
+THREE = ((0.0, 1.0, 4.0), (0.5, 0.0, 3.0), (2.0, 0.0, 0.0))
+TWO = ((0.0, 0.25), (4.0, 0.0))
+CASES = {
+    "multiclass": (random_multiclass(8, 3, 2, seed=4), THREE),
+    "binary": (random_multiclass(8, 2, 3, seed=4), TWO),
+    "viterbi": (random_chains([3, 1, 4, 2], 3, 2, seed=3), THREE),
+    "mincut": (random_graphs([4, 2, 3], 2, 2, seed=1), TWO),
+    "alpha_expansion": (random_graphs([4, 2, 3], 3, 2, seed=1), THREE),
+}
+
+
+def built(kind, loss, data=None, **options):
+    module = registry.module("oracle", kind)
+    return module.build(
+        module.Config(kind, kind, loss=loss, **options), CASES[kind][0] if data is None else data
+    )
+
+
+def losses_of(table, data, matrix, of_class=None):
+    """Return Δ(y_i, y) of all labelings of all terms, as the definition has it."""
+    matrix = np.array(matrix)
+    found = []
+    for i, labelings in enumerate(table.labelings):
+        truth = data.y[data.offsets[i] : data.offsets[i + 1]]
+        weight = 1.0 if of_class is None else of_class[truth]
+        found.append((weight * matrix[truth, labelings]).mean(axis=1))
+    return found
+
+
+# ---- the oracles --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "binary"])
+@pytest.mark.parametrize("weights", [None, Weights({"1": 3.0})])
+def test_terms_are_those_of_all_labelings(kind, weights):
+    data, matrix = CASES[kind]
+    of_parts = kind != "multiclass"  # else classes weight the whole term
+    made = built(kind, matrix, **({} if weights is None else {"class_weight": weights}))
+    of_class = np.where(np.arange(data.n_labels) == 1, 3.0 if weights else 1.0, 1.0)
+    table, rng = Table(data), np.random.default_rng(0)
+    losses = losses_of(table, data, matrix, of_class if of_parts else None)
+    plain = losses_of(table, data, matrix)
+    means = []
+    for scale in (0.0, 0.3, 1.0, 3.0):
+        w = scale * rng.normal(size=made.d)
+        risk = 0.0
+        for i in range(data.n):
+            values = table.features[i] @ w + table.fixed[i] + losses[i]
+            C = 1.0 if of_parts else of_class[data.y[i]]
+            best = C * (values - values[table.truth[i]]).max() / data.n
+            plane, value = made.best_plane(w, i)
+            row = table.row(i, made.argmax(w, i))
+            if made.exact:
+                assert value == pytest.approx(best, abs=CLOSE)
+                assert values[row] == pytest.approx(values.max(), abs=CLOSE)
+            assert 0 <= value <= best + CLOSE
+            fixed = table.fixed[i][row] - table.fixed[i][table.truth[i]]
+            assert plane.offset == pytest.approx(C * (losses[i][row] + fixed) / data.n, abs=CLOSE)
+            risk += value
+        assert made.risk(w).value == pytest.approx(risk, abs=CLOSE)
+        # what is reported knows no weights of classes
+        rows = [table.row(i, made.predict(w, i)) for i in range(data.n)]
+        means.append(np.mean([of[row] for of, row in zip(plain, rows, strict=True)]))
+        assert made.mean_loss(w) == pytest.approx(means[-1], abs=CLOSE)
+    assert max(means) > 0
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_costs_margins_and_losses_of_one_label_are_multiplied(kind):
+    data = random_multiclass(8, 2, 3, seed=4)
+    data = replace(data, costs=np.linspace(0.5, 2, 8), margins=np.linspace(0, 2, 8))
+    made, rng = built(kind, TWO, data), np.random.default_rng(0)
+    matrix = np.array(TWO)
+    for _ in range(5):
+        w = rng.normal(size=made.d)
+        score = data.x @ (w if kind == "binary" else w[3:] - w[:3])
+        wrong = matrix[data.y, 1 - data.y]
+        hinge = np.maximum(0, data.margins * wrong - np.where(data.y, 1, -1) * score)
+        assert made.risk(w).value == pytest.approx(np.mean(data.costs * hinge), rel=CLOSE)
+        mean = np.mean(np.where((score > 0) != data.y, wrong, 0.0))
+        assert made.mean_loss(w) == pytest.approx(mean, rel=CLOSE)
+
+
+def test_of_a_latent_position_the_loss_is_that_of_the_sign():
+    from test_latent import SMALL, oracle, pictures
+
+    data = pictures(9, SMALL)
+    plain, made = oracle(data), oracle(data, loss=TWO)
+    same = oracle(replace(data, margins=np.where(data.y, TWO[1][0], TWO[0][1])))
+    w = np.random.default_rng(0).normal(size=plain.d)
+    assert made.risk(w).value == same.risk(w).value
+    _, other = made.update_latent(w), made.with_latent(made.latent())
+    predicted = np.array([other.predict(w, i)[0] > 0 for i in range(data.n)]).astype(int)
+    assert plain.mean_loss(w) == np.mean(predicted != data.y) > 0
+    assert other.mean_loss(w) == np.mean(np.array(TWO)[data.y, predicted])
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_names_stand_for_matrices(kind):
+    data, _ = CASES[kind]
+    K = data.n_labels
+    far = tuple(tuple(float(abs(a - b)) for b in range(K)) for a in range(K))
+    ones = tuple(tuple(float(a != b) for b in range(K)) for a in range(K))
+    for name, matrix in (("zero_one", ones), ("absolute", far)):
+        one, other = built(kind, name), built(kind, matrix)
+        w = np.random.default_rng(1).normal(size=one.d)
+        assert one.risk(w).value == pytest.approx(other.risk(w).value, abs=CLOSE)
+        assert one.mean_loss(w) == pytest.approx(other.mean_loss(w), abs=CLOSE)
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "viterbi"])
+def test_expectations_are_those_of_all_labelings(kind):
+    data, matrix = CASES[kind]
+    made, table = built(kind, matrix), Table(data)
+    z = np.append(np.random.default_rng(2).normal(size=made.d), 0.7)
+    total, phi = 0.0, np.zeros(made.d + 1)
+    for planes, losses in zip(table.planes, losses_of(table, data, matrix), strict=True):
+        planes = np.column_stack((planes[:, :-1], losses / data.n))
+        p = np.exp(data.n * planes @ z)
+        total += np.log(p.mean()) / data.n
+        phi += p @ planes / p.sum()
+    found = gibbs.at(made, z)
+    assert found.log_mean == pytest.approx(total, abs=CLOSE)
+    np.testing.assert_allclose(found.phi, phi, rtol=0, atol=CLOSE)
+
+
+# ---- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("multiclass", ("bcfw", "mpbcfw_fast", "dcd", "bmrm", "one_slack", "eg")),
+        ("viterbi", ("mpbcfw", "mpbcfw_gram", "dcd", "cutting_plane")),
+        ("mincut", ("mpbcfw_fast", "bmrm")),
+    ],
+)
+def test_solvers_agree_and_duality_is_weak(kind, names):
+    posed = Problem(built(kind, CASES[kind][1]), 0.2)
+    best = optimum(posed)
+    assert abs(best - optimum(Problem(built(kind, "zero_one"), 0.2))) > 0.05
+    for name in names:
+        made = solver(posed, name)
+        for _ in range(60):
+            made.iterate()
+            found = made.reported()
+            assert found.dual <= best + 1e-8  # optimum() is exact to 1e-9
+            assert posed.primal(found.w) >= best - 1e-8
+        assert posed.primal(found.w) - found.dual < 0.2 * best
+
+
+def test_all_planes_of_a_multiclass_problem_have_its_losses():
+    data, matrix = CASES["multiclass"]
+    listed = built("multiclass", matrix).constraints()
+    wrong = [[loss for c, loss in enumerate(matrix[y]) if c != y] for y in data.y]
+    assert listed.offset.tolist() == (np.ravel(wrong) / data.n).tolist()
+
+
+def overlapping(seed):
+    """Return two Gaussians that overlap."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 400)
+    return rng.normal(size=(400, 2)) + y[:, None], y
+
+
+def test_what_costs_more_is_avoided():
+    costly = np.array([[0, 1], [10, 0]])  # a missed 1 costs ten times a false one
+    (X, y), (others, truth) = overlapping(0), overlapping(1)
+    models = [StructuredSVM(lam="1/n", loss=loss).fit(X, y) for loss in (None, costly)]
+    missed, false = zip(
+        *(
+            ((truth > model.predict(others)).mean(), (truth < model.predict(others)).mean())
+            for model in models
+        ),
+        strict=True,
+    )
+    assert missed[1] < 0.3 * missed[0]
+    assert false[1] > false[0]
+    assert 10 * missed[1] + false[1] < 0.7 * (10 * missed[0] + false[0])
+    assert models[1].mean_loss(others, truth) == pytest.approx(10 * missed[1] + false[1])
+    assert models[0].mean_loss(others, truth) == pytest.approx(1 - models[0].score(others, truth))
+
+
+def test_the_estimator_takes_names_arrays_and_files(tmp_path):
+    data = random_chains([3, 1, 4] * 4, 3, 3)
+    X, y = np.split(data.x, data.offsets[1:-1]), np.split(data.y, data.offsets[1:-1])
+    far = np.abs(np.subtract.outer(range(3), range(3)))
+    np.savetxt(tmp_path / "far.txt", far, header="row: truth")
+    losses = ("absolute", far, far.tolist(), tmp_path / "far.txt", str(tmp_path / "far.txt"))
+    models = [StructuredSVM("chain", loss=loss).fit(X, y) for loss in losses]
+    assert len({model.weights_.tobytes() for model in models}) == 1
+    assert models[0].weights_.tolist() != StructuredSVM("chain").fit(X, y).weights_.tolist()
+    predicted = models[1].predict(X)
+    means = [np.abs(a.astype(int) - b).mean() for a, b in zip(y, predicted, strict=True)]
+    assert models[1].mean_loss(X, y) == pytest.approx(np.mean(means))
+    # weights of examples are those of an oracle around it
+    weighted = StructuredSVM("chain", loss=far, lam=0.1, gap_tol=1e-6)
+    weighted.fit(X, y, np.arange(12) % 3)
+    repeated = StructuredSVM("chain", loss=far, lam=0.1, gap_tol=1e-6)
+    repeated.fit(*([row for i, row in enumerate(rows) for _ in range(i % 3)] for rows in (X, y)))
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=0.02)
+    with pytest.raises(ValueError, match="y has the label 7, which training has not seen"):
+        models[0].mean_loss(X[:1], [[0, 7, 1]])
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+COLUMNS = "".join(f"{'ab'[k % 2]} {'XZY'[k % 3]}\n" + "\n" * (k % 4 == 3) for k in range(40))
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "train.txt").write_text(COLUMNS)
+    (tmp_path / "test.txt").write_text("a X\nb Y\n\na Q\n")  # training has not seen Q
+    (tmp_path / "loss.txt").write_text("# X, Z, Y\n0 1 4\n.5, 0, 3\n\n2 2.5 0  # Y\n")
+    data = "dataset=file", f"dataset.path={tmp_path}/train.txt", f"dataset.test={tmp_path}/test.txt"
+    return tmp_path, (*data, "budget.max_iterations=3", "solver=bcfw", "clock=work")
+
+
+def test_a_run_is_known_by_the_matrix_wherever_it_is(mine):
+    folder, words = mine
+    (folder / "again.txt").write_text("0 1 4\n0.5 0 3\n2 2.5 0\n")
+    (folder / "other.txt").write_text("0 1 4\n0.5 0 3\n2 2.6 0\n")
+    found = [
+        config_of(folder, f"oracle.loss={loss}", data=words).with_source("real").hash()
+        for loss in (
+            *(folder / name for name in ("loss.txt", "again.txt", "other.txt")),
+            "[[0,1,4],[0.5,0,3],[2,2.5,0]]",
+            *("zero_one", "absolute"),
+        )
+    ]
+    assert found[0] == found[1] == found[3]
+    assert len(set(found)) == 4
+    assert found[4] == config_of(folder, data=words).with_source("real").hash()
+
+
+def test_a_run_reports_the_loss_that_it_was_trained_with(mine):
+    folder, words = mine
+    outcome = run_here(folder, f"oracle.loss={folder}/loss.txt", data=words)
+    (folder / "loss.txt").unlink()  # the run has what was in it
+    told = call("score", outcome.folder, "--out", folder / "scores.json").output
+    predicted = ["XZY".index(name) for name in call("predict", outcome.folder).stdout.split()]
+    # the part of an unknown label has the largest loss
+    mean = ((0, 1, 4)[predicted[0]] / 2 + (2, 2.5, 0)[predicted[1]] / 2 + 4) / 2
+    summary = read_summary(outcome.folder)
+    assert summary["test_loss"] == pytest.approx(mean)
+    assert json.loads((folder / "scores.json").read_text())["mean_loss"] == pytest.approx(mean)
+    assert f"mean loss {mean:.6g}" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0 1\n1 0 2\n", "line 2: the numbers are 3, and the rows 2. A loss matrix has a row and"),
+        ("# X\n\n0 1 2\n1 0 2\n", "line 3: the numbers are 3, and the rows 2"),
+        ("0 1\n-1 0\n", "line 2, column 1: a loss must be a number ≥ 0, got -1"),
+        ("0 nan\n1 0\n", "line 1, column 2: a loss must be a number ≥ 0, got nan"),
+        ("0 1\ninf 0\n", "line 2, column 1: a loss must be a number ≥ 0, got inf"),
+        ("0 1\n1 2\n", "line 2, column 2: the loss of the true label must be 0, got 2"),
+        ("0 1\none 0\n", "line 2: one 0 is no row of numbers"),
+        ("# nothing\n", "is empty: a loss matrix has a row for each label"),
+        ("0 1\n1 0\n", "is a matrix for 2 labels, and file has 3, in this order: X, Z, Y"),
+        (None, "neither zero_one nor absolute, and a file of this name cannot be read: No such"),
+        (
+            b"\xff\xfe0 1",
+            "is neither zero_one nor absolute, and a file of this name cannot be read",
+        ),
+    ],
+)
+def test_a_file_that_is_no_matrix_is_one_message(mine, content, message):
+    folder, words = mine
+    (folder / "loss.txt").unlink()
+    if content is not None:
+        raw = content if isinstance(content, bytes) else content.encode()
+        (folder / "loss.txt").write_bytes(raw)
+    failed = call("run", *words, f"oracle.loss={folder}/loss.txt", f"results_dir={folder}")
+    said = error_of(failed, 2)
+    assert message in said
+    assert "oracle.loss" in said
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[[0,1],[1,1]]", r"oracle.loss, row 2, column 2: the loss of the true label must be 0"),
+        ("[[0,1]]", r"oracle.loss, row 1: the numbers are 2, and the rows 1"),
+        ("[0,1]", "oracle.loss must be a name, a file, or a matrix in brackets"),
+        ("3", "oracle.loss must be a name, a file, or a matrix in brackets"),
+        ("[]", "oracle.loss is empty"),
+    ],
+)
+def test_bad_values_are_one_message(value, message):
+    with pytest.raises(ConfigError, match=message):
+        config_of("results", f"oracle.loss={value}")
+
+
+def test_a_loss_that_is_too_large_is_refused(tmp_path):
+    words = "oracle.loss=[[0,1e200,1],[1,0,1],[1,1,0]]", "dataset=file", "solver=bcfw"
+    (tmp_path / "train.txt").write_text(COLUMNS)
+    failed = call("run", *words, f"dataset.path={tmp_path}/train.txt", f"results_dir={tmp_path}")
+    assert "can overflow" in error_of(failed, 2)

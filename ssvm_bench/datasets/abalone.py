@@ -19,7 +19,7 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, with_bias
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, unpack
 
 Config = BiasConfig
@@ -83,14 +83,10 @@ def simulate() -> dict[str, np.ndarray]:
 
 
 RAW = ParsedFile(
-    dataset="abalone",
-    file="abalone.data",
-    licence="CC BY 4.0",
-    url="https://archive.ics.uci.edu/ml/machine-learning-databases/abalone/abalone.data",
+    **home("abalone"),
     n=N_SAMPLES,
     parse=parse,
     heads=(GZIP, *(f"{sex},".encode() for sex in SEXES)),
-    sha256={"abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"},
     synthetic=simulate,
     version=2,
 )

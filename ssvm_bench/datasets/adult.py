@@ -24,7 +24,7 @@ from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bi
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
 from ssvm_bench.datasets.own_files.svmlight import Rows
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, check_lines
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
@@ -131,14 +131,8 @@ class LibsvmFiles(ParsedFile):
 
 
 RAW = LibsvmFiles(
-    dataset="adult",
-    licence="CC BY 4.0 (that of Adult at UCI)",
-    url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/",
+    **home("adult"),
     n=N_TRAINING,
-    sha256={
-        "a9a.gz": "7ba53cccb27e2e525f0fb173e1f446d49856e3fb007eb43be4ec6d0f5b3335ca",
-        "a9a.t.gz": "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
-    },
     parse=parse,
     combine=combine,
     to_fields=to_fields,

@@ -27,7 +27,7 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
 from ssvm_bench.datasets.own_files.columns import Columns
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, ContentError
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
@@ -173,15 +173,9 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
 
 
 RAW = ParsedFile(
-    dataset="conll2000",
-    licence="none stated at its home; the text is from the Wall Street Journal",
-    url="https://www.clips.uantwerpen.be/conll2000/chunking/",
+    **home("conll2000"),
     n=N_TRAINING,
     synthetic_size=N_SYNTHETIC[0],
-    sha256={
-        "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
-        "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
-    },
     parse=parse,
     combine=combine,
     to_fields=to_fields,

@@ -43,7 +43,7 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
-from ssvm_bench.datasets.raw_files import Content, Finding
+from ssvm_bench.datasets.raw_files import Content, Finding, home
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -296,9 +296,7 @@ class HorseSegFile(PictureFile):
 
 
 RAW = HorseSegFile(
-    dataset="horseseg",
-    file="horse-features.bin",
-    url="https://pub.ist.ac.at/~akolesnikov/HDSeg/data.tar",
+    **home("horseseg"),
     n=N_IMAGES,
     version=1,
     most=20_000_000_000,

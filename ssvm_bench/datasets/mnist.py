@@ -26,7 +26,7 @@ from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, ContentError
 
 CELL, BOX = 28, 20
@@ -136,23 +136,8 @@ def to_fields(arrays: Arrays) -> dict[str, Any]:
 
 
 RAW = ParsedFile(
-    dataset="mnist",
-    url="https://ossci-datasets.s3.amazonaws.com/mnist/",
+    **home("mnist"),
     n=N_TRAINING,
-    sha256={
-        "train-images-idx3-ubyte.gz": (
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-        ),
-        "train-labels-idx1-ubyte.gz": (
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-        ),
-        "t10k-images-idx3-ubyte.gz": (
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-        ),
-        "t10k-labels-idx1-ubyte.gz": (
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-        ),
-    },
     parse=parse,
     combine=combine,
     to_fields=to_fields,

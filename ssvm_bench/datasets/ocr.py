@@ -22,7 +22,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = {"none": 0, "constant": 1, "ends": 3}
@@ -151,14 +151,10 @@ def simulate() -> dict[str, np.ndarray]:
 
 
 RAW = ParsedFile(
-    dataset="ocr",
-    file="letter.data.gz",
-    licence="none stated at its home",
-    url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+    **home("ocr"),
     n=N_WORDS,
     parse=parse,
     identity=identity,
-    sha256={"letter.data.gz": "12beeb2caa38e95a38c231169f8ecfde7d5bb4203caf2e09b7cb88d84cdecc78"},
     synthetic=simulate,
     version=1,
 )

@@ -12,8 +12,10 @@ data.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -29,6 +31,16 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.reading import GZIP, ContentError
 
 Names = Collection[str] | None
+
+
+@functools.cache
+def _homes() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def home(dataset: str) -> dict[str, Any]:
+    """Return what ``raw_files.toml`` says of a dataset: fields of a `RawFile`."""
+    return {"dataset": dataset, **_homes()[dataset]}
 
 
 class MissingDataError(RunFailedError):

@@ -19,6 +19,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
+from ssvm_bench.datasets.raw_files import home
 from ssvm_bench.datasets.reading import ContentError, parsing
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -70,16 +71,10 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 
 
 RAW = PictureFile(
-    dataset="stanford",
-    file="iccv09Data.tar.gz",
-    licence="none stated; its README asks to cite the paper",
-    url="http://dags.stanford.edu/data/iccv09Data.tar.gz",
+    **home("stanford"),
     n=N_PHOTOGRAPHS,
     version=1,
     labels=LABELS,
     open=parse,
-    sha256={
-        "iccv09Data.tar.gz": ("2b6728c9924d75cb9f557a3bffce53eaa256806a13a62fc5047809b81330dbc2")
-    },
     scenes=scenes.layers,
 )

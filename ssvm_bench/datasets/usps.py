@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile
+from ssvm_bench.datasets.raw_files import ParsedFile, home
 
 Config = SourceConfig
 
@@ -65,13 +65,9 @@ def simulate() -> dict[str, np.ndarray]:
 
 
 RAW = ParsedFile(
-    dataset="usps",
-    file="zip.train.gz",
-    licence="none stated at its home",
-    url="https://hastie.su.domains/ElemStatLearn/datasets/zip.train.gz",
+    **home("usps"),
     n=N_SAMPLES,
     parse=parse,
-    sha256={"zip.train.gz": "abc9f5c75b997cabe66b5d01727d5a681c69298e1641a8d37b55433a52129dc0"},
     synthetic=simulate,
     version=1,
 )

@@ -20,6 +20,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
+from ssvm_bench.datasets.raw_files import home
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 
@@ -71,18 +72,10 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
 
 
 RAW = PictureFile(
-    dataset="weizmann",
-    file="weizmann_horse_db.tar.gz",
-    licence="none came with it",
-    url="https://www.msri.org/people/members/eranb/weizmann_horse_db.tar.gz",
+    **home("weizmann"),
     n=N_PHOTOGRAPHS - 1,
     version=1,
     labels=LABELS,
     open=parse,
-    sha256={
-        "weizmann_horse_db.tar.gz": (
-            "2030ea5aefa37b499bd9f81f0d4d789c848ac97b043788bfab112caace3bec1f"
-        )
-    },
     scenes=scenes.figures,
 )

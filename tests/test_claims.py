@@ -176,7 +176,7 @@ def test_claims_about_another_program_s_time_have_numbers_and_no_verdict():
         assert {(row.verdict, row.agree) for row in mine} == {(judging.INCOMPARABLE, 0)}
         assert all(row.ours and row.paper for row in mine)
     text = claims_table.output(MPBCFW, usual()).markdown()
-    assert claims_table.OF_MACHINES in text
+    assert claims_table.TEXTS["of_machines"] in text
     assert "**not comparable** |" in text
     assert "| – 15 % |" in text
 

@@ -24,7 +24,7 @@ import pandas as pd
 from ssvm_bench.claims.cases import USUAL
 from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Row, evaluate
 from ssvm_bench.claims.paper import Paper, Question, number_claim, sides
-from ssvm_bench.claims.table import HEADINGS, WARNING
+from ssvm_bench.claims.table import HEADINGS, TEXTS
 from ssvm_bench.config import GENUINE
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, Table, Warning, bold
@@ -204,15 +204,6 @@ def _of_bench(
 
 # ---- the document -----------------------------------------------------------------------------
 
-READING = (
-    "Each question is settled by runs that differ in one option: with our default, by which the "
-    "claims table is made, and with another value, from the same seeds. A claim's *verdict* is "
-    "that of its median over the repeats; it changes or it does not. A number is *lower* or "
-    "*higher* if all repeats with the other value are below or above all repeats by default, and "
-    "*alike* otherwise, or with one repeat; so is what a claim is judged by. Numbers are medians, "
-    "in parentheses the minimum and maximum."
-)
-
 SAID = {
     LOWER: "Lower in all repeats",
     HIGHER: "Higher in all repeats",
@@ -223,9 +214,9 @@ SAID = {
 def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield a table with a row per question and value, then one for each with all its numbers."""
     (source,) = {finding.source for finding in findings}
-    yield READING
+    yield TEXTS["fidelity"]
     if source not in GENUINE:
-        yield Warning(f"{HEADINGS.get(source, source)}. {WARNING}")
+        yield Warning(f"{HEADINGS.get(source, source)}. {TEXTS['warning']}")
     of = {question.key: question for question in paper.questions}
     settled = grouped(findings, lambda finding: (of[finding.question], finding.other))
     header = ("question", "left open in", "ours → other", "dataset", "repeats", "answer")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from ssvm_bench.claims import judging
+from ssvm_bench.claims.claim import beside
 from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
 from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
@@ -23,42 +24,16 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Row._fields))
 
 
+TEXTS = beside(__file__, "texts")
+
 HEADINGS = {
     "real": "On the real data",
     ALTERED: "⚠ On altered files, NOT on the real data",
     "synthetic": "⚠ On built-in stand-ins, NOT on the real data",
 }
 AND_DRAWN = ", and on data drawn as the paper's are"
-WARNING = (
-    "**These rows say nothing about the paper's datasets.** Stand-ins are small and made up, and "
-    "altered files anything; the table only shows that everything works."
-)
-READING = (
-    "Each claim gives one number per repeat (a run with another seed). A claim **holds** if the "
-    "*median* over the repeats meets the condition under “How it is measured”, and **does not "
-    "hold** otherwise; it is **not measurable** where the runs cannot tell. In parentheses: the "
-    "minimum and maximum over the repeats; beside the verdict: in how many of them alone the claim "
-    "holds."
-)
 
-
-OF_MACHINES = (
-    "Claims that are about the time of the paper's program on its machine are **not comparable** "
-    "with ours: both numbers are shown, and no verdict is given."
-)
 ANEW = "A repeat is a run on data drawn anew."
-START = (
-    "Where the runs begin is judged apart, as the papers leave it open (φ^i is the plane of “some "
-    "y”): with start *truth*, that of the ground truth, which is 0; with *oracle*, that of the "
-    "oracle's labeling at w = 0, which costs a call per example, and which the programs take that "
-    "the authors of MP-BCFW have published."
-)
-COUNTED = (
-    "The same solvers under `clock=work`, where an exact call, the evaluation of a cached plane, "
-    "and every visit of a term count for the seconds that the paper gives; so the slope rule "
-    "decides as it would there. Where a claim fails here and at the measured times, the note says "
-    "so. Claims {given} are not judged here: the costs are set by them."
-)
 
 
 def output(paper: Paper, rows: Sequence[Row]) -> Output:
@@ -69,13 +44,13 @@ def output(paper: Paper, rows: Sequence[Row]) -> Output:
 
 def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     """Yield what there is to say of a paper's claims: tables per source, then the measures."""
-    yield READING
+    yield TEXTS["reading"]
     if any(row.verdict == INCOMPARABLE for row in rows):
-        yield OF_MACHINES
+        yield TEXTS["of_machines"]
     if paper.draws:
         yield ANEW
     if len(_starts(rows)) > 1:
-        yield START
+        yield TEXTS["start"]
     together = grouped(rows, lambda row: (shown_as(row.source), row.counted))
     for (source, counted), mine in together.items():
         if not counted:
@@ -85,7 +60,7 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
             where = "" if source == "real" else f": {HEADINGS.get(source, source)}"
             yield Heading(f"At the paper's costs{where}")
         if source != "real":
-            yield Warning(WARNING)
+            yield Warning(TEXTS["warning"])
         if counted:
             yield from _costs(paper, mine)
         yield from _of_variants(paper, mine, _numbers(rows))
@@ -98,7 +73,7 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     """Yield what a call, a plane and a visit cost, and where that is from."""
     numbers = {claim.key: f"{number}" for number, claim in enumerate(paper.claims, 1)}
     given = " and ".join(numbers[claim.key] for claim in paper.claims if claim.given)
-    yield COUNTED.format(given=given)
+    yield TEXTS["counted"].format(given=given)
     header = ("dataset", "exact call", "plane", "visit besides", "oracle's share of BCFW's time")
     costs, titles = paper.costs(), {row.dataset: row.title for row in rows}
     cells = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-MOONS = {"kernel_kmeans": 0.666, "coordinate_descent": 0.685, "dcadmm": 0.025}
-"""Solver → share of wrong labels (Figure 5)."""
+from ssvm_bench.claims.claim import beside
 
 
 class Spread(NamedTuple):
@@ -32,21 +31,6 @@ class Printed(NamedTuple):
     proposed: Spread
 
 
-_ROWS = """
-    ssl_digit1  10  69.27 27.56  82.20 4.54   53.93  9.43  78.18 8.43
-    ssl_usps    10  57.72 13.73  64.58 3.37   40.10 11.67  48.19 5.84
-    ssl_bci     10  50.44  3.16  50.62 2.08   50.00  3.06  51.67 0.44
-    ssl_g241c   10  49.88 38.92  55.42 3.95   62.33 36.84  89.98 0.32
-    ssl_g241n   10  52.77 34.37  57.61 4.44   50.13  0.53  51.13 0.13
-    ssl_digit1 100  75.74 29.73  85.60 2.91   88.65  0.49  87.61 3.44
-    ssl_usps   100  63.44  9.97  72.14 0.84   39.83 12.63  56.54 3.31
-    ssl_bci    100  60.58  6.87  65.23 1.25   64.19  1.23  62.62 1.00
-    ssl_g241c  100  64.92 17.47  86.31 0.91   85.63  0.76  89.34 1.07
-    ssl_g241n  100  54.14 17.13  54.11 0.64   52.23  1.61  53.98 0.38
-"""
-KERNELS = ("linear", "rbf")
-
-
 class Overlap(NamedTuple):
     """Intersections over union of section 4.2, by the names of our solvers, and of OSVOS."""
 
@@ -55,25 +39,22 @@ class Overlap(NamedTuple):
     inductive: float
 
 
-VIDEOS = {
-    "davis_bmx_trees": Overlap(0.7087, 0.6452, 0.5063),
-    "davis_car_shadow": Overlap(0.9196, 0.9262, 0.8844),
-}
-"""Sequence → what section 4.2 prints; that of Figure 2, which it does not name, is inferred."""
+_PRINTED = beside(__file__, "printed")
 
+MOONS: dict[str, float] = _PRINTED["moons"]
+"""Solver → share of wrong labels (Figure 5)."""
 
-def _table_1() -> dict[tuple[str, int, str], Printed]:
-    found = {}
-    for line in _ROWS.split("\n")[1:-1]:
-        dataset, labeled, *numbers = line.split()
-        shares = [float(number) / 100 for number in numbers]
-        for kernel, of in zip(KERNELS, (shares[:4], shares[4:]), strict=True):
-            found[dataset, int(labeled), kernel] = Printed(Spread(*of[:2]), Spread(*of[2:]))
-    return found
+KERNELS = ("linear", "rbf")
 
-
-TABLE_1 = _table_1()
+TABLE_1: dict[tuple[str, int, str], Printed] = {}
 """Dataset, labeled points, kernel → accuracies (Table 1)."""
+for _set, _labeled, *_numbers in _PRINTED["table_1"]:
+    for _kernel, _of in zip(KERNELS, (_numbers[:4], _numbers[4:]), strict=True):
+        _spreads = (Spread(_of[k] / 100, _of[k + 1] / 100) for k in (0, 2))
+        TABLE_1[_set, _labeled, _kernel] = Printed(*_spreads)
+
+VIDEOS = {name: Overlap(**of) for name, of in _PRINTED["videos"].items()}
+"""Sequence → what section 4.2 prints."""
 
 SETS = tuple(dict.fromkeys(dataset for dataset, _, _ in TABLE_1))
 
@@ -93,8 +74,5 @@ DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")
 """Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
 
 PROPOSED, INDUCTIVE = "dcadmm", "inductive"
-BASELINES = {
-    "kernel_kmeans": "constrained kernel k-means",
-    "coordinate_descent": "coordinate descent on labels and classifier",
-}
+BASELINES: dict[str, str] = _PRINTED["baselines"]
 """Solvers that it is compared with → what a reader calls them."""
